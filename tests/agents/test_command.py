@@ -153,6 +153,16 @@ def test_a_relative_program_is_relative_to_the_configuration(tmp_path: Path):
     assert str(tmp_path) not in launch.reads
 
 
+def test_the_version_command_is_relative_to_the_configuration_too(tmp_path: Path):
+    """And {project} is its folder."""
+    for words in (["./agent", "--version"], ["{project}/agent", "--version"]):
+        table = Table({"command": ["x", "{prompt}"], "version_command": words}, where=tmp_path / "demeanor.toml")
+        program = tmp_path / "agent"
+        program.write_text("#!/bin/sh\necho 1.2\n")
+        program.chmod(0o755)
+        assert make_agent("mine", "command", table).version() == "1.2"
+
+
 PATHS = {
     "tool": "item.name",
     "arguments": "item.input",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from demeanor.agents import make_agent
 from demeanor.agents.claude_code import RECIPE as CLAUDE
 from demeanor.agents.gemini_cli import RECIPE as GEMINI
 from demeanor.agents.recipe import RecipeAgent, Setup
+from demeanor.config.table import Table
 from tests.agents.helpers import task
 
 
@@ -16,3 +20,20 @@ def test_arguments_are_added_before_a_double_dash():
     setup = Setup(program=("gemini",), dialect="gemini")
     agent = RecipeAgent(name="g", recipe=GEMINI, setup=setup, args=("--debug",))
     assert agent.orders(task("Hi.")).launches[0].argv[-2:] == ("--prompt=Hi.", "--debug")
+
+
+def test_paths_are_relative_to_the_configuration(tmp_path: Path):
+    """Arguments, `reads`, and {project} in variables; files that are named are readable."""
+    for name in ("data", "prompt.md", "more.md"):
+        (tmp_path / name).write_text("x")
+    settings = {
+        "program": ["sh"],
+        "args": ["--system", "./prompt.md"],
+        "env": {"MORE": "{project}/more.md"},
+        "reads": ["data"],
+    }
+    mine = make_agent("mine", "pi", Table(settings, where=tmp_path / "demeanor.toml"))
+    (launch,) = mine.orders(task("x")).launches
+    assert str(tmp_path / "prompt.md") in launch.argv
+    assert launch.env["MORE"] == str(tmp_path / "more.md")
+    assert {str(tmp_path / name) for name in ("data", "prompt.md", "more.md")} <= set(launch.reads)

@@ -116,7 +116,7 @@ def test_notes_of_both_runs_are_shown_once(project: Project):
     versions = Versions(project)
     versions.add_task()
     versions.commit()
-    done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown")
+    done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown", "--allow-identical")
     assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (0, 1), done.stdout + done.stderr
 
 
@@ -125,7 +125,7 @@ def test_tasks_need_harbor_and_no_sandbox(project: Project):
     versions = Versions(project)
     versions.add_task()
     versions.commit()
-    words = ("compare", "--base", "HEAD~1", "--trials", "1", "--sandbox", "docker")
+    words = ("compare", "--base", "HEAD~1", "--trials", "1", "--sandbox", "docker", "--allow-identical")
     done = project.demeanor(*words)
     assert done.returncode == 0, done.stderr
     shutil.rmtree(versions.folder / "results")
@@ -161,3 +161,99 @@ def test_an_unsupported_sandbox_is_an_error_before_the_build(project: Project):
         assert "building" not in done.stderr
     assert not (versions.folder / "results").exists()
     assert (versions.worktrees(), project.temporary()) == ([], [])
+
+
+def test_relative_files_of_an_agent_are_those_of_each_commit(project: Project):
+    """Arguments, variables, `reads` and prompt files; in a sandbox that shows nothing else."""
+    versions = Versions(project)
+    script = 'cat "$PROMPT" "$1" "${2#--data=}" > out.txt'
+    project.write(
+        demeanor_toml=f"""\
+subjects = ["reader"]
+jobs = 1
+[agents.reader]
+adapter = "command"
+command = ["sh", "-c", '{script}', "{{prompt}}", "./prompts/more.md", "--data={{project}}/data/x.txt"]
+env = {{ PROMPT = "{{project}}/prompts/system.md" }}
+reads = ["data"]
+""",
+        evals__eval_a_py="""\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Read.")
+def reads(rig, result):
+    assert rig.workspace["out.txt"].text == "abc"
+""",
+        prompts__system_md="a",
+        prompts__more_md="b",
+        data__x_txt="c",
+    )
+    versions.commit()
+    for changed in ("prompts/system.md", "prompts/more.md", "data/x.txt"):
+        path = versions.folder / changed
+        kept = path.read_text()
+        path.write_text("other")
+        versions.commit()
+        done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "4", "--json")
+        assert outcomes(done.stdout) == {"reads": ("regressed", [4, 4], [0, 4])}, (changed, done.stderr)
+        path.write_text(kept)
+        versions.commit()
+
+
+def test_the_same_subject_on_both_sides_is_an_error(project: Project):
+    """Nothing is run and no table is shown, unless the user wants to see how much the results vary."""
+    versions = Versions(project)
+    config = (versions.folder / "demeanor.toml").read_text()
+    versions.git("tag", "first")
+    (versions.folder / "README").write_text("changed")
+    versions.commit()
+    elsewhere = versions.folder.parent / "elsewhere"
+    shutil.copytree(versions.folder / "bin", elsewhere)
+    project.write(demeanor_toml=config.replace("./bin/agent", str(elsewhere / "agent")))
+    for words, told in (
+        (("compare", "--base", "HEAD"), "HEAD and HEAD are the same commit"),
+        (("compare", "--base", "first"), "writer is the same on both sides: no path that the agent is started with"),
+        (("bisect", "usually", "--good", "first"), "writer is the same in every commit"),
+    ):
+        done = project.demeanor(*words)
+        assert (done.returncode, done.stdout) == (2, ""), done.stdout
+        assert told in done.stderr, done.stderr
+    assert (versions.worktrees(), (versions.folder / "results").exists()) == ([], False)
+    allowed = project.demeanor("compare", "--base", "first", "--allow-identical", "--trials", "1", "--json")
+    assert allowed.returncode == 0, allowed.stderr
+    found = json.loads(allowed.stdout)
+    runs = found["base"]["runs"][0], found["new"]["runs"][0]
+    again = project.demeanor("compare", *runs)
+    assert again.returncode == 2
+    assert "are the same: writer with fingerprint" in again.stderr
+
+
+def test_a_subject_that_uses_no_file_of_a_commit_is_left_out(versions: Versions):
+    """The others are compared."""
+    config = versions.folder / "demeanor.toml"
+    other = '[agents.other]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n'
+    config.write_text(config.read_text().replace('["writer"]', '["writer", "other"]') + other)
+    done = versions.project.demeanor("compare", "--base", "main", "--trials", "6", "--json")
+    assert outcomes(done.stdout)["always"] == ("regressed", [6, 6], [0, 6]), done.stderr
+    assert {one["subject"] for one in json.loads(done.stdout)["comparison"]["evals"]} == {"writer"}
+    assert "other is not compared: it uses no file of a commit" in done.stdout
+
+
+def test_two_subjects_of_one_run_are_compared(project: Project):
+    """The newest run that has both; two names of the same settings are an error."""
+    versions = Versions(project)
+    agent = '[agents.{}]\nadapter = "command"\ncommand = ["sh", "-c", "{}", "{{prompt}}"]\n'
+    settings = {"mine-a": "printf hi > out.txt", "mine-b": "true", "copy-a": "printf hi > out.txt"}
+    agents = "".join(agent.format(name, script) for name, script in settings.items())
+    project.write(demeanor_toml='sandbox = "none"\n' + agents)
+    everyone = [word for name in settings for word in ("--subject", name)]
+    ran = json.loads(project.demeanor("run", "--json", "--trials", "6", "--policy", "all", *everyone).stdout)
+    done = project.demeanor("compare", "mine-a", "mine-b", "--json")
+    assert done.returncode == 1, done.stderr
+    assert outcomes(done.stdout) == {name: ("regressed", [6, 6], [0, 6]) for name in ("always", "usually")}
+    report = json.loads(done.stdout)
+    assert report["base"]["runs"] == report["new"]["runs"] == [ran["run"]["id"]]
+    copies = project.demeanor("compare", "mine-a", "copy-a")
+    assert copies.returncode == 2
+    assert "[agents.mine-a] and [agents.copy-a] have the same settings" in copies.stderr
+    assert versions.worktrees() == []

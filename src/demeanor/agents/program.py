@@ -22,6 +22,7 @@ DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "g
 
 PLACEHOLDERS = ("model", "workspace", "home", "base_url", "token", "seed")
 PROMPT = "prompt"
+PROJECT = "project"
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
 
@@ -104,7 +105,7 @@ class AgentProgram:
 
     def readable(self) -> tuple[str, ...]:
         """The paths of the host that it must be able to read."""
-        files = tuple(word for word in self.command[1:] if word.startswith("/") and Path(word).is_file())
+        files = named_files((*self.command[1:], *self.env.values()))
         return (*executable_paths(self.command[0]), *executable_paths("node"), *files, *self.reads)
 
     def missing(self, name: str) -> str | None:
@@ -125,10 +126,7 @@ def read_program(table: Table, *, prompt: bool) -> AgentProgram:
     if not command:
         example = '["my-agent", "{prompt}"]' if prompt else '["my-agent", "acp"]'
         table.fail("command", "is required", f"write the program and its arguments, such as {example}")
-    texts = {kind: table.strings(kind) for kind in ("env", "home_files")}
-    for kind, found in texts.items():
-        for name, value in found.items():
-            check_placeholders(table, f"{kind}.{name}", value, known if kind == "env" else PLACEHOLDERS)
+    texts = {kind: _read_texts(table, kind, known if kind == "env" else PLACEHOLDERS) for kind in ("env", "home_files")}
     for path in texts["home_files"]:
         if problem := path_problem(path):
             table.fail(f"home_files.{path}", problem, "write a path relative to HOME, such as '.config/agent.json'")
@@ -143,29 +141,53 @@ def read_program(table: Table, *, prompt: bool) -> AgentProgram:
         token_env=token_env,
         dialect=_read_dialect(table, uses_gateway),
         home_files=texts["home_files"],
-        reads=_read_paths(table),
+        reads=read_paths(table),
         tool_kinds=_read_tool_kinds(table),
-        version_command=table.texts("version_command"),
+        version_command=read_command(table, "version_command", ()),
     )
 
 
 def read_command(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
     """A program and its arguments; `./agent` is relative to the configuration file."""
-    words = table.texts(key)
+    words = [in_project(table, word) for word in table.texts(key)]
     for index, word in enumerate(words):
-        check_placeholders(table, f"{key}[{index}]", word, known)
-    root = Path(table.where).resolve().parent
-    return tuple(str(root / word) if word.startswith(("./", "../")) else word for word in words)
+        check_placeholders(table, f"{key}[{index}]", word, (*known, PROJECT))
+    return tuple(project_path(table, word) for word in words)
 
 
-def _read_paths(table: Table) -> tuple[str, ...]:
+def read_paths(table: Table) -> tuple[str, ...]:
     """`reads`: paths of the host, relative to the configuration file."""
     root = Path(table.where).resolve().parent
-    paths = tuple(str(root / Path(path).expanduser()) for path in table.texts("reads"))
+    paths = tuple(str(root / Path(in_project(table, path)).expanduser()) for path in table.texts("reads"))
     for index, path in enumerate(paths):
         if not Path(path).exists():
             table.fail(f"reads[{index}]", f"{path} does not exist", "correct the path, or remove it")
     return paths
+
+
+def project_path(table: Table, word: str) -> str:
+    """A word of a command; one that starts with `./` or `../` is a path relative to the configuration file."""
+    return str(Path(table.where).resolve().parent / word) if word.startswith(("./", "../")) else word
+
+
+def named_files(words: Iterable[str]) -> tuple[str, ...]:
+    """The arguments or variables that are the absolute path of a file: the agent must be able to read them."""
+    return tuple(word for word in words if word.startswith("/") and Path(word).is_file())
+
+
+def in_project(table: Table, text: str) -> str:
+    """The text with {project} replaced by the folder of the configuration file; in a comparison of commits, this is the
+    folder in the checkout of the commit."""
+    root = str(Path(table.where).resolve().parent)
+    return _PLACEHOLDER.sub(lambda match: root if match[1] == PROJECT else match[0], text)
+
+
+def _read_texts(table: Table, kind: str, known: Iterable[str]) -> dict[str, str]:
+    """A table of texts with placeholders."""
+    texts = {name: in_project(table, text) for name, text in table.strings(kind).items()}
+    for name, text in texts.items():
+        check_placeholders(table, f"{kind}.{name}", text, (*known, PROJECT))
+    return texts
 
 
 def _read_dialect(table: Table, uses_gateway: bool) -> str | None:

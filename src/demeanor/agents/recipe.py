@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
+from demeanor.agents.program import in_project, named_files, project_path, read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import ProcessEnd
@@ -136,7 +136,8 @@ class RecipeAgent:
         """How to start it: the recipe, and what the configuration adds."""
         orders = self.recipe.orders(task, self.setup)
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
-        readable = (*program_paths(self.setup.program, agents_folder(os.environ)), *self.reads)
+        files = named_files((*self.args, *self.env.values()))
+        readable = (*program_paths(self.setup.program, agents_folder(os.environ)), *files, *self.reads)
         return replace(
             orders,
             launches=tuple(
@@ -197,10 +198,10 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
                 retries=DEFAULT_RETRIES if retries is None else retries,
                 settings=table.mapping("settings"),
             ),
-            args=table.texts("args"),
-            env=table.strings("env"),
+            args=tuple(project_path(table, in_project(table, word)) for word in table.texts("args")),
+            env={name: in_project(table, text) for name, text in table.strings("env").items()},
             pass_env=table.texts("pass_env"),
-            reads=table.texts("reads"),
+            reads=read_paths(table),
             required_version=version,
         )
 
@@ -217,5 +218,4 @@ def _program(table: Table, recipe: Recipe, version: str | None) -> tuple[str, ..
     texts = tuple(word for word in words if isinstance(word, str) and word)
     if not texts or len(texts) != len(words):
         table.fail("program", f"expected a program, found {named!r}", 'for example: program = ["node", "cli.js"]')
-    root = Path(table.where).resolve().parent
-    return tuple(str(root / word) if word.startswith(("./", "../")) else word for word in texts)
+    return tuple(project_path(table, in_project(table, word)) for word in texts)

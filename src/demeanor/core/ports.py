@@ -280,6 +280,10 @@ class History(Protocol):
         """The results of the `last` nightly runs, or of all with None, oldest first."""
         ...
 
+    def last_run_of(self, subjects: Collection[str]) -> PastRun | None:
+        """The newest run with results of all these subjects."""
+        ...
+
     def eval_history(
         self, name: str, subject: str | None = None, *, kind: RunKind | None = None
     ) -> tuple[RunCell, ...]:

@@ -25,6 +25,7 @@ from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import choose_evals, plan_evals
+from demeanor.runner.project_files import uses_project_files
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.checkout import BuildFailed, Checkout
@@ -158,12 +159,26 @@ class BisectState:
         try:
             if not self.visited and place in (0, self.last):
                 get(self.last)
-            return get(place)
+            checkout = get(place)
         except BuildFailed as error:
             if not self.visited and place in (0, self.last):
                 raise
             self.barred[place] = str(error).partition("\n")[0]
             return None
+        if not self.visited:
+            self._refuse_other_agent(checkout)
+        return checkout
+
+    def _refuse_other_agent(self, checkout: Checkout) -> None:
+        """Refuse an agent that does not come from the commits: all of them would run the same."""
+        catalog = Catalog(config=checkout.config, environ=self.environ)
+        if not uses_project_files(catalog, self.cell.subject, checkout.folder):
+            raise UsageError(
+                f"{self.cell.subject} is the same in every commit: no path that the agent is started with is in the "
+                "checkout of a commit\n"
+                '  → start it from the repository: "./dist/cli.js" in `program`, `command` or `args`, or {project}/… '
+                "anywhere in them or in `env`; `reads` makes further files readable"
+            )
 
     def _visit(self, place: int, checkout: Checkout, ui: UI) -> bool:
         """Run the next trials of a commit; return whether any was judged."""

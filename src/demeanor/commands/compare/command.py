@@ -41,7 +41,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--base", metavar="REV", help="check out and build this commit and the other one, and run them side by side"
     )
     parser.add_argument(
-        "--last", type=positive_int, default=7, metavar="N", help="runs of a branch or nights of a subject (default: 7)"
+        "--last",
+        type=positive_int,
+        metavar="N",
+        help="runs of a branch or nights of a subject (default: 7; two subjects of one run: that run)",
+    )
+    parser.add_argument(
+        "--allow-identical", action="store_true", help="compare sides that are the same, to see how much results vary"
     )
     choice_arguments(parser, paths=False)
     subject_arguments(parser)
@@ -85,19 +91,24 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """Compare results in the history."""
-    from demeanor.commands.compare.operands import chosen_cells, side_of
+    from demeanor.commands.compare.identical import refuse_identical
+    from demeanor.commands.compare.operands import chosen_cells, sides_of
     from demeanor.commands.compare.workflow import keep_comparison, make_comparison
+    from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
 
     history = open_project_history(config, os.environ, results=results)
     try:
-        sides = [side_of(history, name, config.root, nights=args.last) for name in args.sides]
+        sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last)
     finally:
         history.close()
     base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
     if args.keyword or args.suite or args.tag or args.model:
         raise UsageError("-k, --suite, --tag and --model work only with --base\n  → use --scenario and --subject")
-    report = make_comparison(base, new)
+    notes: tuple[str, ...] = ()
+    if not args.allow_identical:
+        notes = refuse_identical(Catalog(config=config, environ=os.environ), base, new)
+    report = make_comparison(base, new, notes=notes)
     history = open_project_history(config, os.environ, results=results, reading=False)
     try:
         keep_comparison(history, report)
@@ -108,6 +119,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
+    from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.workflow import keep_comparison, make_comparison, prepare_sides, side_results
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.execute import execute_together
@@ -120,7 +132,17 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
         config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
     )
     with ExitStack() as stack:
-        sides = prepare_sides(stack, config, revisions, evals, _request(args), os.environ, results=results, log=ui.log)
+        sides, left_out = prepare_sides(
+            stack,
+            config,
+            revisions,
+            evals,
+            _request(args),
+            os.environ,
+            results=results,
+            log=ui.log,
+            allow_identical=args.allow_identical,
+        )
         found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
     interrupted = any(result.interrupted for result in found)
     history = open_project_history(config, os.environ, results=results, reading=False)
@@ -129,7 +151,8 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
         notes = [result.stopped for result in found if result.stopped]
         notes += ["interrupted: some trials are missing"] if interrupted else []
         notes += [note for result in found for note in result.notes]
-        notes += _uncommitted_note(config, revisions[1])
+        notes += [*left_out, *_uncommitted_note(config, revisions[1])]
+        notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
         report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
         keep_comparison(history, report)
     finally:

@@ -13,11 +13,26 @@ from demeanor.commands.compare.report import Side
 from demeanor.commands.report.workflow import find_past_run
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.git import GitError, commit_of
-from demeanor.core.history import PastRun
+from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
 
 NIGHTS = 7
 """The number of runs of a branch, or nights of a subject."""
+
+
+def sides_of(history: History, base: str, new: str, root: Path, *, last: int | None = None) -> tuple[Side, Side]:
+    """Both sides. Two subjects are compared within the newest run that has both, unless it is a night or `last` is
+    given: then within the last nights."""
+    together = history.last_run_of((base, new))
+    if last is None and base != new and together is not None and together.info.kind != "nightly":
+        cells = history.cells(together.name)
+        return _subject_in(base, together, cells), _subject_in(new, together, cells)
+    return side_of(history, base, root, nights=last or NIGHTS), side_of(history, new, root, nights=last or NIGHTS)
+
+
+def _subject_in(name: str, run: PastRun, cells: Sequence[RunCell]) -> Side:
+    own = tuple(cell for cell in cells if cell.subject == name)
+    return Side(name=name, kind="subject", runs=(run.name,), commit=run.info.commit, cells=own)
 
 
 def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS) -> Side:
@@ -41,9 +56,11 @@ def _run(history: History, name: str) -> Side | None:
 
 
 def _subject(history: History, name: str, nights: int) -> Side | None:
+    """Its last nights, or its last run if it has no nights."""
     cells = history.nightly_cells(nights, subjects=(name,))
     if not cells:
-        return None
+        run = history.last_run_of((name,))
+        return _subject_in(name, run, history.cells(run.name)) if run else None
     runs = tuple(dict.fromkeys(cell.run for cell in cells))
     return Side(name=name, kind="subject", runs=runs, cells=cells)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from demeanor.commands.compare.identical import outside_of_commits, refuse_unchanged
 from demeanor.commands.compare.report import CompareReport, Side, compare_report
 from demeanor.commands.compare.rules import compare
 from demeanor.config.config import Config
@@ -15,11 +16,12 @@ from demeanor.core.eval import Eval
 from demeanor.core.history import KeptDecision
 from demeanor.core.ports import History
 from demeanor.core.run_request import RunRequest
+from demeanor.core.trial import Plan
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, prepare
 from demeanor.runner.plan import plan_evals
-from demeanor.vcs.checkout import Checkout, checked_out
+from demeanor.vcs.checkout import Checkout, checked_out, resolve
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,22 +45,34 @@ def prepare_sides(
     *,
     results: Path,
     log: Callable[[str], None],
-) -> dict[str, CompareSide]:
-    """Check out and build both commits, then prepare their runs, `base` and `new`; `stack` removes the checkouts."""
+    allow_identical: bool = False,
+) -> tuple[dict[str, CompareSide], list[str]]:
+    """Check out and build both commits, then prepare their runs, `base` and `new`; `stack` removes the checkouts.
+
+    Subjects that are the same on both sides are left out, which the returned notes tell; an error if all are.
+    """
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
+    if not allow_identical:
+        refuse_unchanged(config, *revisions, [resolve(config.root, revision) for revision in revisions])
     checkouts = [stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions]
-    return {
-        label: _prepare_side(checkout, evals, request, environ, results)
-        for label, checkout in zip(("base", "new"), checkouts, strict=True)
+    catalogs = [Catalog(config=checkout.config, environ=environ) for checkout in checkouts]
+    plans = [plan_evals(catalog, evals, request, environ) for catalog in catalogs]
+    same: tuple[str, ...] = ()
+    if not allow_identical:
+        subjects = (str(cell.subject) for cell in plans[0].cells)
+        same = outside_of_commits(subjects, list(zip(checkouts, catalogs, strict=True)))
+    sides = {
+        label: CompareSide(
+            checkout=checkout,
+            run=prepare(catalog, _without(plan, same), request, results, commit=checkout.commit),
+        )
+        for label, checkout, catalog, plan in zip(("base", "new"), checkouts, catalogs, plans, strict=True)
     }
+    return sides, [f"{name} is not compared: it uses no file of a commit" for name in same]
 
 
-def _prepare_side(
-    checkout: Checkout, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str], results: Path
-) -> CompareSide:
-    catalog = Catalog(config=checkout.config, environ=environ)
-    plan = plan_evals(catalog, evals, request, environ)
-    return CompareSide(checkout=checkout, run=prepare(catalog, plan, request, results, commit=checkout.commit))
+def _without(plan: Plan, subjects: Collection[str]) -> Plan:
+    return Plan(cells=tuple(cell for cell in plan.cells if str(cell.subject) not in subjects))
 
 
 def side_results(history: History, side: CompareSide) -> Side:

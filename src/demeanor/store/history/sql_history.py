@@ -68,6 +68,14 @@ class SqlHistory:
         found = reversed(self._query(newest))
         return tuple(cell for (run,) in found for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
 
+    def last_run_of(self, subjects: Collection[str]) -> PastRun | None:
+        """The newest run with results of all these subjects."""
+        wanted = [rows.clean(subject) for subject in sorted({*subjects})]
+        having = "GROUP BY c.run_id HAVING COUNT(DISTINCT c.subject) = ?"
+        own = f"SELECT c.run_id FROM cells c WHERE c.subject IN ({marks(len(wanted))}) AND c.skipped IS NULL {having}"
+        found = self._runs(f"id IN ({own}) ORDER BY started DESC, id DESC LIMIT 1", (*wanted, len(wanted)))
+        return found[0] if found else None
+
     def eval_history(
         self, name: str, subject: str | None = None, *, kind: RunKind | None = None
     ) -> tuple[RunCell, ...]:
