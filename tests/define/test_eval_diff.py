@@ -74,3 +74,39 @@ def test_the_base_can_be_named_and_must_exist(repository: Path) -> None:
     assert touched(repository, base="main") == {}
     for wrong in ("nowhere", "--all"):
         assert "there is no commit" in (edits(discover([repository]), repository, base=wrong).problem or "")
+
+
+def gone(folder: Path, **more) -> dict[str, str]:
+    return dict(edits(discover([folder]), folder, **more).removed)
+
+
+def test_removed_evals_are_named_with_their_file(repository: Path) -> None:
+    """A function, a file and a folder; an eval that moved to another file is not removed."""
+    assert gone(repository) == {}
+    (repository / "eval_a.py").write_text(HEAD + TWO)
+    assert gone(repository) == {"one": "eval_a.py"}
+    (repository / "eval_a.py").unlink()
+    (repository / "eval_b.py").write_text(HEAD + ONE)
+    (repository / "folder" / "scenario.toml").unlink()
+    commit(repository)
+    assert gone(repository) == {"second": "eval_a.py", "folder": "folder/scenario.toml"}
+
+
+def test_removed_evals_are_looked_for_within_the_given_paths(repository: Path) -> None:
+    """A gate of one folder does not answer for another."""
+    (repository / "eval_a.py").unlink()
+    (repository / "folder" / "scenario.toml").unlink()
+    assert gone(repository, within=[repository / "folder"]) == {"folder": "folder/scenario.toml"}
+    assert gone(repository, within=[f"{repository / 'eval_a.py'}::one"]) == dict.fromkeys(
+        ("one", "second"), "eval_a.py"
+    )
+
+
+def test_files_whose_evals_the_source_does_not_name_are_listed(repository: Path) -> None:
+    """Evals that were made in a loop have names that are known only when the file runs."""
+    loop = "ALL = [eval_test(USUALLY_PASSES, prompt='x', name=f'n{n}')(print) for n in range(3)]\n"
+    (repository / "eval_loop.py").write_text(HEAD + loop)
+    commit(repository)
+    git(repository, "branch", "-f", "main")
+    (repository / "eval_loop.py").unlink()
+    assert edits(discover([repository]), repository).unsure == ("eval_loop.py",)

@@ -132,3 +132,36 @@ def test_notes_of_the_run_are_shown(project: Project):
         done = project.demeanor(command, "--json", "--policy", "all")
         assert done.returncode == 0, done.stdout + done.stderr
         assert any(note.startswith(PLAYED_IN_BUBBLEWRAP) for note in json.loads(done.stdout)["notes"]), command
+
+
+def test_a_removed_eval_leaves_the_gate_undecided_until_it_is_accepted(versions: Versions):
+    """A change can't turn green by deleting what it would fail; the report counts and names what is gone."""
+    source = versions.folder / "evals" / "eval_a.py"
+    kept, _, _ = source.read_text().partition("@eval_test( USUALLY")
+    source.write_text(kept)
+    done = versions.project.demeanor("gate", COLUMNS="120")
+    assert done.returncode == 3, done.stdout
+    assert done.stdout.startswith("Undecided: all 1 cell accepted, but 1 eval removed")
+    assert "usually: was in evals/eval_a.py; to accept: --accept-removed usually" in done.stdout
+    assert "1 eval collected; the base commit" in done.stdout
+    assert "had 2; removed: usually" in done.stdout
+    assert json.loads(versions.project.demeanor("gate", "--json").stdout)["removed"] == {"usually": "evals/eval_a.py"}
+    accepted = versions.project.demeanor("gate", "--accept-removed", "usually")
+    assert (accepted.returncode, accepted.stdout.splitlines()[0]) == (0, "May merge: the only cell is accepted")
+    ran = versions.project.demeanor("run", "--policy", "all", COLUMNS="120")
+    assert "1 eval collected; the last night had 2; removed: usually" in ran.stdout
+
+
+def test_a_gate_of_nothing_says_so(project: Project):
+    """In its first line; the exit code is configurable and, by default, undecided in CI."""
+    made = Versions(project)
+    project.write(
+        evals__eval_a_py=EVALS.replace("USUALLY_PASSES", "USUALLY_FAILS").replace("ALWAYS_PASSES", "USUALLY_FAILS")
+    )
+    for empty, ci, code in ((None, "", 0), (None, "1", 3), ("pass", "1", 0), ("undecided", "", 3)):
+        config = (made.folder / "demeanor.toml").read_text().partition("[gate]")[0]
+        project.write(demeanor_toml=config + (f'[gate]\nempty = "{empty}"\n' if empty else ""))
+        done = project.demeanor("gate", CI=ci)
+        assert done.stdout.startswith("Nothing was gated: no selected eval is ALWAYS_PASSES or USUALLY_PASSES")
+        assert done.returncode == code
+        assert project.demeanor("run", CI=ci).returncode == code

@@ -109,7 +109,7 @@ class Config:
     """Overrides for nightly runs: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
 
     gate: GateRules = field(default_factory=GateRules)
-    """Overrides for the gate: key `subjects`, `rule`, `budget_usd`, `max_trials`; see [Decisions](decide.md)."""
+    """For the gate: key `subjects`, `rule`, `budget_usd`, `max_trials`, `empty`; see [Decisions](decide.md)."""
 
     fix: FixRules = field(default_factory=FixRules)
     """The agent that fixes failures, the files it may change, and how its fix is tested; see [Fix](fix.md)."""

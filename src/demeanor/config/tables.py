@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from demeanor.config.table import Table
 from demeanor.core.sandbox_spec import Ceilings
@@ -52,6 +53,9 @@ class GateRules:
 
     max_trials: int | None = None
     """The maximum number of trials over all cells."""
+
+    empty: Literal["pass", "undecided"] | None = None
+    """The result if there was nothing to gate; None means undecided in CI and pass elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,6 +148,7 @@ def read_gate(table: Table) -> GateRules:
         rule=own.maybe_text("rule"),
         budget_usd=own.number("budget_usd", least=0),
         max_trials=own.whole("max_trials", least=1),
+        empty=cast("Literal['pass', 'undecided'] | None", own.choice("empty", ("pass", "undecided"))),
     )
     own.finish()
     return found

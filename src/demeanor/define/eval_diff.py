@@ -8,13 +8,15 @@ its files is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.eval import Eval
 from demeanor.core.git import GitError, commit_of, fork_point, git
+from demeanor.define.removed_evals import removed_evals
 
 Edit: TypeAlias = Literal["new", "edited"]
 
@@ -32,9 +34,20 @@ class Edits:
     evals: Mapping[str, Edit] = field(default_factory=dict)
     """The evals that are new or edited, by name."""
 
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """The evals that only the base commit has, by name, each with its file."""
 
-def edits(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> Edits:
-    """Compare the evals of the working tree with the repository of `root` at `base` (default: the fork point)."""
+    unsure: tuple[str, ...] = ()
+    """Changed files that created evals at the base commit whose names their source does not tell."""
+
+
+def edits(
+    evals: Sequence[Eval], root: Path, *, base: str | None = None, within: Sequence[str | Path] | None = None
+) -> Edits:
+    """Compare the evals of the working tree with the repository of `root` at `base` (default: the fork point).
+
+    `within` are the paths that `evals` were collected from; removed evals are looked for only there (default: `root`).
+    """
     try:
         top = Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
     except GitError as error:
@@ -58,7 +71,24 @@ def edits(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> Edit
             edit = _edited(path.read_text("utf-8", "replace"), _before(top, commit, place), one)
             if edit:
                 found[one.name] = edit
-    return Edits(base=commit, evals=found)
+    scope = _scope(within if within is not None else [root], top)
+    removed, unsure = removed_evals(
+        (name for name in changed if any(f"{name}/".startswith(place) for place in scope)),
+        partial(_before, top, commit),
+        {one.name for one in evals},
+    )
+    return Edits(base=commit, evals=found, removed=removed, unsure=unsure)
+
+
+def _scope(paths: Sequence[str | Path], top: Path) -> list[str]:
+    """The paths relative to the repository's top, folders with a slash at the end; `::name` is ignored."""
+    found = []
+    for given in paths:
+        path = Path(str(given).partition("::")[0]).resolve()
+        if path.is_relative_to(top):
+            place = path.relative_to(top).as_posix()
+            found.append("" if place == "." else f"{place}/")
+    return found
 
 
 def _changed(top: Path, commit: str) -> frozenset[str]:

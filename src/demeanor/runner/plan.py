@@ -139,24 +139,35 @@ def choose_evals(
     keyword: str = "",
     suites: Sequence[str] = (),
     tags: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    policy: str | None = "all",
+    policy: PolicyChoice | None = "all",
 ) -> tuple[Eval, ...]:
     """The evals of a request. A policy of None means all if evals are named, and ALWAYS_PASSES otherwise."""
-    named = bool(names or keyword or tasks or any("::" in path for path in paths))
-    evals = discover(_eval_paths(config, paths))
+    request = RunRequest(
+        paths=tuple(paths), names=tuple(names), keyword=keyword, suites=tuple(suites), tags=tuple(tags), policy=policy
+    )
+    return select_evals(collect_evals(config, paths), request)
+
+
+def collect_evals(config: Config, paths: Sequence[str] = ()) -> tuple[Eval, ...]:
+    """All evals below the paths of the command line, or below those of the configuration."""
+    return discover(eval_paths(config, paths))
+
+
+def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]:
+    """The evals that a request selects: without a policy, every eval if it names some, otherwise ALWAYS_PASSES only."""
+    named = request.paths or request.names or request.keyword or request.suites or request.tags or request.tasks
     selection = EvalFilter(
-        names=tuple(names),
-        keyword=keyword,
-        suites=tuple(suites),
-        tags=tuple(tags),
-        tasks=tuple(tasks),
-        policy="all" if policy == "all" or (policy is None and named) else "always",
+        names=request.names,
+        keyword=request.keyword,
+        suites=request.suites,
+        tags=request.tags,
+        tasks=request.tasks,
+        policy="all" if request.policy == "all" or (request.policy is None and named) else "always",
     )
     return choose(evals, selection)
 
 
-def _eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
+def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
     """The paths of the command line, or those of the configuration."""
     if paths:
         return list(paths)
@@ -173,18 +184,7 @@ def _eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
 
 def plan_run(catalog: Catalog, request: RunRequest, environ: Mapping[str, str]) -> Plan:
     """The plan of a run."""
-    config = catalog.config
-    evals = choose_evals(
-        config,
-        paths=request.paths,
-        names=request.names,
-        keyword=request.keyword,
-        suites=request.suites,
-        tags=request.tags,
-        tasks=request.tasks,
-        policy=request.policy,
-    )
-    return plan_evals(catalog, evals, request, environ)
+    return plan_evals(catalog, select_evals(collect_evals(catalog.config, request.paths), request), request, environ)
 
 
 def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:

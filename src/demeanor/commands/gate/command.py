@@ -50,6 +50,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--max-trials", type=positive_int, metavar="N", help="maximum number of trials of all cells together"
     )
+    how.add_argument(
+        "--accept-removed",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept that the change removes this eval; without it, the gate is undecided; repeatable",
+    )
     trial_arguments(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
@@ -62,8 +69,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
-    from demeanor.commands.gate.workflow import gate_files, gate_notes, keep_answers, make_gate_report, make_gate_state
-    from demeanor.commands.run.command import print_plan
+    from demeanor.commands.gate.workflow import (
+        final_exit_code,
+        gate_files,
+        gate_notes,
+        keep_answers,
+        make_gate_report,
+        make_gate_state,
+    )
+    from demeanor.commands.run.command import empty_exit_code, print_plan
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.workflow import make_report, publish
     from demeanor.runner.catalog import Catalog
@@ -94,8 +108,11 @@ def run(args: argparse.Namespace) -> ExitCode:
         plan=state.planned(),
         notes=gate_notes(state, stopped=result.stopped is not None),
         decide=lambda tally: decisions[tally.eval, tally.subject],
+        collection=state.collection,
     )
-    gate_report = make_gate_report(state, report)
+    empty, accepted = empty_exit_code(config, request, os.environ), args.accept_removed
+    report = replace(report, exit_code=final_exit_code(state, report.exit_code, empty=empty, accepted=accepted))
+    gate_report = make_gate_report(state, report, accepted=accepted)
     keep_answers(state, gate_report, config, os.environ, results)
     publish(
         report,

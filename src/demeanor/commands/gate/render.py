@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -45,14 +46,28 @@ def headline(report: GateReport) -> str:
     rejected, undecided = len(report.answered("reject")), len(report.answered("undecided"))
     if report.exit_code is ExitCode.INTERRUPTED:
         return "Interrupted: the gate has no answer"
+    if report.empty:
+        return "Nothing was gated: no selected eval is ALWAYS_PASSES or USUALLY_PASSES" + _unaccepted(report)
     if report.exit_code is ExitCode.REJECTED:
         more = f", {undecided} undecided" if undecided else ""
         return f"Must not merge: {rejected} of {count(ran, 'cell')} rejected{more}"
     if report.exit_code is ExitCode.ACCEPTED:
         return f"May merge: {'the only cell is' if ran == 1 else f'all {ran} cells are'} accepted"
     if ran == 0:
-        return "Undecided: no eval could run"
-    return f"Undecided: {undecided} of {count(ran, 'cell')} undecided"
+        return "Undecided: no eval could run" + _unaccepted(report)
+    if not undecided:
+        return f"Undecided: all {count(ran, 'cell')} accepted" + _unaccepted(report)
+    return f"Undecided: {undecided} of {count(ran, 'cell')} undecided" + _unaccepted(report)
+
+
+def _unaccepted(report: GateReport) -> str:
+    return f", but {count(len(report.removed), 'eval')} removed" if report.removed else ""
+
+
+def _removal(report: GateReport) -> Iterator[tuple[str, str]]:
+    """Each removed eval, and how to accept its removal."""
+    for name, place in list(report.removed.items())[:_MAX_OPEN]:
+        yield name, (f"was in {place}; " if place else "") + f"to accept: --accept-removed {shlex.quote(name)}"
 
 
 def error_rates_line(found: ErrorRates) -> str:
@@ -81,6 +96,11 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
             yield from _reason(row, screen)
         if len(undecided) > _MAX_OPEN:
             yield Text(screen.safe(f"… and {len(undecided) - _MAX_OPEN} more, see gate.json"), "dim")
+    if report.removed:
+        yield Text()
+        yield Text("Removed evals", "bold")
+        for name, what in _removal(report):
+            yield from wrapped(Text(screen.safe(f"{one_line(name)}: {one_line(what)}")), screen.width, indent=4)
     yield Text()
     yield Text(_ERROR_RATES, "bold")
     for found in report.characteristics:
@@ -143,6 +163,9 @@ def _markdown(report: GateReport) -> Iterator[str]:
         )
     if len(report.rows) > _MAX_ROWS:
         yield f"\n… and {len(report.rows) - _MAX_ROWS} more rows, see gate.json."
+    if report.removed:
+        yield "\nRemoved evals:\n"
+        yield from (f"- {_code(name)}: {_code(what)}" for name, what in _removal(report))
     yield f"\n{_ERROR_RATES}:\n"
     for found in report.characteristics:
         yield f"- {_code(error_rates_line(found))}"

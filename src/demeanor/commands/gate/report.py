@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from demeanor.commands.gate.cell import GateAnswer
 from demeanor.commands.run.report import RunReport
@@ -87,6 +87,12 @@ class GateReport:
     notes: tuple[str, ...] = ()
     """Warnings and remarks."""
 
+    empty: bool = False
+    """Whether there was nothing to gate."""
+
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """The evals that the change removes and that were not accepted, by name, each with its file, if known."""
+
     def answered(self, answer: str) -> tuple[GateRow, ...]:
         """The rows with this answer."""
         return tuple(row for row in self.rows if row.decision.answer == answer)
@@ -105,6 +111,8 @@ def gate_report(
     edited: Mapping[str, str],
     characteristics: tuple[ErrorRates, ...],
     notes: tuple[str, ...] = (),
+    empty: bool = False,
+    removed: Mapping[str, str] | None = None,
 ) -> GateReport:
     """Make the report from the run and the gate's answers."""
     rows = tuple(
@@ -132,4 +140,6 @@ def gate_report(
         characteristics=characteristics,
         exit_code=report.exit_code,
         notes=notes,
+        empty=empty,
+        removed=removed or {},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,12 +13,14 @@ from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.render import gate_markdown
 from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
-from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.collection import since_commit, since_night
+from demeanor.commands.run.report import Collection, RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
+from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
@@ -33,7 +35,7 @@ from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
-from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, plan_evals
+from demeanor.runner.plan import DEFAULT_TIMEOUT, collect_evals, eval_paths, plan_evals, select_evals
 
 
 @dataclass(kw_only=True)
@@ -60,6 +62,9 @@ class GateState:
 
     base: Edits = field(default_factory=lambda: Edits(base=None))
     """The commit that evals are compared with, to find new and edited ones."""
+
+    collection: Collection = field(default_factory=lambda: Collection(collected=0))
+    """How many evals were collected, and which ones the change removes."""
 
     timeout: float = DEFAULT_TIMEOUT
     """The timeout of a trial if its eval has none."""
@@ -157,21 +162,9 @@ def make_gate_state(
     """The initial state: the selected evals, and all evals that the change adds or edits."""
     config = catalog.config
     name = rule_named(rule or config.gate.rule or DEFAULT).name
-    every = choose_evals(config, paths=request.paths, policy="all")
-    chosen = {
-        one.name
-        for one in choose_evals(
-            config,
-            paths=request.paths,
-            names=request.names,
-            keyword=request.keyword,
-            suites=request.suites,
-            tags=request.tags,
-            tasks=request.tasks,
-            policy=request.policy or "all",
-        )
-    }
-    held = edits(every, config.root, base=base)
+    every = collect_evals(config, request.paths)
+    chosen = {one.name for one in select_evals(every, replace(request, policy=request.policy or "all"))}
+    held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
     if base is not None and held.problem:
         raise UsageError(f"--base {base}: {held.problem}\n  → use a branch or a commit, such as --base main")
     plan = plan_evals(catalog, every, request, environ)
@@ -189,10 +182,19 @@ def make_gate_state(
         hashes=hashes,
         edited=edited,
         base=held,
+        collection=_collection(every, held, history, everything=not request.paths),
         timeout=config.timeout or DEFAULT_TIMEOUT,
         timeout_override=request.timeout,
         max_trials=max_trials or config.gate.max_trials,
     )
+
+
+def _collection(every: Sequence[Eval], held: Edits, history: History, *, everything: bool) -> Collection:
+    """Compare with the base commit; where that does not tell, with the last night."""
+    found = since_commit(every, held)
+    if found.earlier is None and everything and (night := {cell.eval for cell in history.nightly_cells(1)}):
+        return since_night(every, night)
+    return found
 
 
 def _evals(plan: Plan) -> Sequence[Eval]:
@@ -222,7 +224,20 @@ def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def make_gate_report(state: GateState, report: RunReport) -> GateReport:
+def nothing_gated(state: GateState) -> bool:
+    """Whether there was nothing to gate: no eval was selected, or the gate ignores all of them by their policy."""
+    ignored = {answer.cell.name for answer in state.answers() if answer.decision.answer == "skipped"}
+    return all(cell.id in ignored and cell.skipped is None for cell in state.plan.cells)
+
+
+def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode, accepted: Container[str]) -> ExitCode:
+    """The exit code of a gate, from that of its run: `empty` if nothing was gated; a removed eval must be accepted."""
+    code = empty if nothing_gated(state) and found is not ExitCode.INTERRUPTED else found
+    unaccepted = [name for name in state.collection.removed if name not in accepted]
+    return ExitCode.UNDECIDED if unaccepted and code is ExitCode.ACCEPTED else code
+
+
+def make_gate_report(state: GateState, report: RunReport, *, accepted: Container[str] = ()) -> GateReport:
     """Make the report."""
     return gate_report(
         report,
@@ -232,6 +247,8 @@ def make_gate_report(state: GateState, report: RunReport) -> GateReport:
         edited=state.edited,
         characteristics=tuple(_error_rates(state)),
         notes=report.notes,
+        empty=nothing_gated(state),
+        removed={name: place for name, place in state.collection.removed.items() if name not in accepted},
     )
 
 

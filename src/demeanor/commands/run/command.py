@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
+from demeanor.core.text import count
 
 if TYPE_CHECKING:
     from demeanor.commands.run.report import RunReport
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from demeanor.store.runs.run_folder import RunFolder
 
 _NOTHING_GATES = """\
-demeanor: none of the selected evals is ALWAYS_PASSES, so nothing was run
-  → run all of them with --policy all or RUN_EVALS=1
+demeanor: none of the {defined} is ALWAYS_PASSES, so nothing was run
+  → run all of them with --policy all or RUN_EVALS=1, or name the ones to run
 """
 _NO_MODEL = """\
 demeanor: no subject is named and this machine has no language model, so native:scripted is run, which is not a model
@@ -47,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--policy",
         choices=("always", "all"),
-        help="which policies to run (default: always, or all if evals are named or RUN_EVALS is set)",
+        help="which policies to run (default: always, or all if you name evals or paths or set RUN_EVALS)",
     )
     how.add_argument(
         "--kind", choices=("local", "ci", "nightly"), default="local", help="the kind of run (default: local)"
@@ -101,10 +103,11 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
+    from demeanor.commands.run.collection import compare_collection
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.plan import plan_run
+    from demeanor.runner.plan import collect_evals, plan_evals, select_evals
     from demeanor.store.runs.run_dirs import find_run
 
     config = load_config(args)
@@ -113,12 +116,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
     config = config.at_night() if request.kind == "nightly" else config
     catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
-    plan = plan_run(catalog, request, os.environ)
+    evals = collect_evals(config, request.paths)
+    plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     if not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
         sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
     if not plan.cells:
-        sys.stderr.write(_NOTHING_GATES)
-        return ExitCode.ACCEPTED
+        sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))
+        return empty_exit_code(config, request, os.environ)
     if args.dry_run:
         print_plan(plan, request, config, as_json=args.json)
         return ExitCode.ACCEPTED
@@ -130,10 +134,18 @@ def run(args: argparse.Namespace) -> ExitCode:
         ui=make_ui(quiet=args.json),
         environ=os.environ,
         plug_in=args.plug_in,
+        collection=compare_collection(config, evals, request.paths, os.environ, results),
         junit=args.junit,
     )
     _print(report, as_json=args.json)
     return report.exit_code
+
+
+def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, str]) -> ExitCode:
+    """The exit code if there was nothing to decide: `[gate] empty`, default: undecided in CI, else accepted."""
+    in_ci = request.kind == "ci" or bool(environ.get("CI"))
+    empty = config.gate.empty or ("undecided" if in_ci else "pass")
+    return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
 
 
 def print_plan(plan: Plan, request: RunRequest, config: Config, *, as_json: bool) -> None:

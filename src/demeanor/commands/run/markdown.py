@@ -120,6 +120,8 @@ def _footer(report: RunReport) -> Iterator[str]:
         changed = " with uncommitted changes" if report.run.dirty else ""
         origin.append(f"commit {_code(report.run.commit)}{changed}")
     yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
+    if report.collection is not None:
+        yield f"\n{_code(words.collection_line(report.collection))}"
     if layers := words.layers(report):
         yield f"\n{layers[0].upper()}{layers[1:]}."
     for note in report.notes:

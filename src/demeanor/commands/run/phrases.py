@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from demeanor.commands.run.report import CellReport, RunReport
+from demeanor.commands.run.report import CellReport, Collection, RunReport
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
@@ -29,6 +29,7 @@ MEANINGS: Mapping[ExitCode, str] = {
 """What each exit code says about a run."""
 
 _LONGEST = 1000
+_MOST_NAMED = 10
 
 
 def status(cell: CellReport) -> str:
@@ -133,3 +134,15 @@ def voided(report: RunReport) -> list[CellReport]:
 
 def _sizes(cell: CellReport) -> tuple[int, int, int]:
     return cell.tally.judged, cell.tally.voided, cell.tally.missing
+
+
+def collection_line(found: Collection) -> str:
+    """The comparison in one sentence."""
+    text = f"{count(found.collected, 'eval')} collected"
+    if found.earlier is not None:
+        text += f"; {found.compared_with} had {found.earlier}"
+    if found.removed:
+        names = list(found.removed)
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        text += f"; removed: {', '.join(names[:_MOST_NAMED])}{more}"
+    return text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from demeanor.commands.run.policies import decide, exit_code
@@ -68,6 +68,23 @@ class CellReport:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Collection:
+    """The evals that exist now, compared with those of an earlier time."""
+
+    collected: int
+    """How many evals were found, before any selection."""
+
+    compared_with: str = ""
+    """What they are compared with, such as `the base commit 0d1f2a3`; empty if there is nothing to compare with."""
+
+    earlier: int | None = None
+    """How many evals there were then; None if there is nothing to compare with."""
+
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """The evals that are gone since then, by name, each with the file that it was in, if known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
     """One run: its cells, their decisions and its exit code."""
 
@@ -91,6 +108,9 @@ class RunReport:
 
     notes: tuple[str, ...] = ()
     """What the user should know about the run."""
+
+    collection: Collection | None = None
+    """How many evals were collected, and which are gone; None if the run did not collect evals itself."""
 
     @property
     def estimator(self) -> Estimator:
@@ -119,6 +139,7 @@ def run_report(
     notes: tuple[str, ...] = (),
     interrupted: bool = False,
     estimator: Estimator = "unbiased",
+    collection: Collection | None = None,
 ) -> RunReport:
     """The report of a run from its plan and its records; paths below `root` are shown relative to it."""
     by_cell: dict[str, list[Record]] = {}
@@ -134,6 +155,7 @@ def run_report(
         seconds=seconds,
         folder=_shown(Path(folder), root) if folder else "",
         notes=notes,
+        collection=collection,
     )
 
 

@@ -223,6 +223,8 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
         "not run": sum(tally.missing for tally in tallies),
     }
     yield "trials", " · ".join(f"{number} {word}" for word, number in counts.items() if number) or "none"
+    if report.collection is not None:
+        yield "evals", words.collection_line(report.collection)
     if layers := words.layers(report):
         yield "layers", layers
     spent, unpriced, uncounted = report.total

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from demeanor.commands.run.policies import decide
-from demeanor.commands.run.report import RunReport, run_report
+from demeanor.commands.run.report import Collection, RunReport, run_report
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.run_request import RunRequest
@@ -31,12 +31,13 @@ def run_and_report(
     ui: UI,
     environ: Mapping[str, str],
     plug_in: bool = False,
+    collection: Collection | None = None,
     junit: Path | None = None,
 ) -> RunReport:
     """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
     info = into.info() if isinstance(into, RunFolder) else None
     result = execute(prepare(catalog, plan, request, into, info=info), ui=ui)
-    report = make_report(result, plug_in=plug_in)
+    report = make_report(result, plug_in=plug_in, collection=collection)
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report
 
@@ -46,6 +47,7 @@ def make_report(
     *,
     plan: Plan | None = None,
     plug_in: bool = False,
+    collection: Collection | None = None,
     notes: Sequence[str] = (),
     decide: Callable[[Tally], Decision] = decide,
 ) -> RunReport:
@@ -65,6 +67,7 @@ def make_report(
         notes=(*_notes(plan, result.stopped), *notes, *result.notes),
         interrupted=result.interrupted,
         estimator="plug-in" if plug_in else "unbiased",
+        collection=collection,
     )
 
 

@@ -29,7 +29,12 @@ _KEYS = re.compile(rb'"(prompt|expectedFiles|expectedContent|requiredEnv)"\s*:')
 def looks_like_cline(folder: Path) -> bool:
     """Whether a folder is a scenario; other programs use the name config.json, too."""
     config = folder / CONFIG
-    return config.is_file() and ((folder / TEMPLATE).is_dir() or bool(_KEYS.search(config.read_bytes())))
+    return config.is_file() and ((folder / TEMPLATE).is_dir() or is_cline_config(config.read_bytes()))
+
+
+def is_cline_config(content: bytes) -> bool:
+    """Whether the content of a config.json is that of a scenario."""
+    return bool(_KEYS.search(content))
 
 
 def read_cline_folder(folder: Path) -> Eval:
