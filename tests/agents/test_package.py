@@ -1,12 +1,14 @@
-"""The paths that an installed agent needs."""
+"""The paths that an installed agent needs, and the interpreter that installs or starts it."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from demeanor.agents.package import program_paths
+from demeanor.agents.executables import printed_version
+from demeanor.agents.package import Package, find_python, program_paths, with_own_node
 
 
 @pytest.mark.parametrize("line", ["#!{python}", "#!{python} -E", "#! {python}"])
@@ -32,3 +34,51 @@ def test_any_other_program_needs_its_own_folder(tmp_path: Path, content: bytes):
     program.parent.mkdir(parents=True)
     program.write_bytes(content)
     assert str(tmp_path / "agents/goose/1.0") in program_paths((str(program),), tmp_path / "agents")
+
+
+def _package(needs: str) -> Package:
+    return Package(manager="pip", name="agent", version="1", program="bin/agent", needs=needs)
+
+
+def _python(path: Path, version: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho {version}\n" if version else "#!/bin/sh\nexit 1\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_python_is_found_on_path_or_in_the_folder_of_pyenv_or_uv(tmp_path: Path):
+    """The newest one that is allowed. A shim of pyenv that is on PATH may be inactive."""
+    environ = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)}
+    needs = _package("python >= 3.97, < 3.99")
+    assert find_python(needs, environ) is None
+    _python(tmp_path / "bin/python3.98", "")
+    by_uv = _python(tmp_path / ".local/share/uv/python/cpython-3.97.1-linux/bin/python3.97", "Python 3.97.1")
+    assert find_python(needs, environ) == by_uv
+    by_pyenv = _python(tmp_path / ".pyenv/versions/3.98.2/bin/python3.98", "Python 3.98.2")
+    assert find_python(needs, environ) == by_pyenv
+    _python(tmp_path / "bin/python3.99", "Python 3.99.0")
+    assert find_python(needs, environ) == by_pyenv
+    on_path = _python(tmp_path / "bin/python3.98", "Python 3.98.0")
+    printed_version.cache_clear()
+    assert find_python(needs, environ) == on_path
+
+
+def test_the_python_that_runs_demeanor_is_used_if_it_is_allowed(tmp_path: Path):
+    """Both bounds count."""
+    environ = {"PATH": "", "HOME": str(tmp_path)}
+    major, minor = sys.version_info[:2]
+    assert find_python(_package(""), environ) == sys.executable
+    assert find_python(_package(f"python >= {major}.{minor}"), environ) == sys.executable
+    assert find_python(_package(f"python >= {major}.{minor}, < {major}.{minor + 1}"), environ) == sys.executable
+    assert find_python(_package(f"python >= 3.8, < {major}.{minor}"), environ) is None
+
+
+def test_a_program_is_started_with_the_node_that_was_installed_beside_it(tmp_path: Path):
+    """A program that has its own arguments is started as it is."""
+    program, node = str(tmp_path / "agent"), tmp_path / "node"
+    assert with_own_node((program,)) == (program,)
+    node.touch()
+    assert with_own_node((program,)) == (str(node), program)
+    assert with_own_node(("node", program)) == ("node", program)
+    assert with_own_node(()) == ()

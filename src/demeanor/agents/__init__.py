@@ -20,13 +20,16 @@ GENERIC = ("acp", "command", "native", "python")
 """Adapters that are not for one particular agent."""
 
 CODING_AGENTS = (
-    *("aider", "claude-code", "cline", "codex", "gemini-cli", "goose", "mini-swe-agent", "opencode", "pi"),
-    "qwen-code",
+    *("aider", "claude-code", "cline", "codex", "continue", "copilot", "gemini-cli", "goose", "kimi-code"),
+    *("mini-swe-agent", "opencode", "pi", "qwen-code", "vibe"),
 )
 """Adapters for particular agents; they work without a table in the configuration."""
 
 BUILT_IN = (*GENERIC, *CODING_AGENTS)
 """All adapters of this package."""
+
+_MODULES = {"continue": "continue_cli"}
+"""Adapters whose name is a keyword of Python."""
 
 ENTRY_POINT = "demeanor.agents"
 
@@ -41,7 +44,7 @@ def third_party() -> Mapping[str, str]:
 def adapter(name: str, where: Path | str | None = None) -> ModuleType:
     """The module of an adapter; raises UnknownName if there is none."""
     if name in BUILT_IN:
-        return import_module(f"demeanor.agents.{name.replace('-', '_')}")
+        return import_module(f"demeanor.agents.{_MODULES.get(name, name.replace('-', '_'))}")
     others = third_party()
     if name not in others:
         raise UnknownName("adapter", name, (*BUILT_IN, *others), where=where)

@@ -61,6 +61,9 @@ def install_package(
                 raise InstallError(
                     f"{package.full_name} {wanted} was installed, but does not contain {package.program}"
                 )
+            if package.first_run:
+                cache = {**environ, "XDG_CACHE_HOME": str(made / "cache")}
+                _run([str(package.program_in(made)), *package.first_run], made, Path(temporary, "home"), cache)
             if package.manager == "pip":
                 _relocate(made, target)
             shutil.rmtree(target, ignore_errors=True)

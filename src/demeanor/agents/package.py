@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,6 +42,12 @@ class Package:
 
     scripts: bool = False
     """Whether its install scripts must run."""
+
+    first_run: tuple[str, ...] = ()
+    """Arguments for a first start at the end of the installation, for a program that unpacks itself into its cache.
+
+    The cache (XDG_CACHE_HOME) is then the folder `cache` of the installation.
+    """
 
     needs: str = ""
     """What else must be on the machine, such as `node >= 22`; shown to the user."""
@@ -96,6 +102,12 @@ def find_program(name: str, package: Package, folder: Path, version: str | None)
     return Path(on_path) if on_path else None
 
 
+def with_own_node(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Start a program with the Node that was installed beside it, if there is one."""
+    beside = Path(words[-1]).with_name("node") if words else Path()
+    return (str(beside), *words) if len(words) == 1 and beside.is_file() else words
+
+
 @cache
 def program_paths(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     """The paths that a program needs to start: its installation, its interpreter's, and Node's."""
@@ -135,12 +147,29 @@ def _metadata_version(folder: Path, package: Package) -> str | None:
 
 
 def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
-    """A Python that can install the package: the one that runs Demeanor, or one on PATH that is new enough."""
-    minimum = [int(number) for number in re.findall(r"\d+", package.needs)] if "python" in package.needs else []
-    if list(sys.version_info[:2]) >= minimum:
+    """A Python that can install the package: the one that runs Demeanor, one on PATH, or one of pyenv or uv."""
+    least, below = (_bound(sign, package.needs) for sign in (">=", "<"))
+    if least <= sys.version_info[:2] and (not below or sys.version_info[:2] < below):
         return sys.executable
-    for minor in range(20, minimum[1] - 1, -1):
-        found = shutil.which(f"python3.{minor}", path=environ.get("PATH"))
-        if found and printed_version((found, "--version")):  # a shim of a version manager may be inactive
-            return found
+    newest = below[1] - 1 if below else 20
+    for minor in range(newest, least[1] - 1, -1):
+        for found in _pythons(f"python3.{minor}", environ):
+            if printed_version((found, "--version")):  # a shim of pyenv may be inactive
+                return found
     return None
+
+
+def _bound(sign: str, needs: str) -> tuple[int, ...]:
+    """The version after `>=` or `<` in `python >= 3.10, < 3.13`; empty if there is none."""
+    found = re.search(rf"{sign} *(\d+)\.(\d+)", needs) if "python" in needs else None
+    return (int(found[1]), int(found[2])) if found else ()
+
+
+def _pythons(program: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Where a Python of this name may be: on PATH, then in the folders of pyenv and uv, the newest first."""
+    if on_path := shutil.which(program, path=environ.get("PATH")):
+        yield on_path
+    home = Path(environ.get("HOME") or Path.home())
+    data = Path(environ.get("XDG_DATA_HOME") or home / ".local/share")
+    for folder in (Path(environ.get("PYENV_ROOT") or home / ".pyenv", "versions"), data / "uv/python"):
+        yield from map(str, sorted(folder.glob(f"*/bin/{program}"), reverse=True))

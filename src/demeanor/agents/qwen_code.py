@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from demeanor.agents.package import Package
+from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import (
     SYSTEM_PROMPT_OPTIONS,
@@ -59,7 +58,7 @@ def _launch(task: Task, setup: Setup, prompt: str, session: tuple[str, str]) -> 
     values = {"base_url": task.base_url, "token": task.token, "model": task.model}
     env = {name: template.format(**values) for name, template in variables.items()}
     env |= {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
-    return Launch(argv=(*_program(setup), *words, *session, f"--prompt={prompt}"), env=env)
+    return Launch(argv=(*with_own_node(setup.program), *words, *session, f"--prompt={prompt}"), env=env)
 
 
 _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -80,12 +79,6 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {"OPENAI_BASE_URL": "{base_url}/v1", "OPENAI_API_KEY": "{token}", "OPENAI_MODEL": "{model}"},
     ),
 }
-
-
-def _program(setup: Setup) -> tuple[str, ...]:
-    """It needs Node 22: use the one that was installed beside it, if there is one."""
-    beside = Path(setup.program[-1]).with_name("node") if setup.program else Path()
-    return (str(beside), *setup.program) if len(setup.program) == 1 and beside.is_file() else setup.program
 
 
 def _settings(setup: Setup) -> dict[str, Any]:

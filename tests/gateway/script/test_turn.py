@@ -48,6 +48,12 @@ def test_the_prompt_is_what_the_user_said(texts: list[str]) -> None:
     assert turn.prompt == "Do it."
 
 
+def test_a_reminder_is_never_a_prompt() -> None:
+    """Kimi Code sends reminders as messages of their own, after the prompt."""
+    turn = turn_of(user("Do it."), user("<system-reminder>Be good.</system-reminder>"))
+    assert (turn.prompt, turn.done) == ("Do it.", 0)
+
+
 def test_markup_in_a_prompt_stays() -> None:
     """Text that only looks like a tag is part of the prompt."""
     assert turn_of(user("Make <h1>Hi</h1> a <title>Hi</title>.")).prompt == "Make <h1>Hi</h1> a <title>Hi</title>."

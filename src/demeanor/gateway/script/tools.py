@@ -17,7 +17,7 @@ from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Kind, kind_of
 
 _NAMES: Mapping[str, str] = {
-    "path": "path file_path filePath filename file_name file absolute_path target_file paths file_paths files",
+    "path": "path file_path filePath filepath filename file_name file absolute_path target_file paths file_paths files",
     "content": "content contents file_text text new_text new_content",
     "old": "old old_string old_str oldText old_text oldString search",
     "new": "new new_string new_str newText new_text newString replace",

@@ -185,15 +185,18 @@ def _call_error(message: Message) -> ToolResult | None:
 
 
 def user_text(message: Message) -> str:
-    """The user's text in a message. Agents put their own remarks into tags; a prompt in a tag stands alone."""
+    """The user's text in a message. Agents put their own remarks into tags; a prompt in a tag stands alone.
+
+    A `<system-reminder>` is never a prompt: Kimi Code sends some as messages of their own.
+    """
     text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
     if issue := _MINI_SWE_TASK.match(text):
         return issue[1].strip()
     outside = _TAGGED_BLOCK.sub("", text).strip()
     if outside or any(isinstance(part, ToolResult) for part in message.parts):
         return outside
-    blocks = _TAGGED_BLOCK.findall(text)
-    return blocks[-1][1].strip() if blocks else ""
+    blocks = [content for tag, content in _TAGGED_BLOCK.findall(text) if tag != "system-reminder"]
+    return blocks[-1].strip() if blocks else ""
 
 
 def to_answer(output: ScriptOutput) -> Answer:
