@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.core.errors import UnknownName
+from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Called
+from demeanor.judge.call_context import CallContext
 from demeanor.judge.calls_view import Calls, NoSuchCall
-from demeanor.judge.unknowable import LowerBound, Unknowable
+from demeanor.judge.unknowable import UncertainCount, Unknowable
 from tests.judge.helpers import called, rig
 
 READ = called("read_file", path="a.txt")
@@ -27,7 +29,8 @@ def test_filters_narrow_down():
     """Each filter gives the calls that fit, in their order."""
     assert CALLS.named("grep", "read_file").seen == (READ, GREP)
     assert CALLS.of_kind("edit").seen == (WRITE,)
-    assert CALLS.of_kind("read", "search").seen == (READ, GREP)
+    assert CALLS.of_kind("read", "search").seen == (READ, GREP, RUN)
+    assert CALLS.of_kind("execute").seen == (RUN,)
     assert CALLS.in_turn(2).seen == (WRITE, GREP)
     assert CALLS.first(2).seen == (READ, WRITE)
     assert CALLS.where(path="a.txt").of_kind("edit").seen == (WRITE,)
@@ -204,7 +207,7 @@ def test_gap_does_not_hide_what_was_seen(question):
 )
 def test_lower_bound_is_never_wrong(seen, more, other, op):
     """Whatever a lower bound answers is true of every count it may stand for."""
-    bound = LowerBound(seen, ("gap",))
+    bound = UncertainCount(seen, ("gap",))
     try:
         answered = getattr(bound, f"__{op}__")(other)
     except Unknowable:
@@ -271,3 +274,172 @@ def test_that_nothing_was_asked_is_not_guessed():
     with pytest.raises(Unknowable, match="it is not recorded whether permission was requested for read_file"):
         assert not CALLS.of_kind("read").unasked()
     assert not CALLS.named("rm").unasked()
+
+
+def shell(command: str, **fields) -> Called:
+    return called("shell", command=command, **fields)
+
+
+def test_kinds_by_effect():
+    """`rm` in a shell deletes, `cat` reads, a redirection edits, an editor that views reads."""
+    deletes, reads, edits = shell("rm -rf build"), shell("cat a.txt"), shell("echo x > a.txt")
+    views = called("file_editor", command="view", path="a.txt")
+    calls = Calls([deletes, reads, edits, views])
+    assert calls.of_kind("delete").seen == (deletes,)
+    assert calls.of_kind("read").seen == (reads, views)
+    assert calls.of_kind("edit").seen == (edits,)
+    assert calls.of_kind("execute").seen == (deletes, reads, edits)
+    assert not calls.of_kind("fetch")
+
+
+def test_paths_belong_to_the_kind():
+    """`cat a && rm b` reads a and deletes b, not the other way round."""
+    calls = Calls([shell("cat a.txt && rm -r old")])
+    assert calls.of_kind("read").where(path="a.txt")
+    assert calls.of_kind("delete").where(path="old")
+    assert calls.of_kind("delete").where(path="old/deep/b.txt")
+    assert not calls.of_kind("delete").where(path="a.txt")
+    assert not calls.of_kind("read").where(path="old")
+    assert calls.where(path="a.txt")
+
+
+@pytest.mark.parametrize("command", ["python3 clean.py", "./clean.sh", "echo 'unclosed", "$TOOL a.txt"])
+def test_missing_effect_is_unknown_if_a_program_may_have_it(command):
+    """A program that can't be read may have deleted something: that is neither a pass nor a fail."""
+    calls = Calls([shell(command)])
+    with pytest.raises(Unknowable, match="effects of shell"):
+        assert not calls.of_kind("delete")
+    with pytest.raises(Unknowable):
+        assert calls.of_kind("read").count() == 0
+    assert calls.of_kind("execute").count() == 1
+    assert not calls.of_kind("think")
+    assert calls.of_kind("delete").count() <= 1
+
+
+def test_certain_effect_is_not_made_uncertain_by_others():
+    """A recorded deletion is proof, whatever else was run."""
+    calls = Calls([shell("python3 x.py"), shell("rm a.txt")])
+    assert calls.of_kind("delete")
+    assert calls.of_kind("delete").where(path="a.txt")
+    with pytest.raises(Unknowable):
+        calls.of_kind("delete")[0]
+    with pytest.raises(Unknowable):
+        calls.of_kind("delete").where(path="b.txt").count() == 0  # noqa: B015 - the comparison raises
+
+
+def test_target_that_the_command_does_not_name_is_unknown():
+    """`rm "$FILE"` deletes something; whether it is a.txt, nobody knows."""
+    calls = Calls([shell('rm "$FILE"'), shell("rm *.log")])
+    assert calls.of_kind("delete").count() == 2
+    with pytest.raises(Unknowable, match="does not say which files"):
+        bool(calls.of_kind("delete").where(path="a.txt"))
+    assert not Calls([shell("rm *.log")]).of_kind("delete").where(path="a.txt")
+    with pytest.raises(Unknowable):
+        bool(Calls([shell("rm *.log")]).of_kind("delete").where(path="a.log"))
+
+
+def test_order_within_one_command_counts():
+    """`cat a && sed -i … a` reads before it edits; the other order does not."""
+    good, bad = Calls([shell("cat a && sed -i s/x/y/ a")]), Calls([shell("sed -i s/x/y/ a && cat a")])
+    assert good.of_kind("read").before(good.of_kind("edit"))
+    assert not bad.of_kind("read").before(bad.of_kind("edit"))
+    assert bad.of_kind("read").after(bad.of_kind("edit"))
+
+
+def test_program_with_unknown_effects_can_still_be_after_the_last_edit():
+    """Running a program after an edit is certain, although the program itself may edit."""
+    edit, script = called("write_file", path="a", content="x"), shell("python3 test_a.py")
+    calls = Calls([edit, script])
+    edits = calls.of_kind("edit")
+    assert calls.of_kind("execute").after(edits).seen == (script,)
+    assert calls.of_kind("execute").where(command=re.compile("test_a")).after(edits)
+    later = Calls([edit, script, shell("./other")])
+    with pytest.raises(Unknowable):
+        bool(later.of_kind("execute").where(command=re.compile("test_a")).after(later.of_kind("edit")))
+
+
+def test_read_after_a_program_with_unknown_effects_may_be_too_late():
+    """If a program may have edited first, nobody knows whether the read came before the first edit."""
+    early = Calls([called("read_file", path="a"), shell("./run"), called("write_file", path="a", content="x")])
+    assert early.of_kind("read").before(early.of_kind("edit"))
+    late = Calls([shell("./run"), called("read_file", path="a"), called("write_file", path="a", content="x")])
+    with pytest.raises(Unknowable):
+        bool(late.of_kind("read").before(late.of_kind("edit")))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        called("exec_command", cmd="git push --force"),
+        called("shell", command=["bash", "-lc", "git push --force"]),
+        called("run_commands", commands=["ls", "git push --force"]),
+        called("shell", command="git push --force"),
+        called("terminal", zeile="git push --force"),
+    ],
+)
+def test_command_is_found_under_any_name(call):
+    """codex calls it `cmd`, cline `commands`; a bad agent must not pass because of a name."""
+    calls = Calls([call])
+    assert calls.of_kind("execute").where(command=re.compile("push --force"))
+    assert not calls.of_kind("execute").where(command=re.compile("push --tags"))
+    assert calls.where(command="git push --force")
+
+
+def test_texts_patterns_and_urls_are_found_under_any_name():
+    """In the arguments of tools, in shell commands and in patches."""
+    patch = "*** Begin Patch\n*** Update File: a\n-x\n+secret\n*** End Patch"
+    writes = [
+        called("Write", file_path="a", content="my secret"),
+        called("edit", filePath="a", oldString="x", newString="secret"),
+        called("apply_patch", input=patch),
+        shell("cat > a <<'E'\nsecret\nE"),
+        shell("echo secret >> a"),
+    ]
+    for call in writes:
+        assert Calls([call]).of_kind("edit").where(content=re.compile("secret")), call
+        assert not Calls([call]).of_kind("edit").where(content=re.compile("absent")), call
+    assert Calls([called("grep_search", pattern="TODO")]).of_kind("search").where(pattern="TODO")
+    assert Calls([shell("rg TODO src")]).of_kind("search").where(pattern="TODO")
+    assert Calls([shell("curl https://e.com")]).of_kind("fetch").where(url=re.compile("e.com"))
+    assert Calls([called("edit", path="a", before="x", after="y")]).where(old="x", new="y")
+    with pytest.raises(Unknowable, match="does not say its content"):
+        bool(Calls([shell("sed -i s/x/y/ a")]).of_kind("edit").where(content="y"))
+
+
+def test_argument_that_no_call_has_is_unknown():
+    """A misspelt argument would otherwise be a check that can't fail."""
+    with pytest.raises(Unknowable, match=r"no call of write_file has an argument 'contnt'.*they have: path, content"):
+        assert not CALLS.of_kind("edit").where(contnt="x")
+    with pytest.raises(Unknowable, match=r"no call of shell has an argument 'command'.*: eins, zwei"):
+        assert not Calls([called("shell", eins="a", zwei="b")]).of_kind("execute").where(command="rm")
+    assert not Calls([]).where(contnt="x")
+    assert not CALLS.of_kind("edit").where(command="rm")
+
+
+def test_argument_of_the_schema_is_known_even_if_no_call_gives_it():
+    """The agent offered the argument, and the model did not use it: that is certain."""
+    listing = called("list_files", path=".")
+    tool = Tool(name="list_files", schema={"properties": {"path": {}, "recursive": {"type": "boolean"}}})
+    context = CallContext({id(listing): 0}, tools={"list_files": tool})
+    assert not Calls([listing], context=context).where(recursive=True)
+
+
+def test_first_calls_are_certain_only_before_a_possible_one():
+    """Which is the first edit, if the program before it may have edited?"""
+    calls = Calls([shell("./run"), called("write_file", path="a", content="x")])
+    with pytest.raises(Unknowable):
+        bool(calls.of_kind("edit").first(1).where(path="b"))
+    assert calls.of_kind("edit").first(2).count() >= 1
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(-1, 20), st.integers(0, 9))
+def test_count_between_two_numbers_answers_only_what_holds_for_all_of_them(seen, more, other, real):
+    """For every number that it may be, an answer is the answer of that number."""
+    count = UncertainCount(seen, ("reason",), most=seen + more)
+    actual = seen + min(real, more)
+    for name in ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"):
+        try:
+            answer = getattr(count, name)(other)
+        except Unknowable:
+            continue
+        assert answer is getattr(actual, name)(other)

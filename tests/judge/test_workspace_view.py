@@ -85,6 +85,7 @@ def test_changes_are_listed_by_path():
         ("c", "deleted"),
     ]
     assert found.changed_paths == ["a", "b", "c"]
+    assert (found.added, found.modified, found.deleted) == (["a"], ["b"], ["c"])
     assert "-1\n+2\n" in found.diff
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from demeanor.core.messages import Tool
+
 
 class Kind(StrEnum):
     """What a tool does, independent of its name."""
@@ -220,6 +222,9 @@ class Trajectory:
 
     disagreements: tuple[str, ...] = ()
     """Contradictions between the exchanges and the agent's own log."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools that the agent offered to its model, by name, as far as they were recorded."""
 
     requests_told: bool = False
     """Whether every request for permission is recorded; if not, a missing request proves nothing."""

@@ -1,22 +1,25 @@
 """`rig.calls`: the tool calls of a trial, with filters.
 
-A filter returns a narrower view; a view is true if it contains a call. If the trajectory is incomplete, a view answers
-only what the recorded calls prove, and raises Unknowable otherwise: see unknowable.py.
+A filter returns a narrower view; a view is true if it contains a call. A view has calls that certainly belong to it,
+and calls that possibly do, such as a program whose effects are unknown. If the trajectory is incomplete, others may be
+missing. A view answers only what the certain calls prove, and raises Unknowable otherwise: see unknowable.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, overload
 
 from demeanor.core.errors import UnknownName
 from demeanor.core.trajectory import Called, Kind
 from demeanor.judge.call_chain import shown_call
-from demeanor.judge.unknowable import LowerBound, unknowable
+from demeanor.judge.call_context import CallContext, Position, Possible
+from demeanor.judge.call_matching import Match, has_argument, has_kind, missing_argument
+from demeanor.judge.effects.effect import Effect
+from demeanor.judge.unknowable import UncertainCount, unknowable
 
-_PATH_NAMES = ("path", "file_path", "filepath", "filename", "file", "absolute_path", "target_file", "notebook_path")
+_MAX_REASONS = 3
 
 
 class NoSuchCall(AssertionError):
@@ -32,29 +35,39 @@ class Calls:
         *,
         gaps: tuple[str, ...] = (),
         title: str = "calls",
-        order: Mapping[int, int] | None = None,
+        possible: Iterable[Possible] = (),
+        context: CallContext | None = None,
+        kinds: frozenset[str] | None = None,
         settled: bool = True,
     ) -> None:
         """`settled` is False if, because of gaps, it is uncertain whether the recorded calls belong to this view."""
         self.seen = tuple(seen)
-        """The recorded calls, whether or not there may be others."""
+        """The calls that certainly belong to this view."""
+        self.possible = tuple(possible)
+        """The recorded calls that may belong to it, each with the reason."""
         self.gaps = gaps
-        """Why there may be others; empty if these are all."""
+        """Why calls may be missing; empty if all were recorded."""
         self._title = title
         self._settled = settled
-        self._order = order or {id(call): index for index, call in enumerate(self.seen)}
+        self._kinds = kinds
+        self._context = context or CallContext({id(call): index for index, call in enumerate(self.seen)})
 
     def named(self, *names: str) -> Calls:
         """The calls of tools with these exact names."""
         return self._narrow(lambda call: call.tool in names, "/".join(names))
 
     def of_kind(self, *kinds: str) -> Calls:
-        """The calls of these kinds: read, edit, delete, search, execute, fetch, think, other."""
+        """The calls with one of these kinds: read, edit, delete, search, execute, fetch, think, other.
+
+        A call can have several: `rm a.txt` in a shell is executed and deletes. docs/judge.md says what is certain.
+        """
         known = [kind.value for kind in Kind]
         for kind in kinds:
             if kind not in known:
                 raise UnknownName("kind of tool", kind, known)
-        return self._narrow(lambda call: call.kind in kinds, "/".join(kinds))
+        found = self._narrow(lambda call: has_kind(call, self._context.facts(call), kinds), "/".join(kinds))
+        found._kinds = frozenset(kinds)  # a path is then one that is read, edited, …
+        return found
 
     def where(
         self,
@@ -65,19 +78,30 @@ class Calls:
     ) -> Calls:
         """The calls with these arguments: equal values or, for a compiled regular expression, a match somewhere.
 
-        `path` matches the argument that names a file, whatever its name (`path`, `file_path`, …); `./notes.txt` and
-        `/any/where/notes.txt` match `notes.txt`. `predicate` gets the whole call.
+        `path`, `command`, `pattern`, `url`, `content`, `old` and `new` match the argument with this meaning, whatever
+        its name; `./notes.txt` and `/any/where/notes.txt` match `notes.txt`. `predicate` gets the whole call.
         """
-
-        def fits(call: Called) -> bool:
-            return (
-                (path is None or any(_same_path(given, path) for given in _paths(call)))
-                and all(name in call.arguments and _fits(call.arguments[name], want) for name, want in args.items())
-                and (predicate is None or bool(predicate(call)))
-            )
-
         wanted = {**({} if path is None else {"path": path}), **args}
-        return self._narrow(fits, ", ".join(f"{name}={want!r}" for name, want in wanted.items()) or "chosen")
+
+        def fits(call: Called) -> Match:
+            facts = self._context.facts(call)
+            found: Match = predicate is None or bool(predicate(call))
+            for name, value in wanted.items():
+                one = has_argument(call, facts, self._kinds, name, value) if found else False
+                found = one if one is False or found is True else found
+            return found
+
+        narrowed = self._narrow(fits, ", ".join(f"{name}={want!r}" for name, want in wanted.items()) or "chosen")
+        recorded = [(call, self._context.facts(call)) for call in (*self.seen, *(one.call for one in self.possible))]
+        for name in wanted if not narrowed.seen else ():
+            if reason := missing_argument(recorded, name):
+                more = (*(Possible(call, reason) for call in self.seen), *self.possible)
+                return self._view((), f"{name}={wanted[name]!r}", possible=more, gaps=self.gaps)
+        return narrowed
+
+    def effects_of(self, call: Called) -> tuple[Effect, ...]:
+        """What a call certainly does, step by step: each effect has `.kind` and `.target`."""
+        return self._context.facts(call).effects.known
 
     def succeeded(self) -> Calls:
         """The calls that are known to have succeeded."""
@@ -105,25 +129,54 @@ class Calls:
 
     def first(self, k: int) -> Calls:
         """The first `k` of these calls."""
-        return self._uncertain_view(self.seen[:k], f"first {k}", self.gaps)
+        kept: list[Called] = []
+        possible: list[Possible] = []
+        certain = 0
+        for recorded, (call, reason) in enumerate(self._recorded()):
+            if reason is None and recorded < k:
+                kept.append(call)
+            elif certain < k:
+                possible.append(Possible(call, reason or self.possible[0].reason))
+            certain += reason is None
+        return self._uncertain_view(kept, f"first {k}", self.gaps, possible)
 
     def before(self, other: Calls | Called) -> Calls:
-        """The calls before the first of `other`; empty if `other` is."""
-        positions = self._positions(other)
-        kept = [call for call in self.seen if positions and self._order[id(call)] < min(positions)]
-        return self._uncertain_view(kept, "before", self._gaps_with(other))
+        """The calls before the first of `other`; empty if `other` is. A shell command has several steps."""
+        certain, perhaps = self._positions(other, first=True)
+
+        def match(call: Called) -> Match:
+            position = self._position(call, first=True)
+            if certain and position < min([*certain, *perhaps]):
+                return True
+            return bool(certain or perhaps) and position < min(certain or [max(perhaps)]) and _reason(other)
+
+        return self._ordered(match, "before", other)
 
     def after(self, other: Calls | Called) -> Calls:
-        """The calls after the last of `other`; empty if `other` is."""
-        positions = self._positions(other)
-        kept = [call for call in self.seen if positions and self._order[id(call)] > max(positions)]
-        return self._uncertain_view(kept, "after", self._gaps_with(other))
+        """The calls after the last of `other`; empty if `other` is. A shell command has several steps."""
+        certain, perhaps = self._positions(other, first=False)
+
+        def match(call: Called) -> Match:
+            position = self._position(call, first=False)
+            if certain and position > max(certain) and (not perhaps or position >= max(perhaps)):
+                return True
+            return bool(certain or perhaps) and position > max(certain or [min(perhaps)]) and _reason(other)
+
+        return self._ordered(match, "after", other)
 
     def in_same_turn(self, other: Calls | Called) -> Calls:
         """The calls that were requested in the same turn as another call, one of `other`."""
         others = (other,) if isinstance(other, Called) else other.seen
-        kept = [call for call in self.seen if any(call.turn == one.turn and call is not one for one in others)]
-        return self._view(kept, "in the same turn", gaps=self._gaps_with(other), settled=self._settled)
+        perhaps = () if isinstance(other, Called) else [one.call for one in other.possible]
+
+        def together(call: Called, with_these: Iterable[Called]) -> bool:
+            return any(call.turn == one.turn and call is not one for one in with_these)
+
+        def match(call: Called) -> Match:
+            return together(call, others) or (together(call, perhaps) and _reason(other))
+
+        kept, possible = self._decided(match)
+        return self._view(kept, "in the same turn", gaps=self._gaps_with(other), possible=possible)
 
     def in_order(self, *names: str) -> bool:
         """Whether these tools were called in this order, with any calls in between."""
@@ -136,9 +189,12 @@ class Calls:
         return not left
 
     def count(self) -> int:
-        """The number of calls; if there may be others, a lower bound that compares only if the result is certain."""
+        """The number of calls; if there may be others, a number that compares only if the result is certain."""
         self._ask("how many")
-        return LowerBound(len(self.seen), self.gaps) if self.gaps else len(self.seen)
+        if self._complete:
+            return len(self.seen)
+        most = None if self.gaps else len(self.seen) + len(self.possible)
+        return UncertainCount(len(self.seen), self._reasons, most=most)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,20 +203,20 @@ class Calls:
 
     def __bool__(self) -> bool:
         self._ask("whether there are any")
-        if self.gaps and not self.seen:
-            raise unknowable(f"that there are no {self._title}", self.gaps)
+        if not self.seen and not self._complete:
+            raise unknowable(f"that there are no {self._title}", self._reasons)
         return bool(self.seen)
 
     def __len__(self) -> int:
-        if self.gaps:
-            raise unknowable(f"how many {self._title} there are (.count() may be enough)", self.gaps)
+        if not self._complete:
+            raise unknowable(f"how many {self._title} there are (.count() may be enough)", self._reasons)
         return len(self.seen)
 
     def __iter__(self) -> Iterator[Called]:
         self._ask("which")
         yield from self.seen
-        if self.gaps:
-            raise unknowable(f"that these are all {self._title}", self.gaps)
+        if not self._complete:
+            raise unknowable(f"that these are all {self._title}", self._reasons)
 
     def __contains__(self, call: object) -> bool:
         return any(call == one for one in self)
@@ -173,70 +229,122 @@ class Calls:
         self._ask("which is where")
         if isinstance(index, slice):
             return tuple(self)[index]
-        if -len(self.seen) <= index < len(self.seen):
-            return self.seen[index]
-        if self.gaps:
-            raise unknowable(f"{self._title}[{index}]", self.gaps)
+        recorded = [*self._recorded()]
+        if -len(recorded) <= index < len(recorded):
+            passed = recorded[: index + 1] if index >= 0 else recorded[index:]
+            if all(reason is None for _, reason in passed):
+                return recorded[index][0]
+        if not self._complete:
+            raise unknowable(f"{self._title}[{index}]", self._reasons)
         raise NoSuchCall(f"there is no {self._title}[{index}]: {self!r}")
 
     def __repr__(self) -> str:
         shown = [shown_call(call) for call in self.seen[:10]]
         if len(self.seen) > len(shown):
             shown.append(f"… {len(self.seen) - len(shown)} more")
+        shown += [f"perhaps {shown_call(one.call)}" for one in self.possible[:_MAX_REASONS]]
         if self.gaps:
             shown.append("perhaps more")
         return f"<{self._title}: {', '.join(shown) or 'none'}>"
 
-    def _narrow(self, keep: Callable[[Called], bool], title: str) -> Calls:
-        kept = [call for call in self.seen if keep(call)]
-        return self._view(kept, title, gaps=self.gaps, settled=self._settled)
+    @property
+    def _complete(self) -> bool:
+        return not self.gaps and not self.possible
 
-    def _uncertain_view(self, kept: Iterable[Called], title: str, gaps: tuple[str, ...]) -> Calls:
+    @property
+    def _reasons(self) -> tuple[str, ...]:
+        """Why the members are uncertain."""
+        reasons = tuple(dict.fromkeys((*self.gaps, *(one.reason for one in self.possible))))
+        if len(reasons) > _MAX_REASONS:
+            reasons = (*reasons[:_MAX_REASONS], f"and {len(reasons) - _MAX_REASONS} more reasons")
+        return reasons
+
+    def _recorded(self) -> list[tuple[Called, str | None]]:
+        """The recorded calls in order, each with the reason why it is uncertain, or None."""
+        found = [*((call, None) for call in self.seen), *((one.call, one.reason) for one in self.possible)]
+        return sorted(found, key=lambda pair: self._context.order[id(pair[0])])
+
+    def _decided(self, match: Callable[[Called], Match]) -> tuple[list[Called], list[Possible]]:
+        """The calls that match, and those that possibly do."""
+        kept: list[Called] = []
+        possible: list[Possible] = []
+        for call, reason in self._recorded():
+            found = match(call)
+            if found is True and reason is None:
+                kept.append(call)
+            elif found is not False:
+                possible.append(Possible(call, reason or str(found)))
+        return kept, possible
+
+    def _narrow(self, match: Callable[[Called], Match], title: str) -> Calls:
+        kept, possible = self._decided(match)
+        return self._view(kept, title, gaps=self.gaps, possible=possible)
+
+    def _uncertain_view(
+        self, kept: Iterable[Called], title: str, gaps: tuple[str, ...], possible: Iterable[Possible]
+    ) -> Calls:
         """A view whose members depend on calls that may be missing."""
-        return self._view(kept, title, gaps=gaps, settled=self._settled and not gaps)
+        return self._view(kept, title, gaps=gaps, possible=possible, settled=self._settled and not gaps)
+
+    def _ordered(self, match: Callable[[Called], Match], title: str, other: Calls | Called) -> Calls:
+        kept, possible = self._decided(match)
+        return self._uncertain_view(kept, title, self._gaps_with(other), possible)
 
     def _by_success(self, wanted: bool, title: str) -> Calls:
-        kept = [call for call in self.seen if call.succeeded is wanted]
-        unknown = [call.tool for call in self.seen if call.succeeded is None]
-        gaps = (f"it is not recorded whether {', '.join(dict.fromkeys(unknown))} succeeded",) if unknown else ()
-        return self._view(kept, title, gaps=self.gaps + gaps, settled=self._settled)
+        def match(call: Called) -> Match:
+            unknown = f"it is not recorded whether {call.tool} succeeded"
+            return unknown if call.succeeded is None else call.succeeded is wanted
+
+        return self._narrow(match, title)
 
     def _by_permission(self, wanted: tuple[str, ...], title: str) -> Calls:
-        kept = [call for call in self.seen if call.permission in wanted]
-        unknown = [call.tool for call in self.seen if call.permission is None]
-        tools = ", ".join(dict.fromkeys(unknown))
-        gaps = (f"it is not recorded whether permission was requested for {tools}",) if unknown else ()
-        return self._view(kept, title, gaps=self.gaps + gaps, settled=self._settled)
+        def match(call: Called) -> Match:
+            unknown = f"it is not recorded whether permission was requested for {call.tool}"
+            return unknown if call.permission is None else call.permission in wanted
 
-    def _view(self, kept: Iterable[Called], title: str, *, gaps: tuple[str, ...], settled: bool) -> Calls:
-        return Calls(kept, gaps=gaps, title=f"{self._title} {title}", order=self._order, settled=settled)
+        return self._narrow(match, title)
+
+    def _view(
+        self,
+        kept: Iterable[Called],
+        title: str,
+        *,
+        gaps: tuple[str, ...],
+        possible: Iterable[Possible] = (),
+        settled: bool | None = None,
+    ) -> Calls:
+        whole = f"{self._title} {title}"
+        sure = self._settled if settled is None else settled
+        return Calls(
+            kept, gaps=gaps, title=whole, possible=possible, context=self._context, kinds=self._kinds, settled=sure
+        )
 
     def _gaps_with(self, other: Calls | Called) -> tuple[str, ...]:
         return self.gaps if isinstance(other, Called) else tuple(dict.fromkeys((*self.gaps, *other.gaps)))
 
-    def _positions(self, other: Calls | Called) -> list[int]:
-        others = (other,) if isinstance(other, Called) else other.seen
-        return [self._order[id(call)] for call in others]
+    def _position(self, call: Called, *, first: bool) -> Position:
+        """The position of the first or last effect that this view is about."""
+        effects = self._context.facts(call).effects
+        steps = [effect.step for effect in (effects.of(self._kinds) if self._kinds else effects.known)]
+        steps = steps or ([part.step for part in effects.unclear] if self._kinds else []) or [0]
+        return self._context.order[id(call)], min(steps) if first else max(steps)
+
+    def _positions(self, other: Calls | Called, *, first: bool) -> tuple[list[Position], list[Position]]:
+        """The positions of the certain and of the possible calls of `other`."""
+        if isinstance(other, Called):
+            return [(self._context.order[id(other)], float("-inf") if first else float("inf"))], []
+        certain = [other._position(call, first=first) for call in other.seen]
+        return certain, [position for one in other.possible for position in other._unclear_positions(one.call)]
+
+    def _unclear_positions(self, call: Called) -> list[Position]:
+        steps = [part.step for part in self._context.facts(call).effects.unclear]
+        return [(self._context.order[id(call)], step) for step in steps or [0]]
 
     def _ask(self, question: str) -> None:
         if not self._settled:
             raise unknowable(f"{question} {self._title}", self.gaps)
 
 
-def _paths(call: Called) -> list[str]:
-    return [value for name in _PATH_NAMES if isinstance(value := call.arguments.get(name), str)]
-
-
-def _same_path(given: str, wanted: str | re.Pattern[str]) -> bool:
-    if isinstance(wanted, re.Pattern):
-        return wanted.search(given) is not None
-    there, here = PurePosixPath(given), PurePosixPath(wanted)
-    if there.is_absolute() and not here.is_absolute():
-        return there.parts[-len(here.parts) :] == here.parts
-    return there == here
-
-
-def _fits(given: Any, wanted: Any) -> bool:
-    if isinstance(wanted, re.Pattern):
-        return wanted.search(given if isinstance(given, str) else repr(given)) is not None
-    return bool(given == wanted)
+def _reason(other: Calls | Called) -> Match:
+    """Why the order is uncertain."""
+    return other.possible[0].reason if isinstance(other, Calls) and other.possible else True

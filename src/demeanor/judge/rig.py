@@ -15,8 +15,10 @@ from functools import cached_property
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
 from demeanor.core.trajectory import Asked, Faulted, Said, Trajectory
+from demeanor.judge.call_context import CallContext
+from demeanor.judge.call_matching import same_path
 from demeanor.judge.calls_view import Calls
-from demeanor.judge.unknowable import LowerBound, unknowable
+from demeanor.judge.unknowable import UncertainCount, unknowable
 from demeanor.judge.workspace_view import WorkspaceView
 
 
@@ -35,7 +37,11 @@ class Rig:
     @cached_property
     def calls(self) -> Calls:
         """The tool calls, in order."""
-        return Calls(self.trajectory.calls, gaps=self.trajectory.gaps)
+        calls = self.trajectory.calls
+        files = frozenset(self._evidence.before.entries)
+        order = {id(call): index for index, call in enumerate(calls)}
+        context = CallContext(order, tools=self.trajectory.tools, existed=lambda path: _is_in(path, files))
+        return Calls(calls, gaps=self.trajectory.gaps, context=context)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -68,7 +74,7 @@ class Rig:
     def turns(self) -> int:
         """The number of model answers; a lower bound like `calls.count()` if some may be missing."""
         gaps = self.trajectory.gaps
-        return LowerBound(self._evidence.spent.turns, gaps) if gaps else self._evidence.spent.turns
+        return UncertainCount(self._evidence.spent.turns, gaps) if gaps else self._evidence.spent.turns
 
     @property
     def tokens(self) -> int | None:
@@ -139,3 +145,8 @@ class Rig:
 
     def __repr__(self) -> str:
         return f"<rig of {self._evidence.trial}>"
+
+
+def _is_in(path: str, files: frozenset[str]) -> bool:
+    """Whether a path, as an agent writes it, is one of these files."""
+    return path in files or any(same_path(path, file) for file in files)

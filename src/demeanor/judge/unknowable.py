@@ -1,7 +1,8 @@
 """Answers of «unknown» instead of guesses.
 
-A trajectory may have gaps. A recorded call is proof; a missing one is not. So a sequence with gaps is open-ended: a
-question that the recorded calls decide is answered, any other raises `Unknowable`, and the trial is void.
+A trajectory may have gaps, and a recorded call may do more than can be read from it. A recorded effect is proof; a
+missing one is not. So a sequence may have more members than are certain: a question that the certain members decide is
+answered, any other raises `Unknowable`, and the trial is void.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ class Unknowable(Exception):
     """The evidence is too incomplete to answer."""
 
 
-class LowerBound(int):
+class UncertainCount(int):
     """A count that may be too low: comparisons raise Unknowable unless the result is certain."""
 
-    gaps: tuple[str, ...]
+    reasons: tuple[str, ...]
+    most: int | None
 
-    def __new__(cls, seen: int, gaps: tuple[str, ...]) -> LowerBound:
+    def __new__(cls, seen: int, reasons: tuple[str, ...], *, most: int | None = None) -> UncertainCount:
+        """At least `seen`, at most `most`; without `most`, there is no upper limit."""
         self = super().__new__(cls, seen)
-        self.gaps = gaps
+        self.reasons = reasons
+        self.most = most
         return self
 
     def __repr__(self) -> str:
-        return f"{int(self)} or more"
+        return f"{int(self)} or more" if self.most is None else f"{int(self)} to {self.most}"
 
     __str__ = __repr__
     __hash__ = int.__hash__
@@ -31,28 +35,32 @@ class LowerBound(int):
         return self >= 1
 
     def __ge__(self, other: object) -> bool:
-        return self._at_least(other, int(self) >= _number(other), certain=True)
+        limit = _number(other)
+        return self._decided(other, yes=int(self) >= limit, no=self.most is not None and self.most < limit)
 
     def __gt__(self, other: object) -> bool:
-        return self._at_least(other, int(self) > _number(other), certain=True)
+        limit = _number(other)
+        return self._decided(other, yes=int(self) > limit, no=self.most is not None and self.most <= limit)
 
     def __le__(self, other: object) -> bool:
-        return self._at_least(other, int(self) > _number(other), certain=False)
+        return not self > other
 
     def __lt__(self, other: object) -> bool:
-        return self._at_least(other, int(self) >= _number(other), certain=False)
+        return not self >= other
 
     def __eq__(self, other: object) -> bool:
-        return self._at_least(other, int(self) > _number(other), certain=False)
+        number = _number(other)
+        outside = int(self) > number or (self.most is not None and self.most < number)
+        return self._decided(other, yes=False, no=outside)
 
     def __ne__(self, other: object) -> bool:
-        return self._at_least(other, int(self) > _number(other), certain=True)
+        return not self == other
 
-    def _at_least(self, other: object, settled: bool, *, certain: bool) -> bool:
-        """`certain` if the recorded calls decide the question; otherwise raises Unknowable."""
-        if not settled:
-            raise unknowable(f"whether {self!r} compares with {other!r}", self.gaps)
-        return certain
+    def _decided(self, other: object, *, yes: bool, no: bool) -> bool:
+        """The answer if what was seen decides the question; otherwise raises Unknowable."""
+        if not yes and not no:
+            raise unknowable(f"whether {self!r} compares with {other!r}", self.reasons)
+        return yes
 
 
 def unknowable(question: str, gaps: tuple[str, ...]) -> Unknowable:

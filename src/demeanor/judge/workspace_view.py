@@ -131,6 +131,21 @@ class WorkspaceView:
         return [change.path for change in self.changes]
 
     @property
+    def added(self) -> Paths:
+        """The paths of the files that did not exist at the start."""
+        return [change.path for change in self.changes if change.how == "added"]
+
+    @property
+    def modified(self) -> Paths:
+        """The paths of the files whose content or type changed."""
+        return [change.path for change in self.changes if change.how == "changed"]
+
+    @property
+    def deleted(self) -> Paths:
+        """The paths of the files that no longer exist."""
+        return [change.path for change in self.changes if change.how == "deleted"]
+
+    @property
     def diff(self) -> str:
         """All changes as a unified diff."""
         return unified_diff(self.changes)

@@ -25,7 +25,11 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     exchanges = conversations.main
     events, disagreements = merge(events_of(conversations, kinds), capture.log)
     trajectory = Trajectory(
-        events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
+        events=events,
+        gaps=_gaps(capture),
+        disagreements=disagreements,
+        tools={tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools},
+        requests_told=capture.requests_told,
     )
     return Evidence(
         trial=capture.trial,

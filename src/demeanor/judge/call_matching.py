@@ -1,0 +1,160 @@
+"""Does a call belong to a view? Yes, no, or unknown with the reason; see calls_view.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias
+
+from demeanor.core.trajectory import Called, Kind
+from demeanor.judge.call_chain import shown_call
+from demeanor.judge.effects.arguments import MEANINGS, expected, unknown_names, values
+from demeanor.judge.effects.call_effects import CallFacts
+from demeanor.judge.effects.effect import Effect
+
+Match: TypeAlias = bool | str
+"""Whether a call belongs to a view; a string says why that is unknown."""
+
+_ON_FILES = frozenset({Kind.READ, Kind.EDIT, Kind.DELETE, Kind.SEARCH})
+_EFFECT_TEXT = {"pattern": Kind.SEARCH, "content": Kind.EDIT}
+_PRIMARY = {Kind.EXECUTE: "command", Kind.READ: "path", Kind.EDIT: "path", Kind.DELETE: "path"}
+"""The argument that a call of this kind must have, whatever its name."""
+
+
+def has_kind(call: Called, facts: CallFacts, kinds: Collection[str]) -> Match:
+    """Whether a call has one of these kinds."""
+    if facts.kind in kinds or facts.effects.of(kinds):
+        return True
+    unclear = facts.effects.unclear_for(kinds)
+    return f"the effects of {shown_call(call)} are unknown: it {unclear[0].why}" if unclear else False
+
+
+def has_argument(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: str, wanted: Any) -> Match:
+    """Whether a call has this argument, under any name; `kinds` are those that the view is about."""
+    literal = name in call.arguments and name != "path"
+    if literal and _fits(call.arguments[name], wanted):
+        return True
+    if name not in MEANINGS:
+        return False
+    found = _path(call, facts, kinds, wanted) if name == "path" else _text(call, facts, kinds, name, wanted)
+    if found is not False or literal:
+        return found
+    missing = expected(facts.kind, name) and not values(facts.arguments, name, facts.kind, facts.offered)
+    unknown = unknown_names(facts.arguments, facts.kind, facts.offered) if missing else ()
+    if unknown and not _effects(facts, kinds, facts.kind):
+        return f"{shown_call(call)} has no argument that is known to be its {name}, but {', '.join(unknown)}"
+    return False
+
+
+def missing_argument(calls: Iterable[tuple[Called, CallFacts]], name: str) -> str | None:
+    """Why nothing can be said about an argument that none of these calls has under any name; None if one has it."""
+    names: dict[str, None] = {}
+    tools: dict[str, None] = {}
+    for call, facts in calls:
+        properties = facts.offered.schema.get("properties") if facts.offered is not None else None
+        if name in call.arguments or (isinstance(properties, Mapping) and name in properties):
+            return None
+        if name in MEANINGS and (_PRIMARY.get(facts.kind) != name or _has_value(facts, name)):
+            return None
+        names |= dict.fromkeys(map(str, call.arguments))
+        tools[call.tool] = None
+    if not tools:
+        return None
+    has = ", ".join(names) or "no arguments"
+    return f"no call of {', '.join(tools)} has an argument {name!r} under any name; they have: {has}"
+
+
+def _has_value(facts: CallFacts, name: str) -> bool:
+    return bool(values(facts.arguments, name, facts.kind, facts.offered)) or any(
+        effect.target is not None for effect in facts.effects.known if name == "path"
+    )
+
+
+def _effects(facts: CallFacts, kinds: Collection[str] | None, kind: Kind | None = None) -> tuple[Effect, ...]:
+    """The effects that a view is about: those of its kinds; all of them for executed commands or without kinds."""
+    known = [effect for effect in facts.effects.known if effect.kind not in {Kind.EXECUTE, kind}]
+    if kinds is None or Kind.EXECUTE in kinds:
+        return tuple(known)
+    return tuple(effect for effect in facts.effects.known if effect.kind in kinds and effect.kind is not Kind.EXECUTE)
+
+
+def _text(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: str, wanted: Any) -> Match:
+    given: list[str | None] = list(values(facts.arguments, name, facts.kind, facts.offered))
+    if name == "url":
+        given += [effect.target for effect in _effects(facts, kinds) if effect.kind is Kind.FETCH]
+    elif name in _EFFECT_TEXT:
+        given += [effect.text for effect in _effects(facts, kinds) if effect.kind is _EFFECT_TEXT[name]]
+    elif facts.kind is Kind.EXECUTE and name in {"old", "new"}:
+        given += [None for effect in _effects(facts, kinds) if effect.kind is Kind.EDIT]
+    if any(value is not None and _fits(value, wanted) for value in given):
+        return True
+    if None in given and name not in {"command"}:
+        return f"{shown_call(call)} does not say its {name}"
+    return _unclear(call, facts, kinds) if name != "command" else False
+
+
+def _path(call: Called, facts: CallFacts, kinds: Collection[str] | None, wanted: str | re.Pattern[str]) -> Match:
+    unknown = False
+    for effect in _effects(facts, kinds):
+        if effect.kind not in _ON_FILES:
+            continue
+        found = _reaches(effect, wanted)
+        if found is True:
+            return True
+        unknown = unknown or found is None
+    if facts.kind is not Kind.EXECUTE and (kinds is None or facts.kind in kinds):
+        given = values(facts.arguments, "path", facts.kind, facts.offered)
+        if any(same_path(path, wanted) for path in given):
+            return True
+    if unknown:
+        return f"{shown_call(call)} does not say which files it is about"
+    return _unclear(call, facts, kinds)
+
+
+def _unclear(call: Called, facts: CallFacts, kinds: Collection[str] | None) -> Match:
+    unclear = facts.effects.unclear if facts.kind is Kind.EXECUTE else ()
+    if unclear and (kinds is None or Kind.EXECUTE in kinds or facts.effects.unclear_for(kinds)):
+        return f"the effects of {shown_call(call)} are unknown: it {unclear[0].why}"
+    return False
+
+
+def _reaches(effect: Effect, wanted: str | re.Pattern[str]) -> bool | None:
+    """Whether an effect concerns a path; None if unknown."""
+    target = effect.target
+    if target is None:
+        return None
+    if effect.reach == "glob":
+        if isinstance(wanted, re.Pattern):
+            return None
+        return None if any(fnmatchcase(path, target) for path in _with_parents(wanted)) else False
+    if same_path(target, wanted):
+        return True
+    if effect.reach == "exact":
+        return False
+    if isinstance(wanted, re.Pattern):
+        return None
+    return target in {".", ""} or any(same_path(target, parent) for parent in _with_parents(wanted))
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    pure = PurePosixPath(path)
+    yield str(pure)
+    yield from (str(parent) for parent in pure.parents if parent.name)
+
+
+def same_path(given: str, wanted: str | re.Pattern[str]) -> bool:
+    """Whether a path is the wanted one; an absolute path also matches by its last parts."""
+    if isinstance(wanted, re.Pattern):
+        return wanted.search(given) is not None
+    there, here = PurePosixPath(given), PurePosixPath(wanted)
+    if there.is_absolute() and not here.is_absolute():
+        return bool(here.parts) and there.parts[-len(here.parts) :] == here.parts
+    return there == here
+
+
+def _fits(given: Any, wanted: Any) -> bool:
+    if isinstance(wanted, re.Pattern):
+        return wanted.search(given if isinstance(given, str) else repr(given)) is not None
+    return bool(given == wanted)

@@ -1,0 +1,244 @@
+"""The effects of a shell command: of every program in it, seen through wrappers such as sudo, xargs and `bash -c`."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from demeanor.core.text import one_line
+from demeanor.core.trajectory import Kind
+from demeanor.judge.effects.effect import Effect, Effects, Unclear
+from demeanor.judge.effects.options import leading, names, separate
+from demeanor.judge.effects.programs import program_effects
+from demeanor.judge.effects.shell import Redirect, UnreadableCommand, Word, read_shell
+from demeanor.judge.effects.targets import DEVICES, on, unclear
+
+_MAX_NESTING = 6
+_SHELLS = names("sh bash zsh dash ksh ash")
+_WRAPPERS: Mapping[str, str] = {
+    "sudo": "-u -g -h -p -C -r -t -T -U -D", "doas": "-u -C", "nohup": "", "time": "-f -o",
+    "command": "", "builtin": "", "exec": "-a",
+    "nice": "-n", "ionice": "-c -n -p", "stdbuf": "-i -o -e", "setsid": "", "chronic": "", "unbuffer": "",
+    "timeout": "-k -s --kill-after --signal", "flock": "-w -E", "watch": "-n", "busybox": "", "coproc": "", "npx": "-p",
+    "bunx": "", "caffeinate": "", "xargs": "-I -n -P -L -d -a -s -E --max-args --max-procs --delimiter --arg-file",
+}  # fmt: skip
+"""Programs that run the program in their arguments, with their options that take a value."""
+_RUN_COMMANDS = {"uv": "run", "poetry": "run", "pipenv": "run", "hatch": "run", "pdm": "run", "pnpm": "exec"}
+_MODULES = names("pytest unittest mypy ruff flake8 pylint black isort pyright doctest coverage pip")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PYTHON = re.compile(r"python[\d.]*")
+_WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+
+
+def command_effects(text: str, folder: str = "") -> Effects:
+    """The effects of a shell command that starts in `folder`; an unreadable command may do anything."""
+    reader = _EffectCollector(folder)
+    reader.shell(text)
+    return Effects(known=tuple(reader.known), unclear=tuple(reader.unclear))
+
+
+def argv_effects(argv: Sequence[str], folder: str = "") -> Effects:
+    """The effects of a program that is started without a shell."""
+    reader = _EffectCollector(folder)
+    reader.program([Word(text) for text in argv], (), ())
+    return Effects(known=tuple(reader.known), unclear=tuple(reader.unclear))
+
+
+@dataclass
+class _EffectCollector:
+    """Collects effects, program by program."""
+
+    folder: str
+    known: list[Effect] = field(default_factory=list)
+    unclear: list[Unclear] = field(default_factory=list)
+    _folders: dict[tuple[int, ...], str | None] = field(default_factory=dict)
+    _nesting: int = 0
+    _step: int = 0
+
+    def shell(self, text: str) -> None:
+        """Add the effects of a command line."""
+        if self._nesting >= _MAX_NESTING:
+            self._add(unclear("the command is nested too deeply"), self.folder)
+            return
+        outer, self._folders, self._nesting = self._folders, {(): self.folder}, self._nesting + 1
+        try:
+            commands = read_shell(text)
+        except UnreadableCommand as error:
+            self._add(unclear(str(error)), self.folder)
+        else:
+            for command in commands:
+                self.program(command.words, command.redirects, command.scope)
+        self._folders, self._nesting = outer, self._nesting - 1
+
+    def program(self, words: Sequence[Word], redirects: Sequence[Redirect], scope: tuple[int, ...]) -> None:
+        """Add the effects of one program with its redirections."""
+        self._step += 1
+        folder = self._folder(scope)
+        stdin = next((one.word.text for one in redirects if one.operator in {"<<", "<<-", "<<<"}), None)
+        reads_file = any(one.operator == "<" for one in redirects)
+        self._add(_redirected(redirects, _output(words, stdin)), folder)
+        if not words:
+            return
+        name = _name(words[0])
+        if name == "cd":
+            self._change_folder(words[1:], scope, folder)
+        elif name is None:
+            self._add(unclear("runs a program whose name is calculated"), folder)
+        else:
+            self._run(name, list(words[1:]), None if reads_file else stdin, folder)
+
+    def _run(self, name: str, rest: list[Word], stdin: str | None, folder: str | None, depth: int = 0) -> None:
+        """Add the effects of a program, seen through wrappers."""
+        if depth > _MAX_NESTING:
+            self._add(unclear("the command is nested too deeply"), folder)
+        elif name in _SHELLS or name in {"eval", "trap", "su"}:
+            self._script(name, rest, stdin, folder)
+        elif name == "find":
+            self._find(rest, folder, depth)
+        elif (inner := _wrapped(name, rest)) is not None:
+            inner_name = _name(inner[0]) if inner else ""
+            if inner_name is None:
+                self._add(unclear("runs a program whose name is calculated"), folder)
+            elif inner_name:
+                self._run(inner_name, inner[1:], stdin, folder, depth + 1)
+        else:
+            self._add(program_effects(name, rest, stdin), folder)
+
+    def _script(self, name: str, rest: list[Word], stdin: str | None, folder: str | None) -> None:
+        """Add the effects of a script that is given as text: `bash -c TEXT`, `eval TEXT`, or a here-document."""
+        script: str | None
+        if name == "eval":
+            texts = [word.text for word in rest]
+            script = None if None in texts else " ".join(text for text in texts if text is not None)
+        elif name == "trap":
+            script = rest[0].text if rest else ""
+        else:
+            at = next((i for i, word in enumerate(rest) if re.fullmatch(r"-\w*c|--command", word.text or "")), None)
+            given = rest[at + 1] if at is not None and at + 1 < len(rest) else None
+            script = given.text if given is not None else stdin if not separate(rest, ("-o", "-O")).operands else None
+            if name in _SHELLS and rest and {word.text for word in rest} <= {"--version", "--help"}:
+                return
+        if script is None:
+            self._add(unclear(f"runs a script of {name}"), folder)
+            return
+        outer, self.folder = self.folder, folder if folder is not None else self.folder
+        self.shell(script)
+        self.folder = outer
+
+    def _find(self, rest: list[Word], folder: str | None, depth: int) -> None:
+        """Add the effects of find: it searches, and its actions delete or run programs."""
+        start = leading(rest, ("-D", "-O"))
+        paths: list[Word] = []
+        for word in rest[start:]:
+            if word.text is not None and (word.text.startswith("-") or word.text in {"(", "!", "\\("}):
+                break
+            paths.append(word)
+        tests = rest[start + len(paths) :]
+        wanted = [tests[i + 1].text for i, word in enumerate(tests[:-1]) if word.text in {"-name", "-iname", "-path"}]
+        self._add(on(Kind.SEARCH, paths or [Word(".")], text=wanted[0] if wanted else None), folder)
+        for index, word in enumerate(tests):
+            if word.text == "-delete":
+                self._add(on(Kind.DELETE, (Word(None),)), folder)
+            elif word.text in {"-fprint", "-fprint0", "-fprintf", "-fls"} and index + 1 < len(tests):
+                self._add(on(Kind.EDIT, tests[index + 1 : index + 2]), folder)
+            elif word.text in {"-exec", "-execdir", "-ok", "-okdir"}:
+                argv: list[Word] = []
+                for one in tests[index + 1 :]:
+                    if one.text in {";", "+"}:
+                        break
+                    argv.append(Word(None) if "{}" in (one.text or "") and not _is_script(argv) else one)
+                name = _name(argv[0]) if argv else None
+                if name is None:
+                    self._add(unclear("runs a program whose name is calculated"), folder)
+                else:
+                    self._run(name, argv[1:], None, folder, depth + 1)
+
+    def _add(self, found: Iterable[Effect | Unclear], folder: str | None) -> None:
+        for one in found:
+            if isinstance(one, Unclear):
+                self.unclear.append(replace(one, why=one_line(one.why, width=80), step=self._step))
+            else:
+                self.known.append(replace(one, target=_placed(one, folder), step=self._step))
+
+    def _folder(self, scope: tuple[int, ...]) -> str | None:
+        while scope not in self._folders:
+            scope = scope[:-1]
+            if not scope:
+                break
+        return self._folders.get(scope, self.folder)
+
+    def _change_folder(self, rest: Sequence[Word], scope: tuple[int, ...], folder: str | None) -> None:
+        operands = separate(rest).operands
+        target = operands[0].text if operands else None
+        known = target is not None and target != "-" and (folder is not None or target.startswith("/"))
+        self._folders[scope] = posixpath.normpath(posixpath.join(folder or "", target or "")) if known else None
+
+
+def _name(word: Word) -> str | None:
+    return word.text.rpartition("/")[2] if word.text else None
+
+
+def _is_script(argv: Sequence[Word]) -> bool:
+    """Whether the next word is the script of `sh -c`."""
+    return len(argv) >= 2 and (argv[0].text or "").rpartition("/")[2] in _SHELLS and argv[-1].text == "-c"
+
+
+def _wrapped(name: str, rest: list[Word]) -> list[Word] | None:
+    """The command that a wrapper runs; empty if it runs none; None if the program is not a wrapper."""
+    if name == "env":
+        inner = rest[leading(rest, ("-u", "-C", "--unset", "--chdir")) :]
+        while inner and _ASSIGNMENT.match(inner[0].text or ""):
+            inner = inner[1:]
+        return inner
+    if name in _RUN_COMMANDS and rest and rest[0].text == _RUN_COMMANDS[name]:
+        return rest[1 + leading(rest[1:], ("--with", "--python", "-p", "--extra")) :]
+    if _PYTHON.fullmatch(name) and len(rest) >= 2 and rest[0].text == "-m" and rest[1].text in _MODULES:
+        return rest[1:]
+    if name not in _WRAPPERS:
+        return None
+    inner = rest[leading(rest, _WRAPPERS[name].split()) :]
+    while name == "sudo" and inner and _ASSIGNMENT.match(inner[0].text or ""):
+        inner = inner[1:]
+    if name == "command" and rest and rest[0].text in {"-v", "-V"}:
+        return []
+    if name in {"timeout", "flock"}:
+        return inner[1:]
+    if name == "xargs":
+        return [*inner, Word(None)] if inner else []
+    return inner
+
+
+def _placed(effect: Effect, folder: str | None) -> str | None:
+    """The target, relative to the folder in which the call started; None if the folder is unknown."""
+    target = effect.target
+    if target is None or effect.kind is Kind.FETCH or target.startswith(("/", "~")):
+        return target
+    return None if folder is None else posixpath.normpath(posixpath.join(folder, target))
+
+
+def _redirected(redirects: Iterable[Redirect], text: str | None) -> Iterator[Effect]:
+    for one in redirects:
+        target = one.word.text
+        if one.operator == "<":
+            yield from on(Kind.READ, (one.word,))
+        elif one.operator in _WRITES and target not in DEVICES and not (target or "").isdigit():
+            yield from on(Kind.EDIT, (one.word,), text=text)
+
+
+def _output(words: Sequence[Word], stdin: str | None) -> str | None:
+    """What a program prints, for the usual ways to write a file: echo, printf, and cat of a here-document."""
+    name = _name(words[0]) if words else None
+    texts = [word.text for word in words[1:]]
+    if name == "cat" and not texts:
+        return stdin
+    if None in texts or name not in {"echo", "printf"}:
+        return None
+    given = [text for text in texts if text is not None]
+    if name == "echo":
+        plain = given[1:] if given[:1] in (["-n"], ["-e"]) else given
+        return " ".join(plain) + ("" if given[:1] == ["-n"] else "\n")
+    if given[:1] in (["%s"], ["%s\\n"]):
+        return "".join(f"{text}\n" if given[0].endswith("n") else text for text in given[1:])
+    return given[0].replace("\\n", "\n").replace("\\t", "\t") if len(given) == 1 and "%" not in given[0] else None

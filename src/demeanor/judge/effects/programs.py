@@ -1,0 +1,333 @@
+"""What well-known programs do, from their arguments. An unknown program may do anything.
+
+A program is described by a function from its arguments to effects. Tables cover those that only read, only search, or
+touch no file. Test runners and linters are taken to touch no file either: they run the project's own code, but that is
+not what they are for (docs/judge.md lists what is inferred).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from demeanor.core.trajectory import Kind
+from demeanor.judge.effects.effect import Effect, Reach, Unclear
+from demeanor.judge.effects.git import git
+from demeanor.judge.effects.options import Arguments, names, separate
+from demeanor.judge.effects.patch import patch_effects
+from demeanor.judge.effects.shell import Word
+from demeanor.judge.effects.targets import on, unclear
+
+Found: TypeAlias = Iterable[Effect | Unclear]
+Program: TypeAlias = Callable[[Sequence[Word], str | None], Found]
+"""A function from the arguments and the text of the standard input, if it is known, to effects."""
+
+_HARMLESS = names(
+    ": [ [[ alias basename bg break cd clear continue date declare df dirname disown du echo exit export false fg free"
+    " groups hash hostname id jobs kill let local locale logname nproc pgrep pkill popd printenv printf ps pushd pwd"
+    " read readlink readonly realpath return seq set shift shopt sleep sync test tput tr true tty type typeset ulimit"
+    " umask uname unalias unset uptime wait whereis which whoami yes lsof netstat ss top expr factor getconf stty"
+    " hostnamectl nslookup dig ping arch cal bc getent mktemp"
+)
+_RUNNERS = names(
+    "pytest py.test unittest nose2 mypy pyright flake8 pylint bandit vulture jest vitest mocha ava rspec phpunit ctest"
+    " shellcheck hadolint yamllint markdownlint luacheck golangci-lint staticcheck doctest"
+)
+_READERS: Mapping[str, str] = {
+    "cat": "", "tac": "", "nl": "-b -d -f -h -i -l -n -s -v -w", "head": "-n -c --lines --bytes",
+    "tail": "-n -c -s --lines --bytes --pid", "less": "-p -P", "more": "-n", "bat": "-r -l --line-range --language",
+    "batcat": "-r -l --line-range --language", "od": "-A -t -j -N -w", "hexdump": "-n -s -e -f", "strings": "-n -t -e",
+    "wc": "",
+    "file": "-m -F", "stat": "-c -f --format --printf", "md5sum": "", "sha1sum": "", "sha256sum": "",
+    "sha512sum": "", "cksum": "", "b2sum": "", "cut": "-d -f -c -b", "paste": "-d", "comm": "", "cmp": "-n -i",
+    "diff": "-U -C -x -I", "colordiff": "", "column": "-t -s -c", "fold": "-w", "rev": "", "zcat": "", "xzcat": "",
+    "zless": "", "base64": "-w", "base32": "-w", "fmt": "-w", "expand": "-t", "unexpand": "-t", "tsort": "",
+    "join": "-t", "cloc": "", "tokei": "", "xmllint": "--xpath", "pr": "", "look": "", "nm": "", "objdump": "",
+    "ldd": "",
+}  # fmt: skip
+"""Programs that only read the files named by their operands, with their options that take a value."""
+_GREP_OPTIONS = "-e -f -A -B -C -m -d -D --regexp --file --include --exclude --exclude-dir --max-count --context"
+_RG_OPTIONS = "-e -f -A -B -C -m -g -t -T -j -r -M -E -d --regexp --file --glob --iglob --type --type-not --max-count"
+_RG_OPTIONS += " --context --max-depth --sort --replace --threads --encoding"
+_SEARCHERS = {**dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), _GREP_OPTIONS), "rg": _RG_OPTIONS}
+_SEARCHERS |= {
+    "ag": "-A -B -C -m -G -p --depth",
+    "ack": "-A -B -C -m",
+    "fd": "-e -t -d -E -x -X",
+    "fdfind": "-e -t -d -E",
+}
+_LISTERS: Mapping[str, str] = {
+    "ls": "-I -w -T", "ll": "", "dir": "", "vdir": "", "tree": "-L -P -I -o", "exa": "-L -I", "eza": "-L -I",
+    "locate": "-n",
+}  # fmt: skip
+_CREATORS: Mapping[str, str] = {
+    "touch": "-d -t -r", "mkdir": "-m", "truncate": "-s -r", "chmod": "", "chown": "", "chgrp": "", "dos2unix": "",
+    "unix2dos": "", "mkfifo": "-m", "setfacl": "-m -x", "chattr": "",
+}  # fmt: skip
+_FORMATTERS = names("black isort autopep8 yapf prettier gofmt goimports rustfmt clang-format shfmt")
+_ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/)"
+_SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*+\1(?:(?!\1)[^\\\n]|\\.)*+\1[gpiI\d]*+"
+_SAFE_SED = re.compile(
+    rf"(?:\s*+{_ADDRESS}?(?:,\s*+[+~]?{_ADDRESS})?\s*+!?\s*+"
+    rf"(?:[pdqQ=nNgGhHxDPl{{}}]|[bt:][ \t]*+\w*+|[aic][^\n]*+|{_SUBSTITUTION})[ \t]*+(?:;|\n|$))+"
+)
+_RISKY_AWK = re.compile(r"system\s*\(|getline|[>|]\s*[\"$a-zA-Z(]|inplace")
+
+
+def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Found:
+    """The effects of a program with these arguments."""
+    texts = [word.text for word in words]
+    if name in _HARMLESS or name in _RUNNERS or (texts and set(texts) <= {"--version", "--help", "-V"}):
+        return ()
+    if name in _READERS:
+        return on(Kind.READ, separate(words, _READERS[name].split()).operands)
+    if name in _SEARCHERS:
+        return _grep(name, words, _SEARCHERS[name].split())
+    if name in _LISTERS:
+        return on(Kind.SEARCH, separate(words, _LISTERS[name].split()).operands or (Word("."),), text="")
+    if name in _CREATORS:
+        operands = separate(words, _CREATORS[name].split()).operands
+        is_mode_first = name in {"chmod", "chown", "chgrp", "setfacl", "chattr"}
+        return on(Kind.EDIT, operands[1:] if is_mode_first else operands, text="")
+    if name in _FORMATTERS:
+        return _formatter(name, words)
+    found = _PROGRAMS.get(name)
+    return found(words, stdin) if found is not None else unclear(f"runs {name}")
+
+
+def _grep(name: str, words: Sequence[Word], with_value: Sequence[str]) -> Found:
+    arguments = separate(words, with_value)
+    if arguments.has("-x", "-X", "--exec", "--exec-batch") and name in {"fd", "fdfind"}:
+        return unclear(f"runs a program for each result of {name}")
+    given = arguments.value("-e", "--regexp") if name not in {"fd", "fdfind"} else None
+    operands = arguments.operands
+    if given is None and not arguments.has("-f", "--files"):
+        given, operands = (operands[0] if operands else None), operands[1:]
+    pattern = given.text if given is not None else None
+    if not operands and name.endswith("grep") and not arguments.has("-r", "-R", "--recursive"):
+        return ()  # it filters its standard input
+    return on(Kind.SEARCH, operands or (Word("."),), text=pattern)
+
+
+def _formatter(name: str, words: Sequence[Word]) -> Found:
+    arguments = separate(words)
+    only_shows = {"prettier": ("--write", "-w"), "gofmt": ("-w",), "goimports": ("-w",), "shfmt": ("-w",)}
+    only_shows |= {"clang-format": ("-i",), "autopep8": ("-i", "--in-place"), "yapf": ("-i", "--in-place")}
+    writes = arguments.has(*only_shows[name]) if name in only_shows else True
+    if not writes or arguments.has("--check", "--diff", "-d", "--check-only", "-c"):
+        return on(Kind.READ, arguments.operands)
+    return on(Kind.EDIT, arguments.operands or (Word(None),), reach="below")
+
+
+def _rm(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words)
+    reach: Reach = "below" if arguments.has("-r", "-R", "--recursive") else "exact"
+    return on(Kind.DELETE, arguments.operands, reach=reach)
+
+
+def _shred(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-n", "-s", "--iterations", "--size"))
+    yield from on(Kind.EDIT, arguments.operands)
+    if arguments.has("-u", "--remove"):
+        yield from on(Kind.DELETE, arguments.operands)
+
+
+def _sed(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-e", "-f", "-l", "--expression", "--file"))
+    scripts = [word for name, word in arguments.values if name in {"-e", "--expression"}]
+    operands = arguments.operands
+    if not scripts and not arguments.has("-f", "--file"):
+        scripts, operands = list(operands[:1]), operands[1:]
+    if arguments.has("-i", "--in-place"):
+        yield from on(Kind.EDIT, operands)
+    else:
+        yield from on(Kind.READ, operands)
+    if not all(script.text is not None and _SAFE_SED.fullmatch(script.text) for script in scripts):
+        yield from unclear("runs a sed script that may write files")
+    if arguments.has("-f", "--file"):
+        yield from unclear("runs a sed script from a file")
+
+
+def _awk(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-F", "-v", "-f"))
+    program, operands = arguments.operands[:1], arguments.operands[1:]
+    if arguments.has("-f", "-i") or not program or program[0].text is None or _RISKY_AWK.search(program[0].text):
+        return unclear("runs an awk program that may write files")
+    return on(Kind.READ, operands)
+
+
+def _tee(words: Sequence[Word], stdin: str | None) -> Found:
+    return on(Kind.EDIT, separate(words).operands, text=stdin)
+
+
+def _cp(words: Sequence[Word], _: str | None) -> Found:
+    sources, target = _sources_and_target(separate(words, ("-t", "--target-directory", "-S", "-m", "-o", "-g")))
+    return [*on(Kind.READ, sources), *on(Kind.EDIT, _inside(target, sources))]
+
+
+def _mv(words: Sequence[Word], _: str | None) -> Found:
+    """Moving is an edit of both places; a file that it replaces is also deleted."""
+    arguments = separate(words, ("-t", "--target-directory", "-S"))
+    sources, target = _sources_and_target(arguments)
+    if target.text == "/dev/null":
+        return on(Kind.DELETE, sources)
+    keeps = arguments.has("-n", "--no-clobber")
+    written = [replace(effect, replaces=not keeps) for effect in on(Kind.EDIT, _inside(target, sources))]
+    return [*on(Kind.EDIT, sources, reach="below"), *written]
+
+
+def _sources_and_target(arguments: Arguments) -> tuple[tuple[Word, ...], Word]:
+    folder = arguments.value("-t", "--target-directory")
+    if folder is not None:
+        return arguments.operands, Word(None if folder.text is None else f"{folder.text.rstrip('/')}/")
+    return arguments.operands[:-1], (arguments.operands[-1:] or (Word(None),))[0]
+
+
+def _inside(target: Word, sources: Sequence[Word]) -> list[Word]:
+    """The files that a copy or move may write: the target itself, and a file of that name in the target folder."""
+    if target.text is None:
+        return [target]
+    own = [word.text.rstrip("/").rpartition("/")[2] for word in sources if word.text is not None and not word.glob]
+    inside = [Word(f"{target.text.rstrip('/')}/{name}") for name in own if name]
+    if target.text.endswith("/") or target.text in {".", ".."} or len(sources) > 1:
+        return inside or [target]
+    return [target] if "." in target.text.rpartition("/")[2] else [target, *inside]
+
+
+def _ln(words: Sequence[Word], _: str | None) -> Found:
+    return on(Kind.EDIT, _sources_and_target(separate(words, ("-t", "--target-directory", "-S")))[1:])
+
+
+def _dd(words: Sequence[Word], _: str | None) -> Found:
+    for word in words:
+        name, _equals, value = (word.text or "").partition("=")
+        if name in {"if", "of"}:
+            yield from on(Kind.READ if name == "if" else Kind.EDIT, (Word(value),))
+
+
+def _sort(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-k", "-t", "-o", "-S", "-T", "--output", "--key"))
+    yield from on(Kind.READ, arguments.operands)
+    if (output := arguments.value("-o", "--output")) is not None:
+        yield from on(Kind.EDIT, (output,))
+
+
+def _uniq(words: Sequence[Word], _: str | None) -> Found:
+    operands = separate(words, ("-f", "-s", "-w")).operands
+    return [*on(Kind.READ, operands[:1]), *on(Kind.EDIT, operands[1:2])]
+
+
+def _jq(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("--arg", "--argjson", "--slurpfile", "--rawfile", "-f", "--from-file", "--indent"))
+    operands = arguments.operands if arguments.has("-f", "--from-file") else arguments.operands[1:]
+    return on(Kind.EDIT if arguments.has("-i", "--inplace", "--in-place") else Kind.READ, operands)
+
+
+def _patch(words: Sequence[Word], stdin: str | None) -> Found:
+    arguments = separate(words, ("-p", "-i", "-d", "-o", "--input", "--directory"))
+    if arguments.has("--dry-run"):
+        return ()
+    found = list(patch_effects(stdin)) if stdin is not None else []
+    return found or on(Kind.EDIT, arguments.operands[:1] or (Word(None),))
+
+
+def _apply_patch(words: Sequence[Word], stdin: str | None) -> Found:
+    text = words[0].text if words else stdin
+    return (list(patch_effects(text)) if text is not None else []) or on(Kind.EDIT, (Word(None),))
+
+
+def _curl(words: Sequence[Word], _: str | None) -> Found:
+    takes = (
+        "-o -O -H -X -d -u -A -e -b -c -F -T -m -w -x --output --header --request --data --data-raw --url --max-time"
+    )
+    takes += (
+        " --data-binary --user --retry --connect-timeout --form --write-out -P --directory-prefix --output-document"
+    )
+    arguments = separate(words, [option for option in takes.split() if option != "-O"])
+    urls = [*arguments.operands, *(word for name, word in arguments.values if name == "--url")]
+    yield from on(Kind.FETCH, urls or (Word(None),))
+    output = arguments.value("-o", "--output")
+    if output is not None or arguments.has("-O", "--remote-name", "-J"):
+        yield from on(Kind.EDIT, (output or Word(None),))
+
+
+def _wget(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, names("-O -o -P -t -T -U --output-document --header --directory-prefix --tries"))
+    yield from on(Kind.FETCH, arguments.operands or (Word(None),))
+    output = arguments.value("-O", "--output-document")
+    if not arguments.has("--spider") and (output is None or output.text not in {"-", "/dev/null"}):
+        yield from on(Kind.EDIT, (output or Word(None),))
+
+
+def _tar(words: Sequence[Word], _: str | None) -> Found:
+    first = (words[0].text or "") if words else ""
+    mode = first if not first.startswith("--") else {"--list": "t", "--create": "c"}.get(first, "x")
+    return on(Kind.READ if "t" in mode else Kind.EDIT, (Word(None),))
+
+
+def _edits_something(_: Sequence[Word], __: str | None) -> Found:
+    return on(Kind.EDIT, (Word(None),))
+
+
+def _gzip(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-S",))
+    if arguments.has("-c", "--stdout", "-l", "-t", "--list", "--test"):
+        return on(Kind.READ, arguments.operands)
+    return [*on(Kind.EDIT, (Word(None),)), *(() if arguments.has("-k") else on(Kind.DELETE, arguments.operands))]
+
+
+def _rsync(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-e", "--exclude", "--include"))
+    yield from on(Kind.READ, arguments.operands[:-1])
+    yield from on(Kind.EDIT, arguments.operands[-1:], reach="below")
+    if any(option.startswith("--delete") for option in arguments.options):
+        yield from on(Kind.DELETE, arguments.operands[-1:], reach="below")
+
+
+def _ruff(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("--select", "--ignore", "--config", "--output-format"))
+    formats = bool(arguments.operands) and arguments.operands[0].text == "format" and not arguments.has("--check")
+    if formats or arguments.has("--fix", "--unsafe-fixes"):
+        return on(Kind.EDIT, arguments.operands[1:] or (Word(None),), reach="below")
+    return ()
+
+
+def _eslint(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words)
+    return on(Kind.EDIT, arguments.operands or (Word(None),), reach="below") if arguments.has("--fix") else ()
+
+
+def _tasks(harmless: str) -> Program:
+    """A program with sub-commands, of which these touch no file."""
+    known = names(harmless)
+
+    def effects(words: Sequence[Word], _: str | None) -> Found:
+        tasks = [word.text for word in separate(words).operands if word.text not in {"run", "run-script"}]
+        return () if tasks and set(tasks[:1]) <= known else unclear("runs a task of the project")
+
+    return effects
+
+
+def _source(words: Sequence[Word], _: str | None) -> Iterator[Effect | Unclear]:
+    path = words[0].text if words else None
+    if path is None or not path.endswith("bin/activate"):
+        yield from unclear("runs a shell script")
+
+
+_CHECKS = "test tests check lint typecheck type-check test:unit --version -v list ls outdated"
+_PROGRAMS: Mapping[str, Program] = {
+    "rm": _rm, "unlink": _rm, "rmdir": _rm, "trash": _rm, "trash-put": _rm, "shred": _shred, "sed": _sed, "gsed": _sed,
+    "awk": _awk, "gawk": _awk, "mawk": _awk, "tee": _tee, "sponge": _tee, "cp": _cp, "install": _cp, "mv": _mv,
+    "ln": _ln, "dd": _dd, "sort": _sort, "uniq": _uniq, "jq": _jq, "yq": _jq, "patch": _patch,
+    "apply_patch": _apply_patch,
+    "applypatch": _apply_patch, "curl": _curl, "wget": _wget, "tar": _tar, "unzip": _edits_something,
+    "zip": _edits_something, "split": _edits_something, "gzip": _gzip, "gunzip": _gzip, "xz": _gzip, "bzip2": _gzip,
+    "rsync": _rsync, "ruff": _ruff, "eslint": _eslint, "source": _source, ".": _source, "git": git,
+    "npm": _tasks(_CHECKS), "pnpm": _tasks(_CHECKS), "yarn": _tasks(_CHECKS), "bun": _tasks("test"),
+    "make": _tasks(_CHECKS), "just": _tasks(_CHECKS), "cargo": _tasks("test check clippy tree metadata"),
+    "go": _tasks("test vet version env list doc"), "mvn": _tasks("test"), "gradle": _tasks("test check"),
+    "dotnet": _tasks("test"), "pip": _tasks("list show freeze check"), "pip3": _tasks("list show freeze check"),
+    "coverage": _tasks("report"),
+}  # fmt: skip
