@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.run_request import RunRequest
 from demeanor.core.sandbox_spec import RANKS
+
+if TYPE_CHECKING:
+    from demeanor.render.documents import ReportDocument
+    from demeanor.render.terminal import Screen
+
+T = TypeVar("T")
+_LISTS = {
+    "paths": "paths",
+    "subject": "subjects",
+    "scenario": "names",
+    "suite": "suites",
+    "tag": "tags",
+    "tasks": "tasks",
+}
+_VALUES = ("keyword", "env", "trials", "policy", "jobs", "timeout", "budget_usd", "kind", "sandbox", "seed")
 
 
 def config_argument(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +105,19 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--seed", type=int, metavar="N", help="seed of all random choices of Demeanor")
 
 
-def model_of(args: argparse.Namespace) -> str | None:
+def request_of(args: argparse.Namespace, **more: Any) -> RunRequest:
+    """The request that the shared options describe, as far as the command has them; `more` are its own fields."""
+    options = vars(args)
+    given: dict[str, Any] = {
+        field: tuple(options[name]) for name, field in _LISTS.items() if name in options and field not in more
+    }
+    given |= {name: options[name] for name in _VALUES if name in options}
+    if "provider" in options:
+        given["model"] = _model(args)
+    return RunRequest(**(given | more))
+
+
+def _model(args: argparse.Namespace) -> str | None:
     """The model to use for every subject; None if none is named."""
     model: str | None = args.model
     if args.provider is None:
@@ -95,6 +125,31 @@ def model_of(args: argparse.Namespace) -> str | None:
     if model is None:
         raise UsageError("--provider needs a model\n  → add --model MODEL")
     return f"{args.provider}/{model}"
+
+
+def output_format(args: argparse.Namespace) -> str:
+    """The output format: that of `--json`, that of `--format`, or `terminal`."""
+    return "json" if args.json else getattr(args, "format", "terminal")
+
+
+def print_report(
+    args: argparse.Namespace,
+    report: T,
+    document: ReportDocument[T],
+    terminal: Callable[[T, Screen], str],
+    markdown: Callable[[T], str] | None = None,
+) -> None:
+    """Print a report in the output format."""
+    from demeanor.render.terminal import screen_of
+
+    how = output_format(args)
+    if how == "json":
+        text = document.write(report)
+    elif how == "markdown" and markdown:
+        text = markdown(report)
+    else:
+        text = terminal(report, screen_of(sys.stdout))
+    print(text, end="")
 
 
 def load_config(args: argparse.Namespace) -> Config:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, print_report
 from demeanor.core.exit_code import ExitCode
 
 
@@ -39,27 +38,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the runs, analyse and print them."""
     from demeanor.commands.analyze.pattern_file import read_patterns
-    from demeanor.commands.analyze.report import analysis
+    from demeanor.commands.analyze.render import analysis_terminal
+    from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, analysis
     from demeanor.commands.analyze.workflow import sources_of
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
-    history = open_project_history(config, os.environ, results=args.results)
-    try:
+    with open_project_history(config, os.environ, results=args.results) as history:
         sources = sources_of(history, args.runs)
-    finally:
-        history.close()
     found = analysis(
         sources, ks=(1, *(args.k or (3,))), patterns=patterns, estimator="plug-in" if args.plug_in else "unbiased"
     )
-    if args.json:
-        from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT
-
-        print(ANALYSIS_DOCUMENT.write(found), end="")
-    else:
-        from demeanor.commands.analyze.render import analysis_terminal
-        from demeanor.render.terminal import screen_of
-
-        print(analysis_terminal(found, screen_of(sys.stdout)), end="")
+    print_report(args, found, ANALYSIS_DOCUMENT, analysis_terminal)
     return ExitCode.ACCEPTED

@@ -12,14 +12,15 @@ from demeanor.commands.options import (
     config_argument,
     load_config,
     positive_int,
+    print_report,
     rate_argument,
+    request_of,
     trial_arguments,
 )
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from demeanor.commands.bisect.report import BisectReport
     from demeanor.commands.bisect.workflow import BisectState
 
 _MOST = 200
@@ -63,7 +64,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, record the result and print it."""
     from demeanor.commands.bisect.build_report import keep_bisection, make_bisect_report
-    from demeanor.commands.bisect.report import BisectOutcome
+    from demeanor.commands.bisect.render import bisect_terminal
+    from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
     from demeanor.commands.bisect.workflow import make_bisect_state
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.history import open_project_history
@@ -87,28 +89,21 @@ def run(args: argparse.Namespace) -> ExitCode:
     except KeyboardInterrupt:
         interrupted = True
     report = make_bisect_report(state, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
-    history = open_project_history(config, os.environ, results=results, reading=False)
-    try:
+    with open_project_history(config, os.environ, results=results, reading=False) as history:
         keep_bisection(history, report)
-    finally:
-        history.close()
-    _print(report, as_json=args.json)
+    print_report(args, report, BISECT_DOCUMENT, bisect_terminal)
     return report.exit_code
 
 
 def _request(args: argparse.Namespace) -> RunRequest:
     placed = "::" in args.eval
-    return RunRequest(
+    return request_of(
+        args,
         paths=(args.eval,) if placed else (),
         names=() if placed else (args.eval,),
         subjects=(args.subject,) if args.subject else (),
+        trials=None,
         policy="all",
-        jobs=args.jobs,
-        timeout=args.timeout,
-        budget_usd=args.budget_usd,
-        kind=args.kind,
-        sandbox=args.sandbox,
-        seed=args.seed,
     )
 
 
@@ -123,15 +118,3 @@ def _show(state: BisectState, place: int) -> None:
     likeliest = max(found, key=lambda one: one.chance)
     chances = [one.chance for one in found]
     log(progress_line(chances, found[place], likeliest, state.made, screen_of(sys.stderr)))
-
-
-def _print(report: BisectReport, *, as_json: bool) -> None:
-    if as_json:
-        from demeanor.commands.bisect.report import BISECT_DOCUMENT
-
-        print(BISECT_DOCUMENT.write(report), end="")
-    else:
-        from demeanor.commands.bisect.render import bisect_terminal
-        from demeanor.render.terminal import screen_of
-
-        print(bisect_terminal(report, screen_of(sys.stdout)), end="")

@@ -251,8 +251,7 @@ def make_bisect_state(
     """The initial state. Finds every mistake that can be found without running anything."""
     line = commit_line(config.root, good, bad)
     one, cell = _only_cell(config, environ, request)
-    history = open_project_history(config, environ, results=results)
-    try:
+    with open_project_history(config, environ, results=results) as history:
         kept = find_prior_trials(
             history,
             {commit.hash for commit in line.commits},
@@ -260,8 +259,6 @@ def make_bisect_state(
             cell.subject,
             eval_hash=eval_hashes([cell.eval])[cell.eval.name],
         )
-    finally:
-        history.close()
     places = {commit.hash: place for place, commit in enumerate(line.commits)}
     return BisectState(
         config=config,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,14 +12,15 @@ from demeanor.commands.options import (
     choice_arguments,
     config_argument,
     load_config,
-    model_of,
+    output_format,
     positive_int,
+    print_report,
+    request_of,
     subject_arguments,
     trial_arguments,
 )
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.commands.compare.report import CompareReport
@@ -71,13 +71,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find or run both sides, compare, record and print."""
+    from demeanor.commands.compare.render import compare_markdown, compare_terminal
+    from demeanor.commands.compare.report import COMPARE_DOCUMENT
+
     config = load_config(args)
     results = args.out or config.root / config.results
-    how = "json" if args.json else args.format
     if args.base is not None:
         if len(args.sides) > 1:
             raise UsageError(f"--base {args.base}: expected at most one other commit, got {len(args.sides)}")
-        report, interrupted = _run_both(args, config, results, quiet=how == "json")
+        report, interrupted = _run_both(args, config, results, quiet=output_format(args) == "json")
     else:
         if len(args.sides) != 2:
             raise UsageError(
@@ -85,7 +87,7 @@ def run(args: argparse.Namespace) -> ExitCode:
                 "  → to run this commit and main: demeanor compare --base main"
             )
         report, interrupted = _from_history(args, config, results), False
-    _print(report, how)
+    print_report(args, report, COMPARE_DOCUMENT, compare_terminal, compare_markdown)
     return ExitCode.INTERRUPTED if interrupted else report.exit_code
 
 
@@ -97,11 +99,8 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
 
-    history = open_project_history(config, os.environ, results=results)
-    try:
+    with open_project_history(config, os.environ, results=results) as history:
         sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last)
-    finally:
-        history.close()
     base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
     if args.keyword or args.suite or args.tag or args.model:
         raise UsageError("-k, --suite, --tag and --model work only with --base\n  → use --scenario and --subject")
@@ -109,11 +108,8 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     if not args.allow_identical:
         notes = refuse_identical(Catalog(config=config, environ=os.environ), base, new)
     report = make_comparison(base, new, notes=notes)
-    history = open_project_history(config, os.environ, results=results, reading=False)
-    try:
+    with open_project_history(config, os.environ, results=results, reading=False) as history:
         keep_comparison(history, report)
-    finally:
-        history.close()
     return report
 
 
@@ -137,7 +133,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
             config,
             revisions,
             evals,
-            _request(args),
+            request_of(args, trials=args.trials or _TRIALS, policy="all"),
             os.environ,
             results=results,
             log=ui.log,
@@ -145,8 +141,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
         )
         found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
     interrupted = any(result.interrupted for result in found)
-    history = open_project_history(config, os.environ, results=results, reading=False)
-    try:
+    with open_project_history(config, os.environ, results=results, reading=False) as history:
         base, new = (side_results(history, side) for side in sides.values())
         notes = [result.stopped for result in found if result.stopped]
         notes += ["interrupted: some trials are missing"] if interrupted else []
@@ -155,8 +150,6 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
         notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
         report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
         keep_comparison(history, report)
-    finally:
-        history.close()
     return report, interrupted
 
 
@@ -166,38 +159,3 @@ def _uncommitted_note(config: Config, revision: str) -> list[str]:
     if revision == "HEAD" and git_state(config.root).dirty:
         return ["uncommitted changes were ignored: the commit itself was run"]
     return []
-
-
-def _request(args: argparse.Namespace) -> RunRequest:
-    return RunRequest(
-        subjects=tuple(args.subject),
-        model=model_of(args),
-        names=tuple(args.scenario),
-        keyword=args.keyword,
-        suites=tuple(args.suite),
-        tags=tuple(args.tag),
-        trials=args.trials or _TRIALS,
-        policy="all",
-        jobs=args.jobs,
-        timeout=args.timeout,
-        budget_usd=args.budget_usd,
-        kind=args.kind,
-        sandbox=args.sandbox,
-        seed=args.seed,
-    )
-
-
-def _print(report: CompareReport, how: str) -> None:
-    if how == "json":
-        from demeanor.commands.compare.report import COMPARE_DOCUMENT
-
-        print(COMPARE_DOCUMENT.write(report), end="")
-    elif how == "markdown":
-        from demeanor.commands.compare.render import compare_markdown
-
-        print(compare_markdown(report), end="")
-    else:
-        from demeanor.commands.compare.render import compare_terminal
-        from demeanor.render.terminal import screen_of
-
-        print(compare_terminal(report, screen_of(sys.stdout)), end="")

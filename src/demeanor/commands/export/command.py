@@ -56,11 +56,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     config = load_config(args)
     if args.harbor:
         return _tasks(config, args)
-    history = open_project_history(config, os.environ, results=args.results)
-    try:
+    with open_project_history(config, os.environ, results=args.results) as history:
         text, attempts = export(history, args.run, args.format, args.out)
-    finally:
-        history.close()
     if text is None:
         print(f"{args.out}: {count(attempts, 'attempt')}")
     else:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
+from demeanor.commands.options import (
+    config_argument,
+    load_config,
+    output_format,
+    positive_int,
+    print_report,
+    trial_arguments,
+)
 from demeanor.config.fix import RULES
 from demeanor.config.rule_names import rule_name
 from demeanor.core.errors import UsageError
@@ -18,7 +24,6 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from demeanor.commands.fix.report import FixReport
     from demeanor.config.config import Config
 
 
@@ -73,6 +78,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.brief import brief_value
     from demeanor.commands.fix.diagnosis import diagnose
     from demeanor.commands.fix.project import open_project
+    from demeanor.commands.fix.render import fix_markdown, fix_terminal
+    from demeanor.commands.fix.report import FIX_DOCUMENT
     from demeanor.commands.fix.workflow import FixState
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
@@ -80,14 +87,11 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = _override(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()
-    output = "json" if args.json else args.format
+    output = output_format(args)
     redactor = Catalog(config=config, environ=os.environ).redactor
     with open_project(config, results, os.environ) as project:
-        history = open_project_history(config, os.environ, results=results)
-        try:
+        with open_project_history(config, os.environ, results=results) as history:
             diagnosis = diagnose(project, history, args.what, run=args.run)
-        finally:
-            history.close()
         ui = make_ui(quiet=output == "json")
         fix = FixState(project=project, diagnosis=diagnosis, request=_request(args), environ=os.environ, ui=ui)
         if not args.dry_run:
@@ -110,7 +114,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         except UsageError as error:
             apply_error = error
     report = write_report(report, folder, redactor)
-    _print(report, output)
+    print_report(args, report, FIX_DOCUMENT, fix_terminal, fix_markdown)
     if apply_error is not None:
         raise apply_error
     return report.exit_code
@@ -132,17 +136,3 @@ def _override(config: Config, args: argparse.Namespace) -> Config:
 
 def _request(args: argparse.Namespace) -> RunRequest:
     return RunRequest(policy="all", jobs=args.jobs, timeout=args.timeout, sandbox=args.sandbox, seed=args.seed)
-
-
-def _print(report: FixReport, output: str) -> None:
-    from demeanor.commands.fix.render import fix_markdown, fix_terminal
-    from demeanor.render.terminal import screen_of
-
-    if output == "json":
-        from demeanor.commands.fix.report import FIX_DOCUMENT
-
-        print(FIX_DOCUMENT.write(report), end="")
-    elif output == "markdown":
-        print(fix_markdown(report), end="")
-    else:
-        print(fix_terminal(report, screen_of(sys.stdout)), end="")

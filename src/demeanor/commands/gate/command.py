@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,19 +12,17 @@ from demeanor.commands.options import (
     choice_arguments,
     config_argument,
     load_config,
-    model_of,
     positive_int,
+    print_report,
+    request_of,
     subject_arguments,
     task_arguments,
     trial_arguments,
 )
 from demeanor.config.tables import Limit
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from demeanor.commands.gate.report import GateReport
-    from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
 
 
@@ -69,6 +66,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
+    from demeanor.commands.gate.render import gate_terminal
+    from demeanor.commands.gate.report import GATE_DOCUMENT
     from demeanor.commands.gate.workflow import (
         final_exit_code,
         gate_files,
@@ -86,15 +85,12 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = _for_gates(load_config(args))
     results = args.out or config.root / config.results
-    request = _request(args)
+    request = request_of(args)
     catalog = Catalog(config=config, environ=os.environ)
-    history = open_project_history(config, os.environ, results=results)
-    try:
+    with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(
             catalog, request, history, os.environ, rule=args.rule, base=args.base, max_trials=args.max_trials
         )
-    finally:
-        history.close()
     state.round()
     plan = state.planned()
     if args.dry_run:
@@ -122,7 +118,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         junit=args.junit,
         **gate_files(gate_report),
     )
-    _print(gate_report, report, as_json=args.json)
+    print_report(args, gate_report, GATE_DOCUMENT, lambda found, screen: gate_terminal(found, report, screen))
     return report.exit_code
 
 
@@ -132,36 +128,3 @@ def _for_gates(config: Config) -> Config:
     run = config.budgets.get("run", Limit())
     budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
     return replace(config, subjects=own.subjects or config.subjects, budgets={**config.budgets, **budget})
-
-
-def _request(args: argparse.Namespace) -> RunRequest:
-    return RunRequest(
-        paths=tuple(args.paths),
-        subjects=tuple(args.subject),
-        model=model_of(args),
-        names=tuple(args.scenario),
-        keyword=args.keyword,
-        suites=tuple(args.suite),
-        tags=tuple(args.tag),
-        tasks=tuple(args.tasks),
-        env=args.env,
-        policy=args.policy,
-        jobs=args.jobs,
-        timeout=args.timeout,
-        budget_usd=args.budget_usd,
-        kind=args.kind,
-        sandbox=args.sandbox,
-        seed=args.seed,
-    )
-
-
-def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:
-    if as_json:
-        from demeanor.commands.gate.report import GATE_DOCUMENT
-
-        print(GATE_DOCUMENT.write(found), end="")
-    else:
-        from demeanor.commands.gate.render import gate_terminal
-        from demeanor.render.terminal import screen_of
-
-        print(gate_terminal(found, report, screen_of(sys.stdout)), end="")

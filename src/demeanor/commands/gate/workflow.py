@@ -262,8 +262,7 @@ def keep_answers(
 ) -> None:
     """Record all decisions in the history, with their numbers."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
-    history = open_project_history(config, environ, results=results, reading=False)
-    try:
+    with open_project_history(config, environ, results=results, reading=False) as history:
         for row in found.rows:
             if row.decision.answer == "skipped":
                 continue
@@ -289,8 +288,6 @@ def keep_answers(
                     },
                 )
             )
-    finally:
-        history.close()
 
 
 def _error_rates(state: GateState) -> list[ErrorRates]:

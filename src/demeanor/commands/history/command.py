@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, print_report
 from demeanor.core.exit_code import ExitCode
 
 
@@ -25,22 +24,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the history, find the change points and print them."""
+    from demeanor.commands.history.render import history_terminal
+    from demeanor.commands.history.report import HISTORY_DOCUMENT
     from demeanor.commands.history.workflow import make_eval_history
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
-    history = open_project_history(config, os.environ, results=args.results)
-    try:
+    with open_project_history(config, os.environ, results=args.results) as history:
         found = make_eval_history(history, args.eval, args.subject, kind=args.kind)
-    finally:
-        history.close()
-    if args.json:
-        from demeanor.commands.history.report import HISTORY_DOCUMENT
-
-        print(HISTORY_DOCUMENT.write(found), end="")
-    else:
-        from demeanor.commands.history.render import history_terminal
-        from demeanor.render.terminal import screen_of
-
-        print(history_terminal(found, screen_of(sys.stdout)), end="")
+    print_report(args, found, HISTORY_DOCUMENT, history_terminal)
     return ExitCode.ACCEPTED

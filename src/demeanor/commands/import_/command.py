@@ -35,12 +35,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     found = read_imports(args.paths, ImportOptions(kind=args.kind, subject=args.subject))
-    history = open_project_history(config, os.environ, results=args.out, reading=False)
-    try:
+    with open_project_history(config, os.environ, results=args.out, reading=False) as history:
         for one in write_imports(history.database, found):
             new = f"{one.new} new" if one.new else "already there"
             attempts = count(len(one.imported.records), "attempt")
             print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {attempts}, {new}")
-    finally:
-        history.close()
     return ExitCode.ACCEPTED

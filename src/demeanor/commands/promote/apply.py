@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
+from demeanor.commands.options import (
+    config_argument,
+    load_config,
+    positive_int,
+    print_report,
+    request_of,
+    trial_arguments,
+)
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
@@ -40,6 +45,8 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """List the evals that are ready, or apply the changes."""
+    from demeanor.commands.promote.render import promotion_terminal
+    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
     from demeanor.commands.promote.workflow import make_promotion_report
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
@@ -53,13 +60,10 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
             raise UnknownName("eval", name, every)
     evals = [one for name, one in every.items() if not args.evals or name in args.evals]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
-    history = open_project_history(config, os.environ, results=results)
-    try:
+    with open_project_history(config, os.environ, results=results) as history:
         report = make_promotion_report(history, catalog, evals, action, rule=args.rule)
-    finally:
-        history.close()
     if not args.apply:
-        _print(report, as_json=args.json)
+        print_report(args, report, PROMOTION_DOCUMENT, promotion_terminal)
         return ExitCode.ACCEPTED
     return _apply(args, config, results, report, every)
 
@@ -143,11 +147,8 @@ def _change(
     print(f"{'changed' if kept else 'restored'}  {where}  {own.name}" + (f"  {result}" if result else ""))
     if not kept:
         return None
-    history = open_project_history(config, os.environ, results=results, reading=False)
-    try:
+    with open_project_history(config, os.environ, results=results, reading=False) as history:
         keep_change(history, action, one, now, run=run, commit=commit)
-    finally:
-        history.close()
     return result or f"the file was changed to {TARGETS[action].value}"
 
 
@@ -158,17 +159,7 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import plan_run
 
-    request = RunRequest(
-        paths=(str(own.source.path),),
-        names=(own.name,),
-        trials=args.trials,
-        policy="all",
-        jobs=args.jobs,
-        timeout=args.timeout,
-        budget_usd=args.budget_usd,
-        sandbox=args.sandbox,
-        seed=args.seed,
-    )
+    request = request_of(args, paths=(str(own.source.path),), names=(own.name,), policy="all")
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_run(catalog, request, os.environ)
     ui = make_ui(quiet=args.json)
@@ -176,11 +167,3 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     for note in report.notes:
         ui.log(note)
     return report
-
-
-def _print(report: PromotionReport, *, as_json: bool) -> None:
-    from demeanor.commands.promote.render import promotion_terminal
-    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
-    from demeanor.render.terminal import screen_of
-
-    print(PROMOTION_DOCUMENT.write(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")

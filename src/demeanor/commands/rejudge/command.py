@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, print_report
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS
@@ -61,6 +60,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the captures, judge them again, and print what changed."""
+    from demeanor.commands.rejudge.render import rejudge_terminal
+    from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
     from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report, store_verdicts
 
     config = load_config(args)
@@ -74,15 +75,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise UsageError(f"{', '.join(one.name for one in runs)}: there is no trial to judge again")
     kept = store_verdicts(runs, trials, config) if args.keep else ()
     report = make_report(trials, kept=kept)
-    if args.json:
-        from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-
-        print(REJUDGE_DOCUMENT.write(report), end="")
-    else:
-        from demeanor.commands.rejudge.render import rejudge_terminal
-        from demeanor.render.terminal import screen_of
-
-        print(rejudge_terminal(report, screen_of(sys.stdout)), end="")
+    print_report(args, report, REJUDGE_DOCUMENT, rejudge_terminal)
     return report.exit_code
 
 

@@ -47,8 +47,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     results = args.results or config.root / config.results
-    history = open_project_history(config, os.environ, results=results)
-    try:
+    with open_project_history(config, os.environ, results=results) as history:
         report = make_night_report(
             history,
             find_past_run(history, args.run),
@@ -57,8 +56,6 @@ def run(args: argparse.Namespace) -> ExitCode:
             details=args.details,
         )
         text = _text(args.format, report, history, config, results, args)
-    finally:
-        history.close()
     if args.out is None:
         print(text, end="")
         return ExitCode.ACCEPTED

@@ -14,8 +14,8 @@ from demeanor.commands.options import (
     choice_arguments,
     config_argument,
     load_config,
-    model_of,
     positive_int,
+    request_of,
     subject_arguments,
     task_arguments,
     trial_arguments,
@@ -186,27 +186,12 @@ def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bo
 
 
 def _request(args: argparse.Namespace, config: Config) -> RunRequest:
-    return RunRequest(
-        paths=tuple(args.paths),
-        subjects=tuple(args.subject),
-        model=model_of(args),
-        names=tuple(args.scenario),
-        keyword=args.keyword,
-        suites=tuple(args.suite),
-        tags=tuple(args.tag),
-        tasks=tuple(args.tasks),
-        env=args.env,
-        trials=args.trials,
+    return request_of(
+        args,
         policy=args.policy or ("all" if os.environ.get("RUN_EVALS") else None),
-        jobs=args.jobs,
-        timeout=args.timeout,
-        budget_usd=args.budget_usd,
-        kind=args.kind,
-        sandbox=args.sandbox,
         fail_fast=args.fail_fast,
         update_snapshots=args.update_snapshots,
         faults=parse_faults(args.fault, where="--fault"),
-        seed=args.seed,
         record=_cassettes(args.record, config, "--record", must_exist=False),
         replay=_cassettes(args.replay, config, "--replay", must_exist=True),
     )

@@ -94,14 +94,9 @@ def _from_history(
 ) -> StoredRun:
     """A run that was imported, or that another machine ran."""
     try:
-        history = open_project_history(config, environ, results=results)
-    except UsageError:
+        with open_project_history(config, environ, results=results) as history:
+            run = history.run(name)
+            cells = tuple(f"{cell.eval}/{cell.subject}" for cell in history.cells(run.name))
+            return StoredRun(info=run.info, records=history.records(run.name), cells=cells, origin=run.origin)
+    except UsageError:  # an unknown run, or no history
         raise unknown from None
-    try:
-        run = history.run(name)
-        cells = tuple(f"{cell.eval}/{cell.subject}" for cell in history.cells(run.name))
-        return StoredRun(info=run.info, records=history.records(run.name), cells=cells, origin=run.origin)
-    except UnknownName:
-        raise unknown from None
-    finally:
-        history.close()

@@ -71,10 +71,7 @@ def _promoted_by_hand(
 
     In a project that never used `demeanor promote`, only promotions on this branch are reported.
     """
-    history = open_project_history(config, environ)
-    try:
+    with open_project_history(config, environ) as history:
         missing, in_use = unrecorded(history, evals)
-    finally:
-        history.close()
     found = frozenset(missing if in_use else missing & promoted)
     return found, found if in_use and strict else frozenset()

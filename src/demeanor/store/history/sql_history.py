@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from demeanor.core.errors import UnknownName
 from demeanor.core.history import KeptDecision, PastRun, Ruling, RunCell
@@ -24,6 +24,12 @@ class SqlHistory:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def runs(
         self,
