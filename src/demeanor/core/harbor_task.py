@@ -152,11 +152,6 @@ class HarborTask:
     """Valid but probably unintended settings, each with a remedy."""
 
     @property
-    def several_steps(self) -> bool:
-        """Whether it has `[[steps]]`."""
-        return bool(self.steps[0].name)
-
-    @property
     def agent_timeout(self) -> float | None:
         """The agent's time limit for all steps together; None if a step has no limit."""
         times = [step.agent_timeout for step in self.steps]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from demeanor.commands.bisect.error_rates import min_trials, plain, plain_as_right, simulate
+from benchmarks.bisection import min_trials, plain, plain_as_right, simulate
 
 MAJORITY = plain(0.95, 0.5, trials=5, fails=3)
 

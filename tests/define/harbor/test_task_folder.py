@@ -77,7 +77,6 @@ def test_the_first_version_of_the_format_is_read(tmp_path):
 def test_several_steps_are_resolved_as_harbor_runs_them(tmp_path):
     """A step says more than its task; but a verifier's time is never inherited."""
     one = harbor(stepped(tmp_path / "two", STEPS.replace("[[steps]]", "[verifier]\ntimeout_sec = 5\n\n[[steps]]", 1)))
-    assert one.several_steps
     first, second = one.steps
     assert (first.name, first.agent_timeout, first.min_reward, first.verifier_mode) == (
         "first",

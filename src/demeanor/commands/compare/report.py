@@ -176,10 +176,6 @@ class CompareReport:
     notes: tuple[str, ...] = field(default=())
     """Warnings and remarks."""
 
-    def with_outcome(self, outcome: CompareOutcome) -> tuple[EvalComparison, ...]:
-        """The evals with this outcome."""
-        return tuple(one for one in self.comparison.evals if one.outcome is outcome)
-
 
 COMPARE_DOCUMENT = ReportDocument("compare", CompareReport)
 """The JSON document of this report."""

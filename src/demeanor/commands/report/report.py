@@ -133,11 +133,6 @@ class NightRow:
         """This night's cell."""
         return self.cells[-1]
 
-    @property
-    def marked(self) -> bool:
-        """Whether anything changed within the shown nights."""
-        return any(cell.marks or cell.mixed for cell in self.cells)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightTotal:

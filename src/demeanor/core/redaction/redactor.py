@@ -10,13 +10,12 @@ from __future__ import annotations
 import hmac
 import os
 import re
-from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from typing import TypeAlias
 
 from demeanor.core.redaction.encodings import SHORTEST, forms
-from demeanor.core.redaction.key_patterns import LONGEST, vendor_keys
+from demeanor.core.redaction.key_patterns import vendor_keys
 
 Span: TypeAlias = tuple[int, int, str, bytes]
 """Start, end, name and the secret itself."""
@@ -115,45 +114,6 @@ class Redactor:
 def without_digits(text: str) -> str:
     """`text` with the digits of all marks removed, for comparison across runs."""
     return _DIGITS.sub(r"‹redacted:\1›", text)
-
-
-class Stream:
-    """Redacts a stream of bytes, even if a secret is split between chunks.
-
-    The output equals `Redactor.data` of the whole stream. The end of the input is held back while it could be part of a
-    secret, and the last bytes of the output are kept, because a key begins only at a word boundary.
-    """
-
-    _BEHIND = 64
-
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
-        self._held = b""
-        self._done = 0
-        self._back = max(redactor.longest, LONGEST)
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Add a chunk; returns what can be passed on."""
-        self._held += chunk
-        return self._out(len(self._held) - self._back)
-
-    def close(self) -> bytes:
-        """Return the rest."""
-        return self._out(len(self._held))
-
-    def _out(self, until: int) -> bytes:
-        if until <= self._done:
-            return b""
-        spans = [span for span in self._redactor.spans(self._held) if span[1] > self._done]
-        if until < len(self._held):
-            torn = bisect([span[0] for span in spans], until) - 1
-            if torn >= 0 and spans[torn][1] > until:
-                until = spans[torn][0]
-            spans = [span for span in spans if span[1] <= until]
-        found = _replaced(self._held[:until], spans, self._redactor.mark, start=self._done)
-        forget = max(0, until - self._BEHIND)
-        self._held, self._done = self._held[forget:], until - forget
-        return found
 
 
 def _known(secrets: Mapping[str, str]) -> Iterator[tuple[bytes, str, bytes]]:

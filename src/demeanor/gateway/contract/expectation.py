@@ -117,10 +117,6 @@ def _has(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def _distinct(found: list[Any]) -> bool:
-    return len(set(map(str, found))) == len(found)
-
-
 def _nowhere(value: Any, words: list[str]) -> bool:
     text = json.dumps(value, ensure_ascii=False)
     return not any(word in text for word in words)
