@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-LONGEST = 8192
-"""The maximum length of a match in bytes."""
 
 _E = r"(?![A-Za-z0-9])"
 _DIGIT = r"(?=[A-Za-z_-]{0,80}[0-9])"
