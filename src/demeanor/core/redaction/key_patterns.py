@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-
 _E = r"(?![A-Za-z0-9])"
 _DIGIT = r"(?=[A-Za-z_-]{0,80}[0-9])"
 _GIVEN = r"['\"\\]{0,4}[ \t]{0,8}[=:][ \t]{0,8}['\"\\]{0,4}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"
