@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tools.glossary_links import link_terms, terms
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "demeanor"
@@ -154,3 +155,23 @@ def test_every_term_of_the_design_is_in_the_glossary() -> None:
 
 def _lines(path: Path) -> int:
     return len(path.read_text("utf-8").splitlines())
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_the_first_use_of_a_glossary_term_is_linked(page: Path) -> None:
+    """`make docs` does it; the glossary itself and the generated page of the command line are left out."""
+    if page.name not in {"glossary.md", "cli.md"}:
+        text = page.read_text("utf-8")
+        known = terms((ROOT / "docs/glossary.md").read_text("utf-8"))
+        assert len(known) > 20
+        assert text == link_terms(text, known), "run make docs"
+
+
+def test_terms_are_linked_in_prose_only_and_once() -> None:
+    """Not in code, headings, tables and links; the longest term first; linking twice changes nothing."""
+    page = "# Trial\n\n`trial`, [a trial](x.md), Trials of a key\nsubject, one trial.\n\n| trial |\n\n```\ntrial\n```\n"
+    linked = link_terms(page, {"key subject": "key-subject", "subject": "subject", "trial": "trial"})
+    assert "[a trial](x.md), [Trials] of a [key\nsubject], one trial." in linked
+    assert linked.count("[") == 1 + 2 + 2
+    assert linked.endswith("[Trials]: glossary.md#trial\n[key subject]: glossary.md#key-subject\n<!-- end -->\n")
+    assert link_terms(linked, {"key subject": "key-subject", "subject": "subject", "trial": "trial"}) == linked

@@ -1,7 +1,8 @@
 """Write the generated parts of the docs, or check that they are fresh (`--check`).
 
-A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`. What takes time or bears a date differs
-from run to run, so such figures are compared as if they were all the same.
+The first use of each glossary term on a page is linked (glossary_links.py). A generated part stands between
+`<!-- generated: NAME -->` and `<!-- end -->`. What takes time or bears a date differs from run to run, so such figures
+are compared as if they were all the same.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from glossary_links import link_terms, terms
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "demeanor"
-BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.S)
+BLOCK = re.compile(r"(<!-- generated: (?!terms)([\w-]+) -->\n)(.*?)(<!-- end -->)", re.S)
 FIGURES = re.compile(r"\d+\.\d+ s|\d\d\d\d-\d\d-\d\dT\d\d-\d\d-\d\d|  +")
 
 
@@ -41,6 +44,8 @@ def _renew(page: Path, *, check: bool) -> bool:
     """Whether the page was fresh; it is written anew where it was not, unless only checking."""
     old = page.read_text("utf-8")
     new = BLOCK.sub(lambda match: f"{match[1]}{PARTS[match[2]](old)}{match[4]}", old)
+    if page.parent == ROOT / "docs" and page.name not in {"glossary.md", "cli.md"}:
+        new = link_terms(new, terms((ROOT / "docs/glossary.md").read_text("utf-8")))
     fresh = FIGURES.sub(" ", old) == FIGURES.sub(" ", new)
     if not fresh and not check:
         page.write_text(new, "utf-8")
