@@ -109,8 +109,11 @@ class StopReason(StrEnum):
     REFUSAL = "refusal"
     """It, or a filter, refused."""
 
+    PAUSE = "pause"
+    """The provider paused a long turn; the agent sends it back so that the model goes on."""
+
     ERROR = "error"
-    """The provider failed."""
+    """The provider failed, or the model produced a call that the provider could not read."""
 
     UNKNOWN = "unknown"
     """Another reason, or none was given."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -18,6 +19,7 @@ from google.genai import types as google
 from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.conversions import REFUSAL
 from demeanor.gateway.dialects.stream_events import Interrupted, deltas_of
 
 # Google's client makes a class of aiohttp's session, which aiohttp discourages.
@@ -313,6 +315,90 @@ def test_google_stream() -> None:
             check_google(parts, last.usage_metadata)
 
     meet(ModelServer("gemini", ANSWER), talk)
+
+
+REFUSED = Response(
+    parts=(Text(text="I can't help with that.", extra={REFUSAL: True}),),
+    stop=StopReason.REFUSAL,
+    usage=Usage(input=100, output=20),
+    id="answer_1",
+    model="some-model",
+)
+
+
+def test_a_refusal_reaches_the_openai_client() -> None:
+    """In its own field of the chat API, streamed or not; the client's helper does not read it as text."""
+
+    async def talk(url: str) -> None:
+        async with openai_client(url) as client:
+            whole = await client.chat.completions.create(model="m", messages=CHAT_QUESTION)
+            async with client.chat.completions.stream(model="m", messages=CHAT_QUESTION) as stream:
+                kinds = {event.type async for event in stream}
+                streamed = await stream.get_final_completion()
+        assert {"refusal.delta", "refusal.done"} <= kinds
+        assert not whole.choices[0].message.content
+        for choice in (whole.choices[0], streamed.choices[0]):
+            assert (choice.message.refusal, choice.finish_reason) == ("I can't help with that.", "stop")
+
+    meet(ModelServer("openai-chat", REFUSED), talk)
+
+
+def test_a_refusal_reaches_the_responses_client() -> None:
+    """As a part of its own kind, streamed or not."""
+
+    async def talk(url: str) -> None:
+        async with openai_client(url) as client:
+            whole: Any = await client.responses.create(model="m", input="Hi.")
+            async with client.responses.stream(model="m", input="Hi.") as stream:
+                kinds = {event.type async for event in stream}
+                streamed: Any = await stream.get_final_response()
+        assert {"response.refusal.delta", "response.refusal.done"} <= kinds
+        for response in (whole, streamed):
+            part = response.output[0].content[0]
+            assert (part.type, part.refusal, response.status) == ("refusal", "I can't help with that.", "completed")
+
+    meet(ModelServer("openai-responses", REFUSED), talk)
+
+
+@pytest.mark.parametrize(
+    ("stop", "fields", "reason"),
+    [
+        (StopReason.REFUSAL, {}, "refusal"),
+        (StopReason.PAUSE, {}, "pause_turn"),
+        (StopReason.STOP_SEQUENCE, {"stop_reason": "stop_sequence", "stop_sequence": "END"}, "stop_sequence"),
+    ],
+)
+def test_stop_reasons_reach_the_anthropic_client(stop: StopReason, fields: dict[str, str], reason: str) -> None:
+    """Streamed or not, with the stop string that was met."""
+
+    async def talk(url: str) -> None:
+        async with anthropic_client(url) as client:
+            whole = await client.messages.create(**ANTHROPIC_QUESTION)
+            async with client.messages.stream(**ANTHROPIC_QUESTION) as stream:
+                streamed = await stream.get_final_message()
+        for message in (whole, streamed):
+            assert message.content[0].text == "I can't help with that."
+            assert (message.stop_reason, message.stop_sequence) == (reason, fields.get("stop_sequence"))
+
+    extra = {"anthropic": fields} if fields else {}
+    meet(ModelServer("anthropic", replace(REFUSED, stop=stop, extra=extra)), talk)
+
+
+@pytest.mark.parametrize("word", ["SPII", "MALFORMED_FUNCTION_CALL"])
+def test_stop_reasons_reach_the_google_client(word: str) -> None:
+    """A recorded response is replayed with the provider's own stop reason, streamed or not."""
+    candidate = {"finishReason": word}
+    stop = StopReason.REFUSAL if word == "SPII" else StopReason.ERROR
+    recorded = replace(REFUSED, stop=stop, extra={"gemini": {"modelVersion": "m"}, "gemini.candidate": candidate})
+
+    async def talk(url: str) -> None:
+        async with google_client(url) as client:
+            whole = await client.models.generate_content(model="m", contents="Hi.")
+            stream = await client.models.generate_content_stream(model="m", contents="Hi.")
+            *_, last = [piece async for piece in stream]
+        assert [response.candidates[0].finish_reason.value for response in (whole, last)] == [word, word]
+
+    meet(ModelServer("gemini", recorded), talk)
 
 
 def test_history_is_sent_back_complete() -> None:

@@ -1,7 +1,7 @@
 """The contract tests: what must hold when a message is translated to another dialect, as data, and their runners."""
 
-from demeanor.gateway.contract.case import Case, ContractOutcome, cases
+from demeanor.gateway.contract.case import Case, ContractOutcome, MessageKind, cases
 from demeanor.gateway.contract.probe import probe_url
 from demeanor.gateway.contract.runner import Converter, builtin_converter, run
 
-__all__ = ["Case", "ContractOutcome", "Converter", "builtin_converter", "cases", "probe_url", "run"]
+__all__ = ["Case", "ContractOutcome", "Converter", "MessageKind", "builtin_converter", "cases", "probe_url", "run"]

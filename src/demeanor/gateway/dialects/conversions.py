@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.core.exchange import Reasoning, StopReason
-from demeanor.core.messages import ToolCall
+from demeanor.core.messages import Part, ToolCall
 from demeanor.gateway.dialects.strict_json import arguments, compact
 
 INVALID = "INVALID_JSON"
 """The key for arguments that are not a JSON object, as Anthropic recommends."""
+
+REFUSAL = "refusal"
+"""The key of `extra` that marks a Text as the model's refusal, for which some dialects have a field of its own."""
 
 FREE_TEXT: Mapping[str, Any] = {
     "type": "object",
@@ -73,7 +76,14 @@ def data_url(media_type: str, data: str) -> str:
     return f"data:{media_type};base64,{data}"
 
 
-def stop_reason(word: str | None, words: Mapping[str, StopReason], *, calls: bool) -> StopReason:
-    """The stop reason for a dialect's word. Many servers report a normal end although there are calls."""
+def is_refusal(part: Part) -> bool:
+    """Whether a part is the model's refusal."""
+    return REFUSAL in part.extra
+
+
+def stop_reason(word: str | None, words: Mapping[str, StopReason], *, calls: bool, refused: bool = False) -> StopReason:
+    """The stop reason for a dialect's word. Many servers report a normal end although there are calls or a refusal."""
     found = words.get(word or "", StopReason.UNKNOWN)
-    return StopReason.TOOL_USE if calls and found is StopReason.END else found
+    if found is not StopReason.END:
+        return found
+    return StopReason.TOOL_USE if calls else StopReason.REFUSAL if refused else found

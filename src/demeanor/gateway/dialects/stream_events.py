@@ -104,7 +104,7 @@ def deltas_of(response: Response) -> Iterator[Delta]:
     yield Began(id=response.id, model=response.model, extra=response.extra)
     for index, part in enumerate(response.parts):
         yield from deltas_of_part(index, part)
-    yield Finished(stop=response.stop, usage=response.usage)
+    yield Finished(stop=response.stop, usage=response.usage, extra=response.extra)
 
 
 def deltas_of_part(index: int, part: Part) -> Iterator[Delta]:

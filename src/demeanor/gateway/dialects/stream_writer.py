@@ -63,6 +63,20 @@ class InOrder:
             del self._parts[index]
 
 
+class SummarySeparator:
+    """Puts an empty line between the summaries of a thought, for dialects that have one text for all of them."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+
+    def text(self, grown: PartGrew) -> str:
+        """More text of a summary, after a separator if it is the first of another one."""
+        place = (grown.index, grown.summary_index)
+        first = not grown.summary or self._last is None or self._last[0] != grown.index or self._last == place
+        self._last = place if grown.summary else self._last
+        return grown.summary if first else f"\n\n{grown.summary}"
+
+
 class PartWriter:
     """Writes one streamed response, one part after the other; a dialect defines the bytes for each step."""
 

@@ -26,6 +26,7 @@ _STOPS = {
     "model_context_window_exceeded": StopReason.LENGTH,
     "stop_sequence": StopReason.STOP_SEQUENCE,
     "tool_use": StopReason.TOOL_USE,
+    "pause_turn": StopReason.PAUSE,
     "refusal": StopReason.REFUSAL,
 }
 _STOP_WORDS = {
@@ -33,6 +34,7 @@ _STOP_WORDS = {
     StopReason.LENGTH: "max_tokens",
     StopReason.STOP_SEQUENCE: "stop_sequence",
     StopReason.TOOL_USE: "tool_use",
+    StopReason.PAUSE: "pause_turn",
     StopReason.REFUSAL: "refusal",
 }
 

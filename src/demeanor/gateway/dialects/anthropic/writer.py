@@ -11,7 +11,7 @@ from demeanor.gateway.dialects.anthropic.response import new_message, read_stop,
 from demeanor.gateway.dialects.json_reader import Json, own_fields
 from demeanor.gateway.dialects.sse import event
 from demeanor.gateway.dialects.stream_events import Began, Finished, PartGrew
-from demeanor.gateway.dialects.stream_writer import PartWriter
+from demeanor.gateway.dialects.stream_writer import PartWriter, SummarySeparator
 
 
 class AnthropicWriter(PartWriter):
@@ -27,7 +27,7 @@ class AnthropicWriter(PartWriter):
         self._blocks = 0
         self._block: Json | None = None
         self._signature = self._encrypted = ""
-        self._summary_index = 0
+        self._separator = SummarySeparator()
         self._fields: Json = {}
 
     def close(self) -> bytes:
@@ -50,7 +50,7 @@ class AnthropicWriter(PartWriter):
 
     def open(self, part: Part) -> bytes:
         """The events that start a block; a thought starts one when it has content."""
-        self._block, self._summary_index = None, 0
+        self._block = None
         self._signature = self._encrypted = ""
         if isinstance(part, Text):
             output = self._start({"type": "text", **own_fields(part.extra, NAME), "text": ""})
@@ -63,8 +63,7 @@ class AnthropicWriter(PartWriter):
             output += self._start({**write_call(part), "input": {}})
             return output + self._delta("input_json_delta", "partial_json", part.raw)
         if isinstance(part, Thinking):
-            output = b"".join(self._add_summary(text, index) for index, text in enumerate(part.summary))
-            output += self._add_thinking(part.text)
+            output = self._add_thinking("\n\n".join(part.summary)) + self._add_thinking(part.text)
             self._signature, self._encrypted = part.signature or "", part.encrypted or ""
             return output
         blocks = write_blocks([part], to_model=False)
@@ -77,7 +76,7 @@ class AnthropicWriter(PartWriter):
         if isinstance(self._part, Thinking):
             self._signature = grown.signature or self._signature
             self._encrypted += grown.encrypted or ""
-            return self._add_summary(grown.summary, grown.summary_index) + self._add_thinking(grown.text)
+            return self._add_thinking(self._separator.text(grown)) + self._add_thinking(grown.text)
         return self._delta("text_delta", "text", grown.text)
 
     def close_part(self) -> bytes:
@@ -99,11 +98,6 @@ class AnthropicWriter(PartWriter):
             return self._start(redacted_thinking(self._encrypted))
         token = self._signature or self._encrypted
         return self._add_thinking("", always=bool(token)) + self._delta("signature_delta", "signature", token)
-
-    def _add_summary(self, text: str, index: int) -> bytes:
-        gap = "\n\n" if text and index != self._summary_index else ""
-        self._summary_index = index if text else self._summary_index
-        return self._add_thinking(gap + text)
 
     def _add_thinking(self, text: str, *, always: bool = False) -> bytes:
         if not text and not always:

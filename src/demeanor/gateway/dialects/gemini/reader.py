@@ -37,6 +37,9 @@ class GeminiReader(EventReader):
         self._response_id = ""
         self._index = -1
         self._part: Part | None = None
+        self._signed = False
+        """Whether the open part is a thought with a signature, which ends it."""
+
         self._stop: StopReason | None = None
         self._top: Json = {}
         self._candidate: Json = {}
@@ -73,7 +76,7 @@ class GeminiReader(EventReader):
         yield Finished(stop=self._stop, usage=read_usage(maybe_object(self._top, USAGE)), extra=extra)
 
     def _take_part(self, part: Part) -> Iterator[Delta]:
-        if isinstance(part, Text | Thinking) and type(self._part) is type(part):
+        if isinstance(part, Text | Thinking) and type(self._part) is type(part) and not self._signed:
             yield self._grown(part)
             return
         if isinstance(part, Text) and not part.text and not part.extra:
@@ -97,11 +100,13 @@ class GeminiReader(EventReader):
 
     def _grown(self, part: Text | Thinking) -> PartGrew:
         if isinstance(part, Thinking):
+            self._signed = part.signature is not None
             return PartGrew(index=self._index, text=part.text, signature=part.signature)
         fields = own_fields(part.extra, NAME)
         return PartGrew(index=self._index, text=part.text, extra={NAME: fields} if fields else {})
 
     def _close_part(self) -> Iterator[Delta]:
+        self._signed = False
         if self._part is not None:
             self._part = None
             yield PartClosed(index=self._index)

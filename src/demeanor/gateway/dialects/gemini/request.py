@@ -173,6 +173,8 @@ def _with_signatures(turn: Message, model: str) -> Message:
     signed = False
     for part in turn.parts:
         if isinstance(part, Thinking):
+            if token and (part.signature or part.encrypted):
+                parts.append(Text(text="", extra={NAME: {"thoughtSignature": token}}))
             token = part.signature or part.encrypted or token
             if part.text or part.summary:
                 parts.append(replace(part, signature=None, encrypted=None))

@@ -10,11 +10,19 @@ from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.gemini.errors import error_body
 from demeanor.gateway.dialects.gemini.parts import NAME, write_part
 from demeanor.gateway.dialects.gemini.request import FRAMING
-from demeanor.gateway.dialects.gemini.response import USAGE, write_response_part, write_stop, write_usage
-from demeanor.gateway.dialects.json_reader import Json, to_json
+from demeanor.gateway.dialects.gemini.response import (
+    CANDIDATE,
+    USAGE,
+    read_stop,
+    read_usage,
+    write_response_part,
+    write_stop,
+    write_usage,
+)
+from demeanor.gateway.dialects.json_reader import Json, maybe_object, own_fields, to_json
 from demeanor.gateway.dialects.sse import event
-from demeanor.gateway.dialects.stream_events import Began, PartGrew
-from demeanor.gateway.dialects.stream_writer import PartWriter
+from demeanor.gateway.dialects.stream_events import Began, Finished, PartGrew
+from demeanor.gateway.dialects.stream_writer import PartWriter, SummarySeparator
 from demeanor.gateway.dialects.strict_json import arguments
 
 
@@ -30,14 +38,18 @@ class GeminiWriter(PartWriter):
             "responseId": ids.generated("", request.model, len(request.messages)),
         }
         self._same_dialect = False
+        self._separator = SummarySeparator()
         self._written = 0
         self._raw_arguments: list[str] = []
+        self._called = False
+        self._top: Json = {}
+        self._candidate: Json = {}
 
     def close(self) -> bytes:
         """Stop reason and usage; neither for a response that broke off."""
         output = b""
         if self.complete:
-            output = self._piece([{"text": ""}], finishReason=write_stop(self._stop))
+            output = self._last_piece()
         return output + b"]" if self._array and self._written else output
 
     def begin(self, began: Began) -> bytes:
@@ -50,6 +62,7 @@ class GeminiWriter(PartWriter):
     def open(self, part: Part) -> bytes:
         """The first piece of a part; nothing for a call."""
         if isinstance(part, ToolCall):
+            self._called = True
             self._raw_arguments = [part.raw]
             return b""
         return self._write_part(part)
@@ -63,7 +76,7 @@ class GeminiWriter(PartWriter):
                 self._part = replace(part, signature=grown.signature)
             return b""
         if isinstance(part, Thinking):
-            thinking = replace(part, text=grown.text or grown.summary, summary=())
+            thinking = replace(part, text=grown.text or self._separator.text(grown), summary=())
             return self._write_part(replace(thinking, signature=grown.signature, encrypted=grown.encrypted))
         return self._write_part(Text(text=grown.text, extra=grown.extra))
 
@@ -75,6 +88,11 @@ class GeminiWriter(PartWriter):
         raw = "".join(self._raw_arguments)
         return self._write_part(replace(part, raw=raw, arguments=arguments(raw)))
 
+    def finish(self, finished: Finished) -> None:
+        """Keep the provider's own fields for the last piece."""
+        self._top = own_fields(finished.extra, NAME)
+        self._candidate = own_fields(finished.extra, CANDIDATE)
+
     def fail(self, error: ProviderError) -> bytes:
         """The error as a piece of its own."""
         return self._send(error_body(error))
@@ -85,18 +103,30 @@ class GeminiWriter(PartWriter):
         parts = write_part(part) if self._same_dialect else write_response_part(part)
         return self._piece(parts) if parts else b""
 
-    def _piece(self, parts: list[Json], **fields: str) -> bytes:
-        candidate: Json = {"content": {"parts": parts, "role": "model"}, **fields, "index": 0}
-        data: Json = {"candidates": [candidate]}
-        if fields:
-            data[USAGE] = write_usage(self._usage)
-        return self._send({**data, **self._head})
+    def _piece(self, parts: list[Json]) -> bytes:
+        return self._send({"candidates": [_candidate(parts)], **self._head})
+
+    def _last_piece(self) -> bytes:
+        """The stop reason and usage: in the provider's own words, if it is the same dialect."""
+        candidate: Json = {**_candidate([{"text": ""}]), **self._candidate}
+        if read_stop(self._top, self._candidate, calls=self._called) != self._stop or not self._candidate:
+            candidate["finishReason"] = write_stop(self._stop)
+        usage = maybe_object(self._top, USAGE)
+        if read_usage(usage) != self._usage or not usage:
+            usage = write_usage(self._usage)
+        feedback = {key: self._top[key] for key in ("promptFeedback",) if key in self._top}
+        candidates = {} if feedback and not self._candidate else {"candidates": [candidate]}
+        return self._send({**feedback, **candidates, USAGE: usage, **self._head})
 
     def _send(self, data: Json) -> bytes:
         self._written += 1
         if not self._array:
             return event(data)
         return (b"[" if self._written == 1 else b",\r\n") + to_json(data)
+
+
+def _candidate(parts: list[Json]) -> Json:
+    return {"content": {"parts": parts, "role": "model"}, "index": 0}
 
 
 def _is_empty(part: Part) -> bool:

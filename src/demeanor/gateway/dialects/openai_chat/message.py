@@ -19,7 +19,7 @@ from demeanor.core.messages import (
     ToolResult,
 )
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.conversions import data_url, split_data_url
+from demeanor.gateway.dialects.conversions import REFUSAL, data_url, is_refusal, split_data_url
 from demeanor.gateway.dialects.json_reader import (
     Json,
     as_extra,
@@ -43,9 +43,10 @@ NO_CONTENT = f"{NAME}.bare"
 ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 _RESULT_PARTS = (Text, Image, Document)
 _MESSAGE = frozenset({"role", "content"})
-_ASSISTANT = _MESSAGE | {"tool_calls"}
+_ASSISTANT = _MESSAGE | {"tool_calls", "refusal"}
 _TOOL = frozenset({"role", "content", "tool_call_id", "name"})
 _TEXT = frozenset({"type", "text"})
+_REFUSED = frozenset({"type", "refusal"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
 _LISTED: Extra = {NAME: {}}
@@ -61,7 +62,7 @@ def read_message(data: Json) -> Message:
     if role == "assistant":
         thoughts, thinking_fields = read_thinking(data)
         calls = read_each(data, "tool_calls", read_call) if data.get("tool_calls") else ()
-        parts: tuple[Part, ...] = (*thoughts, *read_content(data), *calls)
+        parts: tuple[Part, ...] = (*thoughts, *read_content(data), *_read_refusal(data), *calls)
         if calls and content is None and len(data) == 3 and "content" in data:
             return Message(role="assistant", parts=parts)  # null content is the default next to calls
         extra = as_extra(NAME, extra_fields(data, _ASSISTANT | thinking_fields if thinking_fields else _ASSISTANT))
@@ -82,6 +83,11 @@ def read_content(data: Json) -> tuple[Part, ...]:
     return read_each(data, "content", _read_part) if content else ()
 
 
+def _read_refusal(data: Json) -> tuple[Text, ...]:
+    refusal = maybe_string(data, "refusal")
+    return (Text(text=refusal, extra={REFUSAL: True}),) if refusal else ()
+
+
 def read_call(data: Json) -> ToolCall:
     """One tool call."""
     function = data.get("function")
@@ -92,10 +98,16 @@ def read_call(data: Json) -> ToolCall:
     return _read_unusual_call(data)
 
 
+def is_custom(data: Json) -> bool:
+    """Whether a call is of a tool that takes plain text; some servers send an empty `custom` with every call."""
+    custom = data.get("custom")
+    return data.get("type") == "custom" or (bool(custom) and not data.get("function") and data.get("type") is None)
+
+
 def _read_unusual_call(data: Json) -> ToolCall:
     extra = extra_fields(data, _CALL)
     call_id = maybe_string(data, "id") or ""
-    if "custom" in data:
+    if is_custom(data):
         return _read_custom(data, call_id, extra)
     function = maybe_object(data, "function")
     name, raw = maybe_string(function, "name") or "", function.get("arguments")
@@ -140,13 +152,20 @@ def write_assistant(parts: tuple[Part, ...], extra: Extra) -> Json:
     """A message of the model."""
     calls = [write_call(part) for part in parts if isinstance(part, ToolCall)]
     thoughts = [part for part in parts if isinstance(part, Thinking)]
-    content = [part for part in parts if not isinstance(part, ToolCall | Thinking)]
+    refusals = [part.text for part in parts if isinstance(part, Text) and is_refusal(part) and NAME not in part.extra]
+    content = [
+        part
+        for part in parts
+        if not isinstance(part, ToolCall | Thinking) and (NAME in part.extra or not is_refusal(part))
+    ]
     message: Json = {"role": "assistant"}
     if NO_CONTENT not in extra:
-        message["content"] = None if calls else ""
+        message["content"] = None if calls or refusals else ""
     message.update(own_fields(extra, NAME))
     if content:
         message["content"] = _write_content(content, separator="\n") or message.get("content")
+    if refusals:
+        message["refusal"] = "".join(refusals)
     message.update(write_thinking(thoughts))
     if calls:
         message["tool_calls"] = calls
@@ -244,6 +263,8 @@ def _read_part(data: Json) -> Part:
         cache = data.get("cache_control")
         extra = _LISTED if len(data) == 2 else {NAME: extra_fields(data, _TEXT)}
         return Text(text=text, cache=cache if isinstance(cache, dict) else None, extra=extra)
+    if kind == "refusal":
+        return Text(text=string(data, "refusal"), extra={NAME: extra_fields(data, _REFUSED), REFUSAL: True})
     if kind == "image_url" and isinstance(data.get("image_url"), dict):
         return _read_image(data)
     if kind == "file" and isinstance(data.get("file"), dict):
@@ -274,7 +295,8 @@ def _read_file(data: Json) -> Document:
 def _write_part(part: Part) -> Json | None:
     extra = own_fields(part.extra, NAME)
     if isinstance(part, Text):
-        return {"type": "text", **extra, "text": part.text}
+        kind = "refusal" if is_refusal(part) else "text"
+        return {"type": kind, **extra, kind: part.text}
     if isinstance(part, Image):
         url = part.url if part.data is None else data_url(part.media_type or "image/png", part.data)
         return {"type": "image_url", **extra, "image_url": {**extra.get("image_url", {}), "url": url or ""}}

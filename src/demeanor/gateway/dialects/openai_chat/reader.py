@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
-from demeanor.core.exchange import StopReason, Usage
+from demeanor.core.exchange import Usage
 from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.conversions import REFUSAL, is_refusal
 from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import (
     Json,
@@ -18,12 +19,13 @@ from demeanor.gateway.dialects.json_reader import (
     parse_object,
     require_object,
 )
-from demeanor.gateway.dialects.openai_chat.message import signature_of
+from demeanor.gateway.dialects.openai_chat.message import is_custom, signature_of
 from demeanor.gateway.dialects.openai_chat.response import read_stop, read_usage
 from demeanor.gateway.dialects.openai_chat.thinking import ENCRYPTED, FIELD, NAME, PLAIN
 from demeanor.gateway.dialects.sse import Event
 from demeanor.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
 from demeanor.gateway.dialects.stream_reader import EventReader
+from demeanor.gateway.dialects.strict_json import compact
 
 DONE = b"[DONE]"
 
@@ -42,6 +44,7 @@ class _StreamedCall:
     id: str = ""
     name: str = ""
     pending: str = ""
+    custom: bool = False
     index: int | None = None
 
 
@@ -52,6 +55,7 @@ class _StreamState:
     began: bool = False
     parts: int = 0
     text: int | None = None
+    refusal: bool = False
     thoughts: dict[object, int] = field(default_factory=dict)
     calls: dict[int, _StreamedCall] = field(default_factory=dict)
     stop: str | None = None
@@ -86,8 +90,13 @@ class ChatReader(EventReader):
             if not require_object(choice, "choices").get("index"):
                 yield from self._read_delta(maybe_object(choice, "delta"))
                 self._state.stop = maybe_string(choice, "finish_reason") or self._state.stop
-        if chunk.get("usage"):
-            self._state.usage = read_usage(maybe_object(chunk, "usage"))
+                self._count(choice)
+        self._count(chunk)
+
+    def _count(self, data: Json) -> None:
+        """Token counts; some servers send them in the last choice."""
+        if data.get("usage"):
+            self._state.usage = read_usage(maybe_object(data, "usage"))
 
     def at_end(self) -> Iterator[Delta]:
         """The stream ended without `[DONE]`, which some servers never send."""
@@ -101,10 +110,10 @@ class ChatReader(EventReader):
             return
         yield from self._close_prose()
         for call in state.calls.values():
+            call.pending += '"}' if call.custom else ""
             yield from self._open_call(call)
             yield from self._closed(call)
-        stop = read_stop(state.stop, calls=bool(state.calls))
-        yield Finished(stop=StopReason.REFUSAL if state.refused and stop is StopReason.END else stop, usage=state.usage)
+        yield Finished(stop=read_stop(state.stop, calls=bool(state.calls), refused=state.refused), usage=state.usage)
 
     def _read_delta(self, delta: Json) -> Iterator[Delta]:
         details = maybe_list(delta, "reasoning_details")
@@ -116,20 +125,19 @@ class ChatReader(EventReader):
                 index = yield from self._thought(plain, Thinking(extra={FIELD: plain}))
                 yield PartGrew(index=index, text=thought)
                 break
-        refusal = maybe_string(delta, "refusal") or ""
-        self._state.refused |= bool(refusal)
-        yield from self._read_text(_text(delta) + refusal)
+        yield from self._read_text(_text(delta), Text(text=""))
+        yield from self._read_text(maybe_string(delta, "refusal") or "", Text(text="", extra={REFUSAL: True}))
         for call in maybe_list(delta, "tool_calls"):
             yield from self._read_call(require_object(call, "tool_calls"))
 
-    def _read_text(self, text: str) -> Iterator[Delta]:
+    def _read_text(self, text: str, part: Text) -> Iterator[Delta]:
         if not text:
             return
-        state = self._state
-        if state.text is None:
+        state, refusal = self._state, is_refusal(part)
+        if state.text is None or state.refusal is not refusal:
             yield from self._close_prose()
-            state.text = self._next()
-            yield PartOpened(index=state.text, part=Text(text=""))
+            state.text, state.refusal, state.refused = self._next(), refusal, state.refused or refusal
+            yield PartOpened(index=state.text, part=part)
         yield PartGrew(index=state.text, text=text)
 
     def _read_detail(self, entry: Json) -> Iterator[Delta]:
@@ -139,7 +147,9 @@ class ChatReader(EventReader):
         if kind == ENCRYPTED and not fields["data"]:
             return
         opened = Thinking(id=fields["id"], extra={NAME: known})
-        index = yield from self._thought((kind, str(entry.get("index"))), opened)
+        # encrypted reasoning comes whole, and several thoughts may have the same index
+        key = self._state.parts if kind == ENCRYPTED else (kind, str(entry.get("index")))
+        index = yield from self._thought(key, opened)
         yield PartGrew(
             index=index,
             text=fields["text"] or "",
@@ -157,12 +167,17 @@ class ChatReader(EventReader):
         return state.thoughts[key]
 
     def _read_call(self, data: Json) -> Iterator[Delta]:
-        function = maybe_object(data, "function")
+        function = maybe_object(data, "function") or maybe_object(data, "custom")
         call_id, name = maybe_string(data, "id") or "", maybe_string(function, "name") or ""
         call = yield from self._find(maybe_count(data, "index"), call_id, name)
         call.id = call.id or call_id
         call.name = call.name or name
-        call.pending += maybe_string(function, "arguments") or ""
+        call.custom = call.custom or is_custom(data)
+        if call.custom:
+            text = compact(maybe_string(function, "input") or "")[1:-1]
+            call.pending += text if call.index is not None or call.pending else '{"input":"' + text
+        else:
+            call.pending += maybe_string(function, "arguments") or ""
         if call.name:
             yield from self._open_call(call, signature_of(data))
 
@@ -187,7 +202,8 @@ class ChatReader(EventReader):
             yield from self._close_prose()
             call.index = self._next()
             call.id = call.id or ids.generated("call_", self._response_id, call.index)
-            opened = ToolCall(id=call.id, name=call.name, arguments={}, signature=signature)
+            extra = {NAME: {"type": "custom"}} if call.custom else {}
+            opened = ToolCall(id=call.id, name=call.name, arguments={}, signature=signature, extra=extra)
             yield PartOpened(index=call.index, part=opened)
         if call.pending:
             yield PartGrew(index=call.index, text=call.pending)

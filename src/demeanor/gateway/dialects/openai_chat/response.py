@@ -5,7 +5,7 @@ from __future__ import annotations
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Extra, Part, Text, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.conversions import stop_reason
+from demeanor.gateway.dialects.conversions import is_refusal, stop_reason
 from demeanor.gateway.dialects.dialect import Malformed, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
@@ -61,7 +61,9 @@ def read_response(body: bytes) -> Response:
     return Response(
         parts=message.parts,
         stop=read_stop(
-            maybe_string(choice, "finish_reason"), calls=any(isinstance(p, ToolCall) for p in message.parts)
+            maybe_string(choice, "finish_reason"),
+            calls=any(isinstance(part, ToolCall) for part in message.parts),
+            refused=any(map(is_refusal, message.parts)),
         ),
         usage=read_usage(maybe_object(top, "usage")),
         id=maybe_string(top, "id"),
@@ -75,9 +77,10 @@ def write_response(response: Response, request: Request) -> WireFormat:
     choice_fields = own_fields(response.extra, CHOICE)
     choice: Json = {"index": 0, "logprobs": None} if NAME not in response.extra else {}
     choice.update(choice_fields)
-    calls = bool(response.calls)
-    if "finish_reason" not in choice_fields or read_stop(choice_fields["finish_reason"], calls=calls) != response.stop:
-        choice["finish_reason"] = write_stop(response.stop, calls=calls)
+    calls, refused = bool(response.calls), any(map(is_refusal, response.parts))
+    known = read_stop(choice_fields.get("finish_reason"), calls=calls, refused=refused)
+    if "finish_reason" not in choice_fields or known != response.stop:
+        choice["finish_reason"] = write_stop(response.stop, calls=calls, refused=refused)
     choice["message"] = _message(response)
     top: Json = {
         **new_response(
@@ -99,13 +102,15 @@ def new_response(response_id: str, kind: str) -> Json:
     return {"id": response_id, "object": kind, "created": 0}
 
 
-def read_stop(word: str | None, *, calls: bool) -> StopReason:
+def read_stop(word: str | None, *, calls: bool, refused: bool) -> StopReason:
     """The canonical stop reason."""
-    return stop_reason(word, _STOPS, calls=calls)
+    return stop_reason(word, _STOPS, calls=calls, refused=refused)
 
 
-def write_stop(stop: StopReason, *, calls: bool) -> str:
-    """The dialect's stop reason."""
+def write_stop(stop: StopReason, *, calls: bool, refused: bool) -> str:
+    """The dialect's stop reason; a refusal of the model itself has a field of its own."""
+    if stop is StopReason.REFUSAL and refused:
+        return "stop"
     return _STOP_WORDS.get(stop, "tool_calls" if calls else "stop")
 
 
@@ -115,11 +120,15 @@ def read_usage(data: Json) -> Usage:
         maybe_object(data, "prompt_tokens_details"),
         maybe_object(data, "completion_tokens_details"),
     )
-    cached = maybe_count(input_details, "cached_tokens")
+    cached = (
+        maybe_count(input_details, "cached_tokens"),
+        maybe_count(data, "prompt_cache_hit_tokens"),  # DeepSeek
+        maybe_count(data, "cached_tokens"),  # Kimi
+    )
     return Usage(
         input=maybe_count(data, "prompt_tokens"),
         output=maybe_count(data, "completion_tokens"),
-        cache_read=maybe_count(data, "prompt_cache_hit_tokens") if cached is None else cached,
+        cache_read=next((count for count in cached if count is not None), None),
         cache_write=maybe_count(input_details, "cache_write_tokens"),
         reasoning=maybe_count(output_details, "reasoning_tokens"),
     )
@@ -152,6 +161,6 @@ def _message(response: Response) -> Json:
 
 def _join_text_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """A response has one text here; other dialects may split it."""
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    others = tuple(part for part in parts if not isinstance(part, Text))
+    text = "".join(part.text for part in parts if isinstance(part, Text) and not is_refusal(part))
+    others = tuple(part for part in parts if not isinstance(part, Text) or is_refusal(part))
     return (Text(text=text), *others) if text else others

@@ -71,7 +71,7 @@ def write_details(thought: Thinking, index: int) -> list[Json]:
 
 
 def merged_details(details: list[Any]) -> list[Json]:
-    """The entries with their fragments merged; an encrypted entry without data is dropped."""
+    """The entries with their fragments merged. An encrypted entry is always whole; one without data is dropped."""
     merged: dict[object, Json] = {}
     for position, entry in enumerate(details):
         if not isinstance(entry, dict):
@@ -81,6 +81,9 @@ def merged_details(details: list[Any]) -> list[Json]:
                 _check_string(entry, field, position)
         kind, index = entry.get("type"), entry.get("index")
         if kind == ENCRYPTED and not entry.get("data"):
+            continue
+        if kind == ENCRYPTED:
+            merged[position] = entry
             continue
         first = merged.get((kind, str(index)))
         if index is None and (first is None or first.get("signature")):

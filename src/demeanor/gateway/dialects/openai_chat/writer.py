@@ -7,6 +7,7 @@ from typing import Any
 from demeanor.core.exchange import Request, StopReason, Usage
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.conversions import is_refusal
 from demeanor.gateway.dialects.json_reader import Json, own_fields
 from demeanor.gateway.dialects.openai_chat.errors import error_body
 from demeanor.gateway.dialects.openai_chat.request import wants_usage
@@ -22,6 +23,7 @@ from demeanor.gateway.dialects.stream_events import (
     PartGrew,
     PartOpened,
 )
+from demeanor.gateway.dialects.stream_writer import SummarySeparator
 
 
 class ChatWriter:
@@ -43,6 +45,7 @@ class ChatWriter:
         self._finished: Finished | None = None
         self._stopped = False
         self._usage: Usage | None = None
+        self._separator = SummarySeparator()
 
     def write(self, delta: Delta) -> bytes:
         """The chunks for this delta."""
@@ -105,7 +108,7 @@ class ChatWriter:
                 encrypted=part.encrypted,
             )
             return self._grow(whole)
-        return self._chunk({"content": part.text}) if isinstance(part, Text) and part.text else b""
+        return self._grow(PartGrew(index=opened.index, text=part.text)) if isinstance(part, Text) else b""
 
     def _grow(self, grown: PartGrew) -> bytes:
         part = self._parts.get(grown.index)
@@ -119,7 +122,8 @@ class ChatWriter:
             return self._chunk({"tool_calls": [call]}) if len(call) > 1 else b""
         if isinstance(part, Thinking):
             return self._think(part, self._indexes[grown.index], grown)
-        return self._chunk({"content": grown.text}) if grown.text else b""
+        field = "refusal" if part is not None and is_refusal(part) else "content"
+        return self._chunk({field: grown.text}) if grown.text else b""
 
     def _close_call(self, index: int) -> bytes:
         """Clients parse the arguments of every call, so a call without any needs an empty object."""
@@ -133,8 +137,9 @@ class ChatWriter:
         if grown.text or grown.signature:
             fields = {"text": grown.text, "signature": grown.signature}
             details.append({"type": TEXT, **base, **{key: value for key, value in fields.items() if value}})
-        if grown.summary:
-            details.append({"type": SUMMARY, **base, "summary": grown.summary})
+        summary = self._separator.text(grown)
+        if summary:
+            details.append({"type": SUMMARY, **base, "summary": summary})
         if grown.encrypted:
             details.append({"type": ENCRYPTED, **base, "data": grown.encrypted})
         if not details:
@@ -142,8 +147,8 @@ class ChatWriter:
         if part.id is not None:
             details = [{**entry, "id": part.id} for entry in details]
         delta: Json = {"reasoning_details": details}
-        if grown.text or grown.summary:
-            delta["reasoning_content"] = grown.text or grown.summary
+        if grown.text or summary:
+            delta["reasoning_content"] = grown.text or summary
         return self._chunk(delta)
 
     def _finish(self, finished: Finished) -> bytes:
@@ -154,7 +159,8 @@ class ChatWriter:
     def _stop(self, stop: StopReason) -> bytes:
         self._stopped = True
         output = b"".join(self._close_call(index) for index in sorted(self._without_arguments))
-        return output + self._chunk({}, write_stop(stop, calls=self._calls > 0))
+        refused = any(map(is_refusal, self._parts.values()))
+        return output + self._chunk({}, write_stop(stop, calls=self._calls > 0, refused=refused))
 
     def _chunk(self, delta: Json, stop: str | None = None) -> bytes:
         choice: Any = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": stop}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from demeanor.core.messages import Document, Extra, Image, Opaque, Part, Text
-from demeanor.gateway.dialects.conversions import data_url, split_data_url
+from demeanor.gateway.dialects.conversions import REFUSAL, data_url, is_refusal, split_data_url
 from demeanor.gateway.dialects.json_reader import Json, maybe_string, own_fields, read_each, string
 
 NAME = "openai-responses"
@@ -28,7 +28,7 @@ def read_part(data: Json) -> Part:
     if kind in _TEXTS:
         return Text(text=string(data, "text"), extra=_extra(data, "text"))
     if kind == "refusal":
-        return Text(text=string(data, "refusal"), extra=_extra(data, "refusal"))
+        return Text(text=string(data, "refusal"), extra={**_extra(data, "refusal"), REFUSAL: True})
     if kind == "input_image":
         url = maybe_string(data, "image_url")
         inline = split_data_url(url)
@@ -43,7 +43,7 @@ def read_part(data: Json) -> Part:
 def write_content(parts: Iterable[Part], *, kind: str, separator: str | None = None) -> Any:
     """A string if possible, otherwise a list of parts; with `separator`, several texts are joined."""
     listed = list(parts)
-    texts = [part.text for part in listed if isinstance(part, Text) and NAME not in part.extra]
+    texts = [part.text for part in listed if isinstance(part, Text) and NAME not in part.extra and not is_refusal(part)]
     if len(texts) == len(listed) and (separator is not None or len(texts) == 1):
         return (separator or "").join(texts)
     return [item for part in listed if (item := write_part(part, kind=kind)) is not None]
@@ -53,8 +53,9 @@ def write_part(part: Part, *, kind: str) -> Json | None:
     """One part; `kind` is the type of text parts in this place."""
     extra = own_fields(part.extra, NAME)
     if isinstance(part, Text):
-        field = "refusal" if extra.get("type") == "refusal" else "text"
-        return {"type": kind, **extra, field: part.text}
+        if is_refusal(part):
+            return {"type": "refusal", **extra, "refusal": part.text}
+        return {"type": kind, **extra, "text": part.text}
     if isinstance(part, Image):
         url = part.url if part.data is None else data_url(part.media_type or "image/png", part.data)
         data: Json = {"type": "input_image", **(extra or {"detail": "auto"})}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from demeanor.core.messages import Part, Text, Thinking, ToolCall
+from demeanor.core.messages import Part, Text, Thinking
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import (
@@ -50,7 +50,7 @@ class ResponsesReader(EventReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._began = self._called = False
+        self._began = False
         self._next = 0
         self._items: dict[int, Json] = {}
         self._open: dict[tuple[int, int], _OpenPart] = {}
@@ -59,7 +59,7 @@ class ResponsesReader(EventReader):
             "response.output_item.added": self._add_item,
             "response.content_part.added": self._add_content,
             "response.output_text.delta": self._grow_text,
-            "response.refusal.delta": self._grow_text,
+            "response.refusal.delta": self._grow_refusal,
             "response.content_part.done": self._close_content,
             "response.reasoning_summary_text.delta": self._grow_summary,
             "response.reasoning_text.delta": self._grow_thought,
@@ -101,7 +101,6 @@ class ResponsesReader(EventReader):
             thought = read_reasoning(item)
             yield self._opened((at, 0), Thinking(id=thought.id, extra=thought.extra))
         elif is_call(item):
-            self._called = True
             call = read_call(item)
             yield self._opened((at, 0), replace(call, arguments={}, raw=""))
 
@@ -113,6 +112,11 @@ class ResponsesReader(EventReader):
     def _grow_text(self, data: Json) -> Iterator[Delta]:
         at, content = _index_field(data, "output_index"), _index_field(data, "content_index")
         yield from self._text(at, content, {"type": "output_text", "text": ""})
+        yield self._grown((at, content), text=string(data, "delta"))
+
+    def _grow_refusal(self, data: Json) -> Iterator[Delta]:
+        at, content = _index_field(data, "output_index"), _index_field(data, "content_index")
+        yield from self._text(at, content, {"type": "refusal", "refusal": ""})
         yield self._grown((at, content), text=string(data, "delta"))
 
     def _grow_summary(self, data: Json) -> Iterator[Delta]:
@@ -183,7 +187,7 @@ class ResponsesReader(EventReader):
         for key in list(self._open):
             yield from self._closed(key)
         extra = {key: value for key, value in response.items() if key != "output"}
-        stop = read_stop(response, calls=self._called)
+        stop = read_stop(response, [opened.part for opened in self._open.values()])
         yield Finished(stop=stop, usage=read_usage(maybe_object(response, "usage")), extra={NAME: extra})
 
     def _fail(self, data: Json) -> Iterator[Delta]:
@@ -199,7 +203,6 @@ class ResponsesReader(EventReader):
 
     def _complete_part(self, key: tuple[int, int], part: Part) -> Iterator[Delta]:
         self._check_began()
-        self._called = self._called or isinstance(part, ToolCall)
         self._open[key] = _OpenPart(index=self._next, part=part, closed=True)
         self._next += 1
         yield from deltas_of_part(self._next - 1, part)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Opaque, Part, Text, Thinking, Tool, ToolCall
 from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.conversions import is_refusal
 from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
@@ -46,7 +47,7 @@ def read_response(body: bytes) -> Response:
     parts = tuple(part for item in read_each(top, "output", read_item) for part in item)
     return Response(
         parts=parts,
-        stop=read_stop(top, calls=any(isinstance(part, ToolCall) for part in parts)),
+        stop=read_stop(top, parts),
         usage=read_usage(maybe_object(top, "usage")),
         id=maybe_string(top, "id"),
         model=maybe_string(top, "model"),
@@ -62,9 +63,8 @@ def write_response(response: Response, request: Request) -> WireFormat:
     top["output"] = list(write_items(response.parts, response_id, tools_by_name(request.tools)))
     if response.id is not None:
         top["id"] = response.id
-    calls = bool(response.calls)
-    if not fields or read_stop(top, calls=calls) != response.stop:
-        top.update(write_stop(response.stop))
+    if not fields or read_stop(top, response.parts) != response.stop:
+        top.update(write_stop(response.stop, response.parts))
     if read_usage(maybe_object(top, "usage")) != response.usage or not fields:
         top["usage"] = write_usage(response.usage)
     return WireFormat(body=to_json(top))
@@ -124,7 +124,7 @@ def write_items(parts: tuple[Part, ...], response_id: str, tools: Mapping[str, T
 def write_item(part: Part, seed: str, tools: Mapping[str, Tool]) -> Iterator[Json]:
     """The items for one part of another provider's response."""
     if isinstance(part, Text):
-        yield message_item(f"msg_{seed}", part.text)
+        yield message_item(f"msg_{seed}", new_text(part))
     elif isinstance(part, Thinking):
         yield {"id": f"rs_{seed}", **write_reasoning(part)}
     elif isinstance(part, ToolCall):
@@ -135,15 +135,18 @@ def write_item(part: Part, seed: str, tools: Mapping[str, Tool]) -> Iterator[Jso
         yield own_fields(part.extra, NAME)
 
 
-def message_item(response_id: str, text: str, status: str = "completed") -> Json:
-    """A message with one text."""
-    content = [] if status == "in_progress" else [output_text(text)]
+def message_item(response_id: str, text: Json | None) -> Json:
+    """A message with one text, or one that has just started."""
+    content = [text] if text else []
+    status = "completed" if text else "in_progress"
     return {"id": response_id, "type": "message", "role": "assistant", "status": status, "content": content}
 
 
-def output_text(text: str) -> Json:
-    """One text."""
-    return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+def new_text(part: Text) -> Json:
+    """One text, or one refusal."""
+    if is_refusal(part):
+        return {"type": "refusal", "refusal": part.text}
+    return {"type": "output_text", "annotations": [], "logprobs": [], "text": part.text}
 
 
 def call_item(call: ToolCall, tools: Mapping[str, Tool]) -> Json:
@@ -157,8 +160,8 @@ def call_item(call: ToolCall, tools: Mapping[str, Tool]) -> Json:
     return {"id": ids.item_id("fc_", call.id), **write_call(call), "status": "completed"}
 
 
-def read_stop(top: Json, *, calls: bool) -> StopReason:
-    """The canonical stop reason."""
+def read_stop(top: Json, parts: Iterable[Part]) -> StopReason:
+    """The canonical stop reason; a completed response may be a refusal."""
     status = maybe_string(top, "status")
     if status == "incomplete":
         return _INCOMPLETE_REASONS.get(
@@ -166,17 +169,20 @@ def read_stop(top: Json, *, calls: bool) -> StopReason:
         )
     if status == "failed":
         return StopReason.ERROR
-    if status == "completed":
-        return StopReason.TOOL_USE if calls else StopReason.END
-    return StopReason.UNKNOWN
+    if status != "completed":
+        return StopReason.UNKNOWN
+    found = tuple(parts)
+    if any(isinstance(part, ToolCall) for part in found):
+        return StopReason.TOOL_USE
+    return StopReason.REFUSAL if any(map(is_refusal, found)) else StopReason.END
 
 
-def write_stop(stop: StopReason) -> Json:
+def write_stop(stop: StopReason, parts: Iterable[Part]) -> Json:
     """The dialect's status and reason."""
-    if stop in _STOP_WORDS:
+    if stop in _STOP_WORDS and not any(map(is_refusal, parts)):
         return {"status": "incomplete", "incomplete_details": {"reason": _STOP_WORDS[stop]}}
     if stop is StopReason.ERROR:
-        return {"status": "failed", "error": {"code": "server_error", "message": "the provider broke off"}}
+        return {"status": "failed", "error": {"code": "server_error", "message": "the response ended with an error"}}
     return {"status": "completed"}
 
 

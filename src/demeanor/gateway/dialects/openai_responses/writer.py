@@ -7,6 +7,7 @@ from dataclasses import replace
 from demeanor.core.exchange import ProviderError, Request
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.conversions import is_refusal
 from demeanor.gateway.dialects.json_reader import Json, own_fields
 from demeanor.gateway.dialects.openai_responses.content import NAME
 from demeanor.gateway.dialects.openai_responses.items import (
@@ -20,7 +21,7 @@ from demeanor.gateway.dialects.openai_responses.response import (
     call_item,
     message_item,
     new_response,
-    output_text,
+    new_text,
     write_item,
     write_stop,
     write_usage,
@@ -44,6 +45,7 @@ class ResponsesWriter(PartWriter):
         self._tools = tools_by_name(request.tools)
         self._response = new_response(ids.generated("resp_", request.model, len(request.messages)), request.model)
         self._number = -1
+        self._parts: list[Part] = []
         self._items: list[Json] = []
         self._item: Json = {}
         self._text: list[str] = []
@@ -54,7 +56,7 @@ class ResponsesWriter(PartWriter):
         """The complete response; empty for one that broke off."""
         if not self.complete:
             return b""
-        self._response.update(write_stop(self._stop))
+        self._response.update(write_stop(self._stop, self._parts))
         self._response.update({"output": self._items, "usage": write_usage(self._usage)})
         return self._event(f"response.{self._response['status']}", response=self._response)
 
@@ -75,16 +77,16 @@ class ResponsesWriter(PartWriter):
 
     def open(self, part: Part) -> bytes:
         """The events that start an item."""
+        self._parts.append(part)
         self._text, self._summaries = [], []
         self._signature = self._encrypted = ""
         seed = ids.digest(self._response["id"], len(self._items))
         output = b""
         if isinstance(part, Text):
             item_id = (part.extra.get(ITEM) or {}).get("id") or f"msg_{seed}"
-            output = self._added(message_item(item_id, "", "in_progress"))
-            output += self._event(
-                "response.content_part.added", **self._position(content_index=0), part=output_text("")
-            )
+            output = self._added(message_item(item_id, None))
+            blank_text = new_text(replace(part, text=""))
+            output += self._event("response.content_part.added", **self._position(content_index=0), part=blank_text)
             return output + self._add_text(part.text)
         if isinstance(part, Thinking):
             output = self._added({"id": part.id or f"rs_{seed}", "type": "reasoning", "summary": []})
@@ -114,8 +116,12 @@ class ResponsesWriter(PartWriter):
         """The events that end an item."""
         text = "".join(self._text)
         if isinstance(self._part, Text):
-            part = output_text(text)
-            output = self._event("response.output_text.done", **self._position(content_index=0), text=text, logprobs=[])
+            part = new_text(replace(self._part, text=text))
+            if is_refusal(self._part):
+                output = self._event("response.refusal.done", **self._position(content_index=0), refusal=text)
+            else:
+                position = self._position(content_index=0)
+                output = self._event("response.output_text.done", **position, text=text, logprobs=[])
             output += self._event("response.content_part.done", **self._position(content_index=0), part=part)
             self._item = {**self._item, "status": "completed", "content": [part]}
             return output + self._done()
@@ -157,7 +163,10 @@ class ResponsesWriter(PartWriter):
         if not text:
             return b""
         self._text.append(text)
-        return self._event("response.output_text.delta", **self._position(content_index=0), delta=text, logprobs=[])
+        position = self._position(content_index=0)
+        if self._part is not None and is_refusal(self._part):
+            return self._event("response.refusal.delta", **position, delta=text)
+        return self._event("response.output_text.delta", **position, delta=text, logprobs=[])
 
     def _add_arguments(self, text: str) -> bytes:
         self._text.append(text)
