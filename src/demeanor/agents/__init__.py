@@ -21,7 +21,7 @@ GENERIC = ("acp", "command", "native", "python")
 
 CODING_AGENTS = (
     *("aider", "claude-code", "cline", "codex", "continue", "copilot", "gemini-cli", "goose", "kimi-code"),
-    *("mini-swe-agent", "opencode", "pi", "qwen-code", "vibe"),
+    *("mini-swe-agent", "opencode", "openhands", "pi", "qwen-code", "vibe"),
 )
 """Adapters for particular agents; they work without a table in the configuration."""
 
