@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 from hypothesis import given
 
+from demeanor.agents.opencode import RECIPE
 from tests.agents.helpers import BASE_URL, NO_SHELL, PRIOR, agent, broken_lines, end, home_json, outline, sample, task
 
 CONFIG = ".config/demeanor/opencode.json"
@@ -13,9 +17,25 @@ def test_its_prompt_comes_from_a_file():
     """As an argument it would reach the model in quotation marks, and numbers would break it."""
     orders = agent("opencode").orders(task('Say "007"  -x'))
     (launch,) = orders.launches
-    assert launch.argv[:4] == ("/bin/sh", "-c", 'exec "$@" < "$0"', "/bench/home/.config/demeanor/prompt-1.txt")
-    assert launch.argv[4:6] == ("the-agent", "run")
+    assert launch.argv[:2] == ("/bin/sh", "-c")
+    assert launch.argv[3:7] == ("/bench/home/.config/demeanor/prompt-1.txt", "", "the-agent", "run")
     assert orders.home_files[".config/demeanor/prompt-1.txt"] == b'Say "007"  -x'
+
+
+def test_the_rg_of_its_installation_is_first_on_its_path(tmp_path: Path):
+    """Its tools `glob` and `grep` start `rg`; the prompt is still its standard input."""
+    program = RECIPE.package.program_in(tmp_path)
+    helper = tmp_path / RECIPE.package.helpers[0].replace("{platform}", RECIPE.package.full_name[len("opencode-") :])
+    for path, script in ((program, "cat; command -v rg"), (helper, "true")):
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    made = agent("opencode", program=str(program)).orders(task("Find it.", home=tmp_path))
+    prompt = tmp_path / ".config/demeanor/prompt-1.txt"
+    prompt.parent.mkdir(parents=True)
+    prompt.write_bytes(made.home_files[".config/demeanor/prompt-1.txt"])
+    done = subprocess.run(made.launches[0].argv, capture_output=True, text=True, check=True)
+    assert done.stdout == f"Find it.{helper}\n"
 
 
 def test_its_provider_is_the_gateway_and_settings_are_merged():

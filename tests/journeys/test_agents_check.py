@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from demeanor.agents.qwen_code import RECIPE as QWEN
 from tests.helpers.project import Project
 
 LIAR = '''\
@@ -112,3 +113,21 @@ def test_trials_of_an_agent_that_is_not_installed_are_void(project: Project):
     ran = project.demeanor("run", "--subject", "goose:scripted", "--trials", "1", PATH="/usr/bin:/bin")
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert "demeanor agents install goose" in ran.stdout
+
+
+def test_doctor_reports_an_installation_whose_search_program_can_not_be_started(project: Project, tmp_path: Path):
+    """Without `rg`, the search tools of the agent would fail in every trial."""
+    package = QWEN.package
+    folder = tmp_path / "qwen-code" / package.version
+    program = package.program_in(folder)
+    helper = folder / package.helpers[0].replace("*", "x64-linux")
+    for path in (program, helper):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    project.write(demeanor_toml='subjects = ["qwen-code:scripted"]\n')
+    told = project.demeanor("doctor", DEMEANOR_AGENTS=str(tmp_path))
+    assert told.returncode == 1
+    assert f"the installation of Qwen Code is incomplete: {helper} is not executable" in told.stdout
+    assert "→ run `demeanor agents install qwen-code` again" in told.stdout
+    helper.chmod(0o755)
+    assert "incomplete" not in project.demeanor("doctor", DEMEANOR_AGENTS=str(tmp_path)).stdout

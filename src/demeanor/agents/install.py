@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,7 +49,9 @@ def install_package(
     target = folder / name / wanted
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent):
-        if package.program_in(target).exists():
+        _make_executable(package.helpers_in(target))
+        incomplete = package.broken_helper(target) if wanted == package.version else None
+        if package.program_in(target).exists() and not incomplete:
             tell(f"{name} {wanted} is already installed: {target}")
             return package.program_in(target)
         tell(f"installing {package.full_name} {wanted} with {package.manager} into {target}")
@@ -61,6 +63,7 @@ def install_package(
                 raise InstallError(
                     f"{package.full_name} {wanted} was installed, but does not contain {package.program}"
                 )
+            _make_executable(package.helpers_in(made))
             if package.first_run:
                 cache = {**environ, "XDG_CACHE_HOME": str(made / "cache")}
                 _run([str(package.program_in(made)), *package.first_run], made, Path(temporary, "home"), cache)
@@ -95,6 +98,11 @@ def _by_pip(package: Package, version: str, folder: Path, home: Path, environ: M
     _run([python, "-m", "venv", str(folder)], folder, home, environ)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, f"{package.name}=={version}", *package.extra_packages], folder, home, environ)
+
+
+def _make_executable(programs: Iterable[Path]) -> None:
+    for program in programs:
+        program.chmod(program.stat().st_mode | 0o111)
 
 
 def _relocate(made: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
@@ -23,6 +24,7 @@ from demeanor.core.trajectory import Event
 _CONFIG = ".config/demeanor/opencode.json"
 _PRIOR = ".config/demeanor/prior.json"
 _SESSION = "ses_demeanor0000000000000000"
+_START = 'PATH="${1:+$1:}$PATH"; export PATH; shift; exec "$@" < "$0"'
 _LONG_AGO = 1_767_225_600_000
 _MODULES = {"openai-chat": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic"}
 _PERMISSIONS = {
@@ -66,9 +68,16 @@ def _orders(task: Task, setup: Setup) -> Orders:
             words += ["--continue"] if index else ["--title", "demeanor"]
         if "agent" in task.params:
             words += ["--agent", str(task.params["agent"])]
-        shell = ("/bin/sh", "-c", 'exec "$@" < "$0"', str(task.home / name))
+        shell = ("/bin/sh", "-c", _START, str(task.home / name), _search_folder(setup))
         launches.append(Launch(argv=(*shell, *setup.program, *words), env=env))
     return Orders(launches=tuple(launches), home_files=files)
+
+
+def _search_folder(setup: Setup) -> str:
+    """The folder of `rg`, which its tools `glob` and `grep` start; empty if it was not installed by Demeanor."""
+    folder = RECIPE.package.installation_of(Path(setup.program[-1])) if setup.program else None
+    found = RECIPE.package.helpers_in(folder) if folder else ()
+    return str(found[0].parent) if found else ""
 
 
 def _config(task: Task, setup: Setup) -> dict[str, Any]:
@@ -184,6 +193,8 @@ RECIPE = Recipe(
         name="opencode-{platform}",
         version="1.18.33",
         program="node_modules/opencode-{platform}/bin/opencode",
+        also=("@vscode/ripgrep-{platform}@1.18.0",),
+        helpers=("node_modules/@vscode/ripgrep-{platform}/bin/rg",),
     ),
     dialects=("openai-chat", "anthropic"),
     orders=_orders,

@@ -43,6 +43,10 @@ class Package:
     scripts: bool = False
     """Whether its install scripts must run."""
 
+    helpers: tuple[str, ...] = ()
+    """Programs of the installation that the agent itself starts, relative to its folder; `*` matches any name, and
+    `{platform}` is as in the name. They are made executable, because npm unpacks some without that permission."""
+
     first_run: tuple[str, ...] = ()
     """Arguments for a first start at the end of the installation, for a program that unpacks itself into its cache.
 
@@ -65,6 +69,25 @@ class Package:
     def program_in(self, folder: Path) -> Path:
         """The program of the installation in `folder`."""
         return folder / _for_this_machine(self.program)
+
+    def helpers_in(self, folder: Path) -> tuple[Path, ...]:
+        """The helpers of the installation in `folder`."""
+        return tuple(path for pattern in self.helpers for path in sorted(folder.glob(_for_this_machine(pattern))))
+
+    def broken_helper(self, folder: Path) -> str | None:
+        """What is wrong with the helpers of the installation in `folder`; None if nothing is."""
+        for pattern in map(_for_this_machine, self.helpers):
+            found = sorted(folder.glob(pattern))
+            if not found:
+                return f"{folder / pattern} is missing"
+            for path in found:
+                if not os.access(path, os.X_OK):
+                    return f"{path} is not executable"
+        return None
+
+    def installation_of(self, program: Path) -> Path | None:
+        """The folder of the installation that a program is part of; None if it was installed in another way."""
+        return next((folder for folder in program.parents if self.program_in(folder) == program), None)
 
 
 def _for_this_machine(text: str) -> str:

@@ -119,6 +119,7 @@ RECIPE = Recipe(
         version="0.24.4",
         program="node_modules/.bin/qwen",
         also=("node-{platform}@22.23.3",),
+        helpers=("node_modules/@qwen-code/qwen-code/vendor/ripgrep/*/rg",),
     ),
     dialects=("openai-chat", "openai-responses", "anthropic", "gemini"),
     orders=_orders,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
@@ -160,14 +161,15 @@ class RecipeAgent:
         return self.recipe.read_log(ends, leavings)
 
     def missing(self) -> str | None:
-        """Why it can't be started: the program is not installed."""
-        if self.setup.program:
-            return None
+        """Why it can't be started: it is not installed, or a program that its tools need is missing."""
         version = f"@{self.required_version}" if self.required_version else ""
-        return (
-            f"{self.recipe.title} is not installed; run `demeanor agents install {self.recipe.name}{version}`, "
-            f"or set agents.{self.name}.program"
-        )
+        command = f"run `demeanor agents install {self.recipe.name}{version}`"
+        if not self.setup.program:
+            return f"{self.recipe.title} is not installed; {command}, or set agents.{self.name}.program"
+        package = self.recipe.package
+        folder = package.installation_of(Path(self.setup.program[-1]))
+        broken = package.broken_helper(folder) if folder and folder.name == package.version else None
+        return f"the installation of {self.recipe.title} is incomplete: {broken}; {command} again" if broken else None
 
     def version(self) -> str | None:
         """Its version, from its package or from the program."""

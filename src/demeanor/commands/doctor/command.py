@@ -108,7 +108,8 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
     from demeanor.runner.catalog import NATIVE, Catalog
 
     catalog = Catalog(config=config, environ=os.environ)
-    for name in dict.fromkeys((NATIVE, *config.agents)):
+    in_subjects = (text.partition(":")[0] for text in catalog.subjects)
+    for name in dict.fromkeys((NATIVE, *config.agents, *in_subjects)):
         try:
             agent = catalog.agent(name)
         except DemeanorError as error:
