@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from demeanor.core.agent import Ability
 from demeanor.core.scenario import PriorMessage
+from demeanor.core.trajectory import Called, Kind
 from tests.agents.helpers import PRIOR, agent, end, home_json, outline, sample, task
 
 HISTORY = ".aider/chat.md"
@@ -40,12 +41,24 @@ def test_history_is_restored_for_later_prompts_and_prior_messages():
 def test_its_history_is_read_launch_by_launch():
     """Without aider's own remarks and without restored messages."""
     leavings = {HISTORY: sample("aider.md").encode()}
-    thought, edit, answer = outline(agent("aider").read_log((end(), end()), leavings))
+    thought, edit, call, answer = outline(agent("aider").read_log((end(), end()), leavings))
     assert thought == (1, "thought", "Let me think about it.")
     assert edit[2].startswith("Here:\n\nhello.txt\n```\n<<<<<<< SEARCH")
     assert edit[2].endswith("```")
+    assert call[1] == "edit"
     assert answer == (2, "said", "For a file.")
     assert outline(agent("aider").read_log((end(),), leavings)) == [(1, "said", "For a file.")]
+
+
+def test_applied_edits_are_calls():
+    """aider has no tools, but it edits: `of_kind("edit")` must see that."""
+    leavings = {HISTORY: sample("aider.md").encode()}
+    (call,) = [event for event in agent("aider").read_log((end(), end()), leavings) if isinstance(event, Called)]
+    assert (call.tool, call.kind, call.succeeded) == ("edit", Kind.EDIT, True)
+    assert call.arguments == {"path": "hello.txt", "old": "", "new": "Hello!"}
+    whole = "\n# aider chat started at x\n\n#### Do it.\n\na.txt\n```\nnew\n```\n\n> Applied edit to a.txt\n"
+    (call,) = [one for one in agent("aider").read_log((end(),), {HISTORY: whole.encode()}) if isinstance(one, Called)]
+    assert call.arguments["path"] == "a.txt"
 
 
 @given(st.text(alphabet="#> \na<", max_size=60), st.integers(0, 3))

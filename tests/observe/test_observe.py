@@ -108,6 +108,16 @@ def test_a_call_that_only_the_log_knows_is_kept_and_flagged():
     assert "was not requested by the model" in " ".join(evidence.notes)
 
 
+def test_an_agent_without_tools_is_only_known_by_its_log():
+    """aider offers no tools to its model: its log is no contradiction of the wire."""
+    seen = exchange(1, Text(text="hello.txt …"))
+    bare = replace(seen, request=replace(seen.request, tools=()))
+    call = Called(turn=1, id="e1", tool="edit", kind=Kind.EDIT, arguments={"path": "hello.txt"}, witness="log")
+    found = observe(capture(bare, log=(call,)), {})
+    assert found.trajectory.calls == (call,)
+    assert found.trajectory.disagreements == ()
+
+
 def test_side_requests_are_kept_apart():
     """A request without tools, among others with tools, is a title or a summary: no turn of the conversation."""
     title = exchange(2, Text(text="A title"), request=Request(model="m", messages=()))

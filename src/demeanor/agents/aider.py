@@ -1,5 +1,7 @@
 """aider. It has no tools: the model writes edits as text, and aider applies them. It always exits with 0.
 
+Applied edits are read from its history as calls of a tool named `edit`.
+
 Its chat history is a Markdown file. It is restored for the next prompt, and prior messages are written into it.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from demeanor.agents.log_builder import LogBuilder
@@ -22,6 +24,7 @@ _HISTORY = ".aider/chat.md"
 _CONFIG = ".aider.conf.yml"
 _PRICES = ".aider/caches/model_prices_and_context_window.json"
 _START = "# aider chat started at "
+_APPLIED = "Applied edit to "
 _NO_TOOLS = "it has no tools: the model writes its edits as text"
 _THINKING = re.compile(r"<(thinking-content-\w+)>\s*(.*?)\s*</\1>", re.S)
 _MARKUP = re.compile(r"^(?=#{1,4} |> )", re.M)
@@ -81,31 +84,67 @@ def _history(task: Task) -> str:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """The model's answers, prompt by prompt. Each launch appends to the history, so restored messages come first."""
-    log = LogBuilder()
+    """The model's answers and the edits that aider applied. Each launch appends to the history of earlier ones."""
+    log = LogBuilder(RECIPE.tool_kinds)
     runs = leavings.get(_HISTORY, b"").decode(errors="replace").split(f"\n{_START}")
     for run in runs[-len(ends) :] if ends else []:
-        for answer in _answers(run):
+        for answer, remarks in _answers(run):
             log.next_turn()
             for _, thought in _THINKING.findall(answer):
                 log.add_thought(thought)
-            log.add_text(_THINKING.sub("", answer).strip())
+            text = _THINKING.sub("", answer).strip()
+            log.add_text(text)
+            _add_edits(log, text, remarks)
     return log.events()
 
 
-def _answers(run: str) -> Iterator[str]:
-    """The texts between the user's prompts and aider's own remarks."""
-    lines: list[str] = []
-    prompted = False
+def _add_edits(log: LogBuilder, text: str, remarks: Sequence[str]) -> None:
+    """Add what aider applied as calls of a tool `edit`, since it offers no tools to its model."""
+    blocks = list(_blocks(text))
+    applied = [remark.removeprefix(_APPLIED).strip() for remark in remarks if remark.startswith(_APPLIED)]
+    for path in dict.fromkeys(applied):
+        own = [{"path": path, "old": old, "new": new} for name, old, new in blocks if name == path]
+        for number, arguments in enumerate(own or [{"path": path, "edit": text}]):
+            call = f"edit-{log.turn}-{path}-{number}"
+            log.add_call(call, "edit", arguments)
+            log.add_result(call, f"{_APPLIED}{path}", succeeded=True)
+
+
+def _blocks(answer: str) -> Iterator[tuple[str, str, str]]:
+    """The edit blocks of an answer: path, old text, new text."""
+    path = ""
+    old, new = list[str](), list[str]()
+    part: list[str] | None = None
+    for line in answer.splitlines():
+        if line.startswith("<<<<<<< SEARCH"):
+            old, new = [], []
+            part = old
+        elif part is None:
+            path = line.strip().strip("`*:#").strip() if line.strip() and not line.startswith("```") else path
+        elif line.startswith(">>>>>>> REPLACE"):
+            yield path, "\n".join(old), "\n".join(new)
+            part = None
+        elif line == "=======" and part is old:
+            part = new
+        else:
+            part.append(line)
+
+
+def _answers(run: str) -> Iterator[tuple[str, list[str]]]:
+    """The texts between the user's prompts, each with aider's own remarks after it."""
+    found: list[tuple[list[str], list[str]]] = []
     for line in run.splitlines():
-        if line.startswith(("#### ", "> ")):
-            if lines and (text := "\n".join(lines).strip()):
-                yield text
-            lines, prompted = [], prompted or line.startswith("#### ")
-        elif prompted:
-            lines.append(line)
-    if text := "\n".join(lines).strip():
-        yield text
+        if line.startswith("#### "):
+            found.append(([], []))
+        elif found and line.startswith("> "):
+            found[-1][1].append(line[2:])
+        elif found:
+            if found[-1][1] and line.strip():
+                found.append(([], []))
+            found[-1][0].append(line)
+    for lines, remarks in found:
+        if text := "\n".join(lines).strip():
+            yield text, remarks
 
 
 RECIPE = Recipe(

@@ -9,8 +9,13 @@ from demeanor.core.text import one_line
 from demeanor.core.trajectory import Asked, Called, Event, Faulted, Said
 
 
-def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[str, ...]]:
-    """The merged events and the contradictions. The wire's order is kept; the log adds what only it records."""
+def merge(
+    wire: Sequence[Event], log: Sequence[Event], *, has_tools: bool = True
+) -> tuple[tuple[Event, ...], tuple[str, ...]]:
+    """The merged events and the contradictions. The wire's order is kept; the log adds what only it records.
+
+    Without `has_tools`, the agent offers its model no tools, so that only its log reports what it does.
+    """
     log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway knows about faults
     if not wire or not log:
         return tuple(wire or log), ()
@@ -27,7 +32,8 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event with more detail
         merged.append(event)
     for extra in open_calls:
-        disagreements.append(f"{_name(extra)} is in the agent's log, but was not requested by the model")
+        if has_tools:
+            disagreements.append(f"{_name(extra)} is in the agent's log, but was not requested by the model")
         _insert(merged, extra)
     wire_text = "\n".join(event.text for event in merged if isinstance(event, Said))
     for event in log:

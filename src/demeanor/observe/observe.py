@@ -23,12 +23,13 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known about a trial. `kinds` are the kinds of the agent's own tools."""
     conversations = Conversations(capture.exchanges)
     exchanges = conversations.main
-    events, disagreements = merge(events_of(conversations, kinds), capture.log)
+    tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
+    events, disagreements = merge(events_of(conversations, kinds), capture.log, has_tools=bool(tools))
     trajectory = Trajectory(
         events=events,
         gaps=_gaps(capture),
         disagreements=disagreements,
-        tools={tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools},
+        tools=tools,
         requests_told=capture.requests_told,
     )
     return Evidence(
