@@ -62,7 +62,7 @@ def test_the_workspace_is_built_from_folder_then_files_then_setup(source: Path, 
         scenario(template=source, files={"README.md": b"new\n", "a/b.txt": b"b"}, setup=setup), tmp_path / "made"
     )
     visible = template.tree.visible()
-    assert set(visible) == {"README.md", "a/b.txt", "link", "log", "run.sh", "src/main.py"}
+    assert set(visible) == {"README.md", "a/b.txt", "empty", "link", "log", "run.sh", "src/main.py"}
     assert visible["log"].read() == b"new\nand setup\n"
     assert (visible["run.sh"].executable, visible["link"].target) == (True, "src/main.py")
     assert visible["README.md"].content == template.folder / "README.md"

@@ -38,7 +38,11 @@ def eval_hash(one: Eval, before: Tree) -> str:
     scenario = one.scenario
     return short_hash(
         scenario.prompts,
-        [(path, entry.kind, entry.sha256, entry.target) for path, entry in before.visible().items()],
+        [
+            (path, entry.kind, entry.sha256, entry.target)
+            for path, entry in before.visible().items()
+            if entry.kind != "folder"  # git does not keep empty folders
+        ],
         {name: repr(value) for name, value in scenario.params.items()},
         repr(scenario.approval),
         repr(scenario.messages),

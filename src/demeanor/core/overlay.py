@@ -41,15 +41,16 @@ class Layer:
 
     def over(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
         """The merged view: the upper layer's entries and the visible ones of the lower layer."""
-        hidden = self._gone | entries.keys()
+        hidden = self._gone | {path for path, entry in entries.items() if entry.kind != "folder"}
         through = {
             path: entry
             for path, entry in self._below.items()
-            if path not in self._folders and path not in hidden and hidden.isdisjoint(_parents(path))
+            if path not in self._folders and path not in hidden and hidden.isdisjoint(parents(path))
         }
         return {**through, **entries}
 
 
-def _parents(path: str) -> Iterator[str]:
+def parents(path: str) -> Iterator[str]:
+    """The folders above a path, the innermost first."""
     while path := path.rpartition("/")[0]:
         yield path

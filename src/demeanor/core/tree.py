@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-EntryKind: TypeAlias = Literal["file", "link", "other"]
+EntryKind: TypeAlias = Literal["file", "link", "folder", "other"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One file, symbolic link or special file in a folder."""
+    """One file, symbolic link, empty folder or special file in a folder."""
 
     kind: EntryKind
-    """`other` is a device, socket or FIFO; it is recorded but never opened."""
+    """`folder` is an empty folder. `other` is a device, socket or FIFO; it is recorded but never opened."""
 
     size: int = 0
     """Bytes."""
@@ -32,6 +32,9 @@ class Entry:
 
     target: str | None = None
     """The target of a symbolic link."""
+
+    spooled: Path | None = None
+    """The content of a file that is too large to keep, until its attempt is judged. Only commands of checks get it."""
 
     def read(self) -> bytes | None:
         """The content; None if it was not kept."""
@@ -55,7 +58,7 @@ class Tree:
     """All entries of a folder, by relative path with forward slashes."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
-    """Folders are not listed; the paths of their files imply them."""
+    """Of the folders, only empty ones are listed; the paths of files imply the others."""
 
     gaps: tuple[str, ...] = ()
     """What was left out and why, such as too many files or unreadable names."""
@@ -88,11 +91,15 @@ class Change:
 
 
 def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
-    """The differences, sorted by path, without `.git`."""
+    """The differences, sorted by path, without `.git`. A folder that was empty or became empty has not changed."""
     old, new = before.visible(), after.visible()
     found = []
+    folders = {path for tree in (old, new) for path, entry in tree.items() if entry.kind == "folder"}
+    stayed = parent_folders(old) & parent_folders(new) if folders else set()
     for path in sorted(old.keys() | new.keys()):
         was, now = old.get(path), new.get(path)
+        if path in stayed and path in folders:
+            continue
         if now is None:
             found.append(Change(path=path, how="deleted", before=was, after=None))
         elif was is None:
@@ -100,6 +107,15 @@ def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
         elif not now.same(was):
             found.append(Change(path=path, how="changed", before=was, after=now))
     return tuple(found)
+
+
+def parent_folders(entries: Mapping[str, Entry]) -> set[str]:
+    """All folders in some entries: the empty ones, and those of which a path is below."""
+    found = {path for path, entry in entries.items() if entry.kind == "folder"}
+    for path in entries:
+        while (path := path.rpartition("/")[0]) and path not in found:
+            found.add(path)
+    return found
 
 
 def unified_diff(found: tuple[Change, ...]) -> str:
@@ -122,6 +138,8 @@ def _lines(entry: Entry | None) -> list[str] | None:
         return []
     if entry.kind == "link":
         return [f"-> {entry.target}\n"]
+    if entry.kind == "folder":
+        return ["(an empty folder)\n"]
     content = entry.read() if entry.kind == "file" else None
     if content is None or b"\0" in content:
         return None

@@ -1,4 +1,4 @@
-"""Read a folder into a Tree, and write a Tree to a folder.
+"""Read a folder into a Tree; core/tree_restore.py writes it to a folder again.
 
 An agent wrote the folder, so its content is untrusted: links are never followed, FIFOs and devices are never opened,
 names may be any bytes, a file may be ten gigabytes large, and there may be a million files. Memory and time are
@@ -6,7 +6,6 @@ bounded; the tree's gaps say what was left out.
 """
 
 # pathlib costs more than the many system calls made here.
-# ruff: noqa: PTH103, PTH123, PTH211
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from demeanor.core.overlay import Layer
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.overlay import Layer, parents
+from demeanor.core.tree import Entry, Tree, is_git, parent_folders
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """Changes when the file does: inode, size, mtime and ctime in nanoseconds."""
@@ -38,6 +37,9 @@ class Keep:
 
     total_bytes: int = 64 * 2**20
     """Once this much content is kept, further files are recorded without content."""
+
+    spooled_bytes: int = 2**30
+    """As much of the files without content is copied until the attempt is judged, and hashed as a whole."""
 
     entries: int = 100_000
     """Further files and folders are left out."""
@@ -61,7 +63,7 @@ class Known:
 
 
 class TooMany(Exception):
-    """A scan found more files and folders than `at_most`."""
+    """A scan with `at_most` found more files and folders than that, or a file that takes long to copy."""
 
 
 def stamp(found: os.stat_result) -> Stamp:
@@ -95,16 +97,18 @@ def scan(
     at_most: int | None = None,
     in_place: bool = False,
     layer: Layer | None = None,
+    spool: Path | None = None,
 ) -> Tree:
     """The current content of `folder`. With `in_place`, for a folder of our own that never changes, entries refer to
     the files instead of holding their content.
 
-    A file with a known stamp reuses the known entry. A file too large to keep has no content, and its sha256 covers
-    its size, mtime, beginning and end, so that it equals no other file; if a known file has the same size, the whole
-    file is hashed to detect a change. Raises TooMany beyond `at_most` files and folders. If `folder` is the upper
-    layer of an overlay, `layer` describes what is below, and the tree is the merged view.
+    A file with a known stamp reuses the known entry. A file too large to keep has no content; it is copied to the
+    folder `spool`, if there is one. Beyond the limit for that, its sha256 covers its size, mtime, beginning and end, so
+    that it equals no other file; if a known file has the same size, the whole file is hashed to detect a change. Raises
+    TooMany beyond `at_most` files and folders, or if a file has to be copied then. If `folder` is the upper layer of an
+    overlay, `layer` describes what is below, and the tree is the merged view.
     """
-    scanner = _Scanner(known or Known(), keep or Keep(), at_most, folder if in_place else None, layer)
+    scanner = _Scanner(known or Known(), keep or Keep(), at_most, folder if in_place else None, layer, spool)
     try:
         root = os.open(folder, _OPEN_FOLDER)
     except OSError as error:
@@ -114,50 +118,31 @@ def scan(
     finally:
         os.close(root)
     entries = layer.over(scanner.entries) if layer else scanner.entries
-    return Tree(entries=entries, gaps=scanner.all_gaps())
+    return Tree(entries=_only_empty(entries), gaps=scanner.all_gaps())
 
 
-def restore(tree: Tree, into: Path) -> None:
-    """Write `tree` into the empty folder `into`. Links are created last, so that nothing is written through one."""
-    made = {""}
-    links = []
-    for path, entry in sorted(tree.entries.items()):
-        _check_place(path, tree)
-        if entry.kind == "other":
-            continue
-        parent = path.rpartition("/")[0]
-        if parent not in made:
-            os.makedirs(into / parent, exist_ok=True)
-            made.add(parent)
-        if entry.kind == "link":
-            links.append((path, entry.target or ""))
-            continue
-        handle = os.open(into / path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755 if entry.executable else 0o644)
-        with open(handle, "wb") as file:
-            file.write(entry.read() or b"")
-    if ".git/HEAD" in tree.entries:
-        # A tree has no empty folders, but git only recognises a repository that has these two.
-        (into / ".git/objects").mkdir(exist_ok=True)
-        (into / ".git/refs").mkdir(exist_ok=True)
-    for path, target in links:
-        os.symlink(target, into / path)
-
-
-def _check_place(path: str, tree: Tree) -> None:
-    problem = tree_path_problem(path)
-    if problem:
-        raise ValueError(f"path {path!r} {problem}")
-    parent = path.rpartition("/")[0]
-    while parent:
-        if parent in tree.entries:
-            raise ValueError(f"path {path!r} is below {parent!r}, which is not a folder")
-        parent = parent.rpartition("/")[0]
+def _only_empty(entries: dict[str, Entry]) -> dict[str, Entry]:
+    """The entries without folders that are not empty: the layers of an overlay may both have something in a folder."""
+    folders = [path for path, entry in entries.items() if entry.kind == "folder"]
+    if folders:
+        full = parent_folders({path: entry for path, entry in entries.items() if entry.kind != "folder"})
+        full |= {parent for path in folders for parent in parents(path)}
+        entries = {path: entry for path, entry in entries.items() if entry.kind != "folder" or path not in full}
+    return entries
 
 
 class _Scanner:
     """The state of one walk through a folder."""
 
-    def __init__(self, known: Known, keep: Keep, at_most: int | None, place: Path | None, layer: Layer | None) -> None:
+    def __init__(
+        self,
+        known: Known,
+        keep: Keep,
+        at_most: int | None,
+        place: Path | None,
+        layer: Layer | None,
+        spool: Path | None,
+    ) -> None:
         self.entries: dict[str, Entry] = {}
         self._gaps: list[str] = []
         self._known = known
@@ -165,19 +150,16 @@ class _Scanner:
         self._at_most = at_most
         self._place = place
         self._layer = layer
+        self._spool = spool
         self._seen = 0
         self._kept = 0
-        self._not_kept = 0
+        self._spooled = 0
 
     def all_gaps(self) -> tuple[str, ...]:
         """What was left out."""
         gaps = self._gaps[:20]
         if len(self._gaps) > 20:
             gaps.append(f"{len(self._gaps) - 20} more gaps like these")
-        if self._not_kept:
-            gaps.append(
-                f"{self._not_kept} files have no content here: the limit of {self._keep.total_bytes} bytes was reached"
-            )
         if self._seen > self._keep.entries:
             gaps.append(f"more than {self._keep.entries} files and folders; the rest was left out")
         return tuple(gaps)
@@ -226,7 +208,11 @@ class _Scanner:
         try:
             if self._layer:
                 self._layer.enter(path, inner)
+            before = len(self.entries) + len(self._gaps)
             self.folder(inner, f"{path}/", depth + 1)
+            nothing = len(self.entries) + len(self._gaps) == before and self._seen <= self._keep.entries
+            if nothing and not is_git(path):
+                self.entries[path] = Entry(kind="folder")
         finally:
             os.close(inner)
 
@@ -241,32 +227,43 @@ class _Scanner:
             return Entry(kind="other", size=found.st_size)
         executable = bool(found.st_mode & stat.S_IXUSR)
         try:
-            digest, content = self._content(handle, name, path, found)
+            digest, content, spooled = self._content(handle, name, path, found)
         except OSError as error:
             self._gaps.append(f"{path}: {error.strerror}")
             return Entry(kind="file", size=found.st_size, executable=executable)
         before = known.entries.get(path)
         if before is not None and (before.sha256, before.executable) == (digest, executable):
+            if spooled is not None:
+                spooled.unlink()
             return before
         if isinstance(content, bytes):
             self._kept += len(content)
-        return Entry(kind="file", size=found.st_size, executable=executable, sha256=digest, content=content)
+        return Entry(
+            kind="file", size=found.st_size, executable=executable, sha256=digest, content=content, spooled=spooled
+        )
 
-    def _content(self, handle: int, name: str, path: str, found: os.stat_result) -> tuple[str, bytes | Path | None]:
-        """A file's sha256 and, if it is to be kept, its content."""
+    def _content(
+        self, handle: int, name: str, path: str, found: os.stat_result
+    ) -> tuple[str, bytes | Path | None, Path | None]:
+        """A file's sha256 and, if it is to be kept, its content; or else its copy, within the limit for copies."""
         before = self._known.entries.get(path)
         keep = found.st_size <= self._keep.file_bytes and self._kept + found.st_size <= self._keep.total_bytes
         file = _open_file(name, handle)
         try:
             if self._place:
-                return _hash_whole(file), self._place / path
+                return _hash_whole(file), self._place / path, None
             if keep:
                 content = _read(file, found.st_size)
-                return _hash(content), content
+                return _hash(content), content, None
+            if self._spool and self._spooled + found.st_size <= self._keep.spooled_bytes:
+                if self._at_most is not None:
+                    raise TooMany
+                self._spooled += found.st_size
+                copy = self._spool / str(len(self.entries))
+                return _copy(file, copy, found.st_size), None, copy
             if before is not None and before.size == found.st_size:
-                return _hash_whole(file), None
-            self._not_kept += found.st_size <= self._keep.file_bytes
-            return _hash_edges(file, found), None
+                return _hash_whole(file), None, None
+            return _hash_edges(file, found), None, None
         finally:
             os.close(file)
 
@@ -311,6 +308,22 @@ def _hash_whole(file: int) -> str:
     digest = hashlib.sha256()
     while piece := os.read(file, 2**20):
         digest.update(piece)
+    return digest.hexdigest()
+
+
+def _copy(file: int, to: Path, size: int) -> str:
+    """Copy at most `size` bytes to a new file; returns their sha256."""
+    digest = hashlib.sha256()
+    to.parent.mkdir(mode=0o700, exist_ok=True)
+    try:
+        with to.open("wb") as out:
+            while size > 0 and (piece := os.read(file, min(size, 2**20))):
+                digest.update(piece)
+                out.write(piece)
+                size -= len(piece)
+    except OSError:
+        to.unlink(missing_ok=True)
+        raise
     return digest.hexdigest()
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from demeanor.core.ports import RunCommand
 from demeanor.core.text import excerpt
 from demeanor.core.tree import Tree
+from demeanor.judge.command_input import run_on
 from demeanor.judge.unknowable import Unknowable
 
 _GIT = ("git", "--no-pager", "--no-optional-locks")
@@ -57,7 +58,7 @@ class GitView:
             raise Unknowable("the workspace was not a git repository at the start")
         if _HEAD not in tree.entries:
             raise AssertionError("the workspace is no longer a git repository: .git/HEAD is missing")
-        end = self._run_command(self._with_initial_config(tree), (*_GIT, *arguments), timeout=_TIMEOUT)
+        end = run_on(self._run_command, self._with_initial_config(tree), (*_GIT, *arguments), timeout=_TIMEOUT)
         if end.timed_out or end.exit_code != 0:
             why = "took too long" if end.timed_out else excerpt(end.stderr, lines=3)
             raise AssertionError(f"git {' '.join(arguments)}: {why}")

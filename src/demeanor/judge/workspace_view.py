@@ -14,7 +14,8 @@ from demeanor.core.errors import nearest
 from demeanor.core.globs import matches
 from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.text import one_line, printable
-from demeanor.core.tree import Change, Entry, Tree, changes, unified_diff
+from demeanor.core.tree import Change, Entry, Tree, changes, parent_folders, unified_diff
+from demeanor.judge.command_input import not_kept, run_on
 from demeanor.judge.git_view import GitView
 from demeanor.judge.unknowable import unknowable
 
@@ -49,7 +50,7 @@ class FileView:
             raise MissingFile(f"{self.path!r} is not a regular file: it is a device, a socket or a pipe")
         content = entry.read()
         if content is None:
-            raise unknowable(f"the content of {self.path!r}", (f"its {entry.size} bytes were too many to keep",))
+            raise unknowable(f"the content of {self.path!r}", (not_kept(entry),))
         return content
 
     @property
@@ -89,7 +90,9 @@ class WorkspaceView:
     def __init__(self, before: Tree, after: Tree, run_command: RunCommand) -> None:
         self._before = before
         self._after = after
-        self._files = after.visible()
+        visible = after.visible()
+        self._files = {path: entry for path, entry in visible.items() if entry.kind != "folder"}
+        self._folders = parent_folders(visible)
         self._run_command = run_command
 
     def __getitem__(self, path: str) -> FileView:
@@ -103,9 +106,9 @@ class WorkspaceView:
         return iter(self.list())
 
     def exists(self, path: str) -> bool:
-        """Whether a file, a link or a folder that is not empty exists."""
+        """Whether a file, a link or a folder exists."""
         tidy = _tidy(path)
-        there = tidy in self._files or self._is_folder(tidy)
+        there = tidy in self._files or tidy in self._folders
         if not there and self._after.gaps:
             raise unknowable(f"that there is no {tidy!r}", self._after.gaps)
         return there
@@ -113,6 +116,10 @@ class WorkspaceView:
     def is_file(self, path: str) -> bool:
         """Whether a file, or a link to one, exists."""
         return self.exists(path) and self._follow(_tidy(path)) is not None
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder exists, with or without files."""
+        return self.exists(path) and _tidy(path) in self._folders
 
     def list(self, pattern: str = "**") -> Paths:
         """The paths of all files that match a glob pattern, sorted; `*` stays within a folder, `**` crosses folders."""
@@ -167,7 +174,7 @@ class WorkspaceView:
 
     def run(self, *argv: str, timeout: float = 60.0) -> CommandResult:
         """Run a command in a temporary copy of the workspace, without a shell."""
-        return self._run_command(self._after, argv, timeout=timeout)
+        return run_on(self._run_command, self._after, argv, timeout=timeout)
 
     def entry(self, path: str) -> Entry:
         """The entry at `path`, following links; fails the check if there is none."""
@@ -179,16 +186,13 @@ class WorkspaceView:
         found = self._follow(path)
         if found is None:
             what = (
-                "a folder" if self._is_folder(path) else f"a link to {self._files[path].target!r}, which is not a file"
+                "a folder" if path in self._folders else f"a link to {self._files[path].target!r}, which is not a file"
             )
             raise MissingFile(f"{path!r} is {what}")
         return found
 
     def __repr__(self) -> str:
         return f"<workspace: {_listed(self._files)}>"
-
-    def _is_folder(self, path: str) -> bool:
-        return any(other.startswith(f"{path}/") for other in self._files)
 
     def _follow(self, path: str) -> Entry | None:
         """The file at the end of a chain of links inside the workspace."""

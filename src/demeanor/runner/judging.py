@@ -21,6 +21,7 @@ from demeanor.core.redaction.values import Cleaner
 from demeanor.core.starting_state import SECRETS, fit_to_keep
 from demeanor.core.text import excerpt
 from demeanor.core.tree import Tree
+from demeanor.core.tree_restore import discard_spooled
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.judge.call_chain import call_chain
@@ -64,7 +65,11 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
         leaks_fail=context.leaks_fail,
         update_snapshots=context.update_snapshots,
     )
-    record, evidence = judged(trial, attempt, capture, judging)
+    try:
+        record, evidence = judged(trial, attempt, capture, judging)
+    finally:
+        capture = replace(capture, after=discard_spooled(capture.after))
+    evidence = replace(evidence, after=capture.after)
     verdict = record.verdict
     prompt, facts = record.prompt_hash, capture.facts
     version = facts.get("agent_version") or (agent.version() if capture.ends else None)

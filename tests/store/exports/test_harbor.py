@@ -34,7 +34,8 @@ from demeanor.core.fault import parse_faults
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
 from demeanor.core.tree import Entry, Tree, changes
-from demeanor.core.tree_io import restore, scan
+from demeanor.core.tree_io import scan
+from demeanor.core.tree_restore import restore
 from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.store.exports import harbor_verifier
 from demeanor.store.exports.harbor import exported_task, unexportable, write_task

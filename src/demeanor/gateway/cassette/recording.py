@@ -72,7 +72,11 @@ def scenario_fingerprint(scenario: Scenario) -> str:
     """Sixteen hex digits that change if anything that the agent is given changes."""
     files = {path: hashlib.sha256(content).hexdigest() for path, content in scenario.files.items()}
     entries = scan(scenario.template).visible() if scenario.template and scenario.template.is_dir() else {}
-    template = {path: [entry.kind, entry.sha256, entry.executable, entry.target] for path, entry in entries.items()}
+    template = {
+        path: [entry.kind, entry.sha256, entry.executable, entry.target]
+        for path, entry in entries.items()
+        if entry.kind != "folder"  # git does not keep empty folders
+    }
     content = {
         "prompts": scenario.prompts,
         "files": files,

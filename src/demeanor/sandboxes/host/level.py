@@ -109,6 +109,9 @@ class SandboxLevel(ABC):
 class LevelSession(ABC):
     """One attempt's session, and the programs run in it."""
 
+    spool: Path | None = None
+    """A new folder for files that are too large to keep, until the attempt is judged."""
+
     @property
     def address(self) -> tuple[str, int] | None:
         """The address of `listener`, as programs in the sandbox see it."""

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from demeanor.core.errors import WorldError
 from demeanor.core.tree import Tree
-from demeanor.core.tree_io import restore
+from demeanor.core.tree_restore import restore
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove

@@ -101,7 +101,9 @@ class BubblewrapSandbox(SandboxLevel):
         client = BwrapClient(self._runtime.launcher(), self._spec(lower, network or self._network))
         try:
             await client.wait_ready()
-            yield BubblewrapSession(client, self, template.tree, network or self._network)
+            session = BubblewrapSession(client, self, template.tree, network or self._network)
+            session.spool = Path(self._runtime.new_path())
+            yield session
         finally:
             client.close()
 
@@ -215,6 +217,7 @@ class BubblewrapSession(LevelSession):
             scan,
             Path(f"/proc/self/fd/{client.disk}", UPPER if client.overlay else MERGED),
             known=Known(entries=before.entries),
+            spool=self.spool,
         )
         try:
             return scan_disk(layer=Layer(before.entries) if client.overlay else None, at_most=SMALL)

@@ -111,6 +111,7 @@ class ContainerSandbox(SandboxLevel):
         """A new session whose workspace starts as the template."""
         start = await self._runtime.readable_template(template.folder)
         session = ContainerSession(self, start, template.tree, network or self._network)
+        session.spool = Path(self._runtime.new_path())
         try:
             yield session
         finally:
@@ -261,7 +262,7 @@ class ContainerSession(LevelSession):
             return self._before
         await in_thread(client.end)
         disk = Path(f"/proc/self/fd/{client.disk}", MERGED)
-        return await in_thread(partial(scan, disk, known=Known(entries=self._before.entries)))
+        return await in_thread(partial(scan, disk, known=Known(entries=self._before.entries), spool=self.spool))
 
     def close(self) -> None:
         """Remove the container; for a worker thread."""

@@ -137,7 +137,9 @@ class LandlockSandbox(SandboxLevel):
                 raise WorldError(VoidCause.SANDBOX, f"can't create the workspace: {error}") from error
             client = SupervisorClient(self._runtime.launcher().landlock_supervisor())
             spec = LandlockSpec(folder=attempt_dir.path, uid=uid, listener=listener, network=network, filter=rules)
-            yield LandlockSession(attempt_dir, self, client, spec, template.tree)
+            session = LandlockSession(attempt_dir, self, client, spec, template.tree)
+            session.spool = Path(self._runtime.new_path())
+            yield session
         finally:
             if client is not None:
                 client.close()

@@ -73,6 +73,7 @@ class NoneSandbox(SandboxLevel):
             copy = self._templates[template.folder] = await asyncio.to_thread(read_template, template.folder)
         attempt_dir = await self._take_dir(copy, self._runtime.new_path())
         session = self._new_session(attempt_dir, template, network)
+        session.spool = Path(self._runtime.new_path())
         clean = False
         try:
             yield session
@@ -192,6 +193,6 @@ class NoneSession(LevelSession):
             entries=self._before.entries, stamps=attempt_dir.stamps, settled_before=attempt_dir.settled_before
         )
         try:
-            return scan(self.workspace, known=known, at_most=SMALL)
+            return scan(self.workspace, known=known, at_most=SMALL, spool=self.spool)
         except TooMany:
-            return await in_thread(partial(scan, self.workspace, known=known))
+            return await in_thread(partial(scan, self.workspace, known=known, spool=self.spool))

@@ -106,12 +106,14 @@ def exported_task(
 ) -> dict[str, TaskFile]:
     """The files of a task: path → file. `before` is the starting state, `solution` the changes that solve the task."""
     entries = {path: entry for path, entry in before.visible().items() if entry.kind != "other"}
-    copied = "COPY app/ /app/\n" if entries else ""
+    empty = [path for path, entry in entries.items() if entry.kind == "folder"]
+    copied = "COPY app/ /app/\n" if len(entries) > len(empty) else ""
+    copied += f"RUN mkdir -p {' '.join(shlex.quote(f'/app/{path}') for path in empty)}\n" if empty else ""
     found = {
         "task.toml": _text(_toml(one, before, org)),
         "instruction.md": _text(one.scenario.prompts[0].rstrip("\n") + "\n"),
         "environment/Dockerfile": _text(f"FROM {image}\nWORKDIR /app\n{copied}"),
-        **{f"environment/app/{path}": _file(path, entry) for path, entry in entries.items()},
+        **{f"environment/app/{path}": _file(path, entry) for path, entry in entries.items() if entry.kind != "folder"},
         "tests/test.sh": _text(_TEST, executable=True),
         "tests/verify.py": _text((files("demeanor.store.exports") / "harbor_verifier.py").read_text("utf-8")),
         "tests/checks.json": _text(_checks(exportable(one), entries)),
@@ -205,8 +207,10 @@ def _solution(solution: Sequence[Change]) -> dict[str, TaskFile]:
     for change in solution:
         path = shlex.quote(change.path)
         if change.after is None or change.how == "changed":
-            lines.append(f"rm -f {path}")
-        if change.after is not None and change.after.kind != "other":
+            lines.append(f"rmdir {path}" if change.before and change.before.kind == "folder" else f"rm -f {path}")
+        if change.after is not None and change.after.kind == "folder":
+            lines.append(f"mkdir -p {path}")
+        elif change.after is not None and change.after.kind != "other":
             found[f"solution/files/{change.path}"] = _file(change.path, change.after)
             lines.append(f"mkdir -p {shlex.quote(posixpath.dirname(change.path) or '.')}")
             lines.append(f"cp -P {shlex.quote(f'/solution/files/{change.path}')} {path}")

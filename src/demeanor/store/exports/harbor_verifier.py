@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 APP = "/app"
@@ -59,7 +59,7 @@ class Workspace:
         for parent, folders, names in os.walk(folder):
             for path in (Path(parent, name) for name in (*names, *folders)):
                 inner = path.relative_to(folder)
-                if inner.parts[0] != ".git" and (path.is_symlink() or not path.is_dir()):
+                if inner.parts[0] != ".git" and (path.is_symlink() or not path.is_dir() or not any(path.iterdir())):
                     self.entries[inner.as_posix()] = entry_of(path)
 
     def text(self, path: str) -> str:
@@ -74,7 +74,7 @@ class Workspace:
             raise CheckFailed(f"{path!r} is not UTF-8 text") from None
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file, a link or a folder that is not empty."""
+        """Whether there is a file, a link or a folder."""
         normalized = posixpath.normpath(path)
         return normalized in self.entries or any(other.startswith(f"{normalized}/") for other in self.entries)
 
@@ -84,7 +84,7 @@ class Workspace:
         for _ in range(MAX_LINKS):
             kind, target = self.entries.get(path, ("", ""))
             if kind != "link":
-                return path if kind else None
+                return path if kind not in {"", "folder"} else None
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
         return None
 
@@ -93,6 +93,8 @@ def entry_of(path: Path) -> tuple[str, str]:
     """The kind of a path, and its target or hash."""
     if path.is_symlink():
         return "link", str(path.readlink())
+    if path.is_dir():
+        return "folder", ""
     return ("file", hashlib.sha256(path.read_bytes()).hexdigest()) if path.is_file() else ("other", "")
 
 
@@ -141,9 +143,18 @@ def unchanged_except(workspace: Workspace, check: Mapping[str, Any]) -> str | No
     """No other files changed."""
     patterns = [re.compile(pattern, re.DOTALL) for pattern in check["patterns"]]
     before = {path: tuple(entry) for path, entry in workspace.before.items()}
-    changed = [path for path in {*before, *workspace.entries} if before.get(path) != workspace.entries.get(path)]
+    stayed = folders_of(before) & folders_of(workspace.entries)
+    changed = [
+        path for path in {*before, *workspace.entries} - stayed if before.get(path) != workspace.entries.get(path)
+    ]
     strays = sorted(path for path in changed if not any(pattern.fullmatch(path) for pattern in patterns))
     return f"changed: {', '.join(strays[:20])}" if strays else None
+
+
+def folders_of(entries: Mapping[str, tuple[str, str]]) -> set[str]:
+    """All folders: the empty ones, and those of which a path is below."""
+    found = {path for path, (kind, _) in entries.items() if kind == "folder"}
+    return found | {str(parent) for path in entries for parent in PurePosixPath(path).parents}
 
 
 def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | None:

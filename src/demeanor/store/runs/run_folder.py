@@ -222,6 +222,9 @@ def _refuse_shared_folders(plan: Plan) -> None:
 def restore(tree: Tree, folder: Path) -> None:
     """Write a tree as files, without `.git`. Symbolic links become text files, so that none leads out of the folder."""
     for path, entry in tree.entries.items():
+        if entry.kind == "folder":
+            (folder / path).mkdir(parents=True, exist_ok=True)
+            continue
         content = entry.read() if entry.kind == "file" else f"(link to {entry.target})".encode()
         if entry.kind == "other" or content is None or is_git(path):
             continue
