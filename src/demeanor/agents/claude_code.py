@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.sessions import (
-    SYSTEM_PROMPT_OPTIONS,
-    linked_session,
-    project_name,
-    read_stream_json,
-    session_id,
-    session_option,
-)
+from demeanor.agents.sessions import linked_orders, read_stream_json
 from demeanor.agents.settings import eval_settings, json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
@@ -28,24 +23,22 @@ _TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "WebFetch", "W
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One launch per prompt, all in one session; prior messages are a session that exists already."""
-    session = session_id(task)
-    hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
-    files = {f"{_FOLDER}/settings.json": json_file(hooks, setup.settings, eval_settings(task))}
-    if task.messages:
-        files[f"{_FOLDER}/projects/{project_name(task)}/{session}.jsonl"] = _session_file(task, session)
-    launches = (
-        _launch(task, setup, prompt, session_option(task, session, index)) for index, prompt in enumerate(task.prompts)
+    """Its settings contain a hook that refuses what is denied."""
+    orders = linked_orders(
+        task,
+        folder=f"{_FOLDER}/projects/{{project}}",
+        version=RECIPE.package.version,
+        message=partial(_message, task.model),
+        launch=partial(_launch, task, setup),
     )
-    return Orders(launches=tuple(launches), home_files=files)
+    hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
+    settings = json_file(hooks, setup.settings, eval_settings(task))
+    return replace(orders, home_files={**orders.home_files, f"{_FOLDER}/settings.json": settings})
 
 
-def _launch(task: Task, setup: Setup, prompt: str, session: tuple[str, str]) -> Launch:
-    words = ["--print", "--model", task.model, "--output-format", "stream-json", "--verbose", *session]
+def _launch(task: Task, setup: Setup, prompt: str, options: tuple[str, ...]) -> Launch:
+    words = ["--print", "--model", task.model, "--output-format", "stream-json", "--verbose", *options]
     words.append("--dangerously-skip-permissions")
-    for param, option in SYSTEM_PROMPT_OPTIONS.items():
-        if param in task.params:
-            words += [option, str(task.params[param])]
     env = {
         "ANTHROPIC_BASE_URL": task.base_url,
         "ANTHROPIC_API_KEY": task.token,
@@ -65,23 +58,20 @@ def _launch(task: Task, setup: Setup, prompt: str, session: tuple[str, str]) -> 
     return Launch(argv=(*setup.program, *words, "--", prompt), env=env)
 
 
-def _session_file(task: Task, session: str) -> bytes:
-    def fields(number: int, message: PriorMessage) -> dict[str, Any]:
-        content: dict[str, Any] = {"role": message.role, "content": message.text}
-        if message.role == "assistant":
-            content = {
-                "id": f"msg_{number}",
-                "type": "message",
-                "role": "assistant",
-                "model": task.model,
-                "content": [{"type": "text", "text": message.text}],
-                "stop_reason": "end_turn",
-                "stop_sequence": None,
-                "usage": {"input_tokens": 0, "output_tokens": 0},
-            }
-        return {"isSidechain": False, "userType": "external", "message": content}
-
-    return linked_session(task, session, RECIPE.package.version, fields)
+def _message(model: str, number: int, prior: PriorMessage) -> dict[str, Any]:
+    content: dict[str, Any] = {"role": prior.role, "content": prior.text}
+    if prior.role == "assistant":
+        content = {
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [{"type": "text", "text": prior.text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+    return {"isSidechain": False, "userType": "external", "message": content}
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.sessions import (
-    SYSTEM_PROMPT_OPTIONS,
-    linked_session,
-    project_name,
-    read_stream_json,
-    session_id,
-    session_option,
-)
+from demeanor.agents.sessions import linked_orders, read_stream_json
 from demeanor.agents.settings import eval_settings, json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
@@ -37,28 +32,26 @@ _TOOLS = (
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One launch per prompt, all in one session; prior messages are a session that exists already."""
-    session = session_id(task)
-    hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
-    files = {f"{_FOLDER}/settings.json": json_file(_settings(setup), hooks, setup.settings, eval_settings(task))}
-    if task.messages:
-        files[f"{_FOLDER}/projects/{project_name(task)}/chats/{session}.jsonl"] = _session_file(task, session)
-    launches = (
-        _launch(task, setup, prompt, session_option(task, session, index)) for index, prompt in enumerate(task.prompts)
+    """Its settings contain a hook that refuses what is denied."""
+    orders = linked_orders(
+        task,
+        folder=f"{_FOLDER}/projects/{{project}}/chats",
+        version=RECIPE.package.version,
+        message=_message,
+        launch=partial(_launch, task, setup),
     )
-    return Orders(launches=tuple(launches), home_files=files)
+    hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
+    settings = json_file(_settings(setup), hooks, setup.settings, eval_settings(task))
+    return replace(orders, home_files={**orders.home_files, f"{_FOLDER}/settings.json": settings})
 
 
-def _launch(task: Task, setup: Setup, prompt: str, session: tuple[str, str]) -> Launch:
+def _launch(task: Task, setup: Setup, prompt: str, options: tuple[str, ...]) -> Launch:
     auth, variables = _PROVIDERS[setup.dialect]
     words = ["--auth-type", auth, "--model", task.model, "--approval-mode", "yolo", "--output-format", "stream-json"]
-    for param, option in SYSTEM_PROMPT_OPTIONS.items():
-        if param in task.params:
-            words.append(f"{option}={task.params[param]}")
     values = {"base_url": task.base_url, "token": task.token, "model": task.model}
     env = {name: template.format(**values) for name, template in variables.items()}
     env |= {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
-    return Launch(argv=(*with_own_node(setup.program), *words, *session, f"--prompt={prompt}"), env=env)
+    return Launch(argv=(*with_own_node(setup.program), *words, *options, f"--prompt={prompt}"), env=env)
 
 
 _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -91,12 +84,8 @@ def _settings(setup: Setup) -> dict[str, Any]:
     }
 
 
-def _session_file(task: Task, session: str) -> bytes:
-    def fields(number: int, message: PriorMessage) -> dict[str, Any]:
-        role = "user" if message.role == "user" else "model"
-        return {"message": {"role": role, "parts": [{"text": message.text}]}}
-
-    return linked_session(task, session, RECIPE.package.version, fields)
+def _message(number: int, prior: PriorMessage) -> dict[str, Any]:
+    return {"message": {"role": "user" if prior.role == "user" else "model", "parts": [{"text": prior.text}]}}
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:

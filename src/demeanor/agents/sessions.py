@@ -13,15 +13,15 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.core.agent import Task
-from demeanor.core.process import ProcessEnd
+from demeanor.core.agent import Orders, Task
+from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import PriorMessage
 from demeanor.core.trajectory import Event, Kind
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 """The time of every prior message, so that two trials get the same session file."""
 
-SYSTEM_PROMPT_OPTIONS = {
+_SYSTEM_PROMPT_OPTIONS = {
     "append_system_prompt": "--append-system-prompt",
     "system_prompt": "--system-prompt",
 }
@@ -33,41 +33,47 @@ def session_id(task: Task) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"demeanor/{task.seed}"))
 
 
-def session_option(task: Task, session: str, index: int) -> tuple[str, str]:
-    """The option that starts the session, or resumes it if it has prior messages or earlier prompts."""
-    return ("--resume" if task.messages or index else "--session-id"), session
-
-
-def project_name(task: Task) -> str:
-    """The name of the folder that holds the sessions of a workspace."""
-    return re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace))
-
-
 def jsonl_file(lines: Iterable[Mapping[str, Any]]) -> bytes:
     """A file with one JSON object per line."""
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
 
 
-def linked_session(
-    task: Task, session: str, version: str, fields: Callable[[int, PriorMessage], Mapping[str, Any]]
+def linked_orders(
+    task: Task,
+    *,
+    folder: str,
+    version: str,
+    message: Callable[[int, PriorMessage], Mapping[str, Any]],
+    launch: Callable[[str, tuple[str, ...]], Launch],
+) -> Orders:
+    """One launch per prompt, all in one session; prior messages are a session that exists already.
+
+    `folder` has the sessions of all workspaces; `{project}` is the name of this one. `message` is what the agent stores
+    of a prior message, and `launch` starts it with a prompt and further options.
+    """
+    session = session_id(task)
+    words = [
+        f"{option}={task.params[param]}" for param, option in _SYSTEM_PROMPT_OPTIONS.items() if param in task.params
+    ]
+    launches = [
+        launch(prompt, (*words, "--resume" if task.messages or index else "--session-id", session))
+        for index, prompt in enumerate(task.prompts)
+    ]
+    project = folder.format(project=re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace)))
+    files = {f"{project}/{session}.jsonl": _linked_session(task, session, version, message)} if task.messages else {}
+    return Orders(launches=tuple(launches), home_files=files)
+
+
+def _linked_session(
+    task: Task, session: str, version: str, message: Callable[[int, PriorMessage], Mapping[str, Any]]
 ) -> bytes:
-    """A session file with the prior messages, each linked to the one before; `fields` adds what an agent needs."""
-    lines = []
-    parent = None
-    for number, message in enumerate(task.messages):
-        own = str(uuid.uuid5(uuid.UUID(session), str(number)))
-        common = {
-            "uuid": own,
-            "parentUuid": parent,
-            "sessionId": session,
-            "timestamp": LONG_AGO,
-            "type": message.role,
-            "cwd": str(task.workspace),
-            "version": version,
-        }
-        lines.append({**common, **fields(number, message)})
-        parent = own
-    return jsonl_file(lines)
+    """A session file with the prior messages, each linked to the one before."""
+    ids = [str(uuid.uuid5(uuid.UUID(session), str(number))) for number in range(len(task.messages))]
+    common = {"sessionId": session, "timestamp": LONG_AGO, "cwd": str(task.workspace), "version": version}
+    return jsonl_file(
+        {"uuid": own, "parentUuid": parent, "type": prior.role, **common, **message(number, prior)}
+        for number, (prior, own, parent) in enumerate(zip(task.messages, ids, (None, *ids[:-1]), strict=True))
+    )
 
 
 def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
