@@ -1,4 +1,8 @@
-"""The conformance suite on real agents, installed from npm and PyPI in exact versions."""
+"""The conformance suite on real agents, installed from npm and PyPI in exact versions.
+
+DEMEANOR_TEST_AGENTS selects the agents: `all`, or names with commas between them. Without it, the agents that are quick
+to install and to start are tested.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,17 @@ from pathlib import Path
 
 import pytest
 
+from demeanor.agents import CODING_AGENTS
 from tests.helpers.installed_agents import AGENTS_FOLDER
 from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
-AGENTS = ("goose", "pi", "claude-code", "codex", "gemini-cli", "cline", "opencode", "mini-swe-agent")
+QUICK = (
+    *("goose", "pi", "claude-code", "codex", "gemini-cli", "cline", "opencode", "mini-swe-agent"),
+    *("copilot", "kimi-code"),
+)
+_SELECTED = os.environ.get("DEMEANOR_TEST_AGENTS", "")
+AGENTS = CODING_AGENTS if _SELECTED == "all" else tuple(_SELECTED.split(",")) if _SELECTED else QUICK
 ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 
 
