@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from demeanor.core.checks import PromptSnapshot
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
-from demeanor.core.text import opening
+from demeanor.core.word_diff import unified_diff
 
 _UPDATE = "`demeanor run --update-snapshots` updates it"
 
@@ -20,10 +19,7 @@ def compare_snapshot(file: Path, asked: str) -> None:
     except FileNotFoundError:
         raise AssertionError(f"the snapshot {file.name} does not exist; {_UPDATE}") from None
     if snapshot != asked:
-        lines = difflib.unified_diff(
-            snapshot.splitlines(), asked.splitlines(), "snapshot", "sent now", n=2, lineterm=""
-        )
-        difference = opening("\n".join(lines), lines=40)
+        difference = unified_diff(snapshot, asked, ("snapshot", "sent now"))
         raise AssertionError(f"the agent's prompt or tools differ from {file.name}; {_UPDATE}\n{difference}")
 
 

@@ -78,4 +78,6 @@ def test_a_server_is_probed(project: Project):
             assert ran.returncode == 0, ran.stdout + ran.stderr
             assert "0 failed" in ran.stdout
     silent = project.demeanor("contract", "--url", url, "--dialect", "anthropic", "--model", "m")
-    assert silent.returncode == 1
+    assert silent.returncode == 3
+    assert silent.stdout.count("can't be reached") == 1
+    assert silent.stdout.endswith("7 probes, 0 failed, 7 undecided\n")

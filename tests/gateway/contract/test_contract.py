@@ -14,6 +14,7 @@ from demeanor.core.exchange import ProviderError, Request, Response, StopReason,
 from demeanor.core.messages import Text, ToolCall
 from demeanor.gateway import contract
 from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
+from demeanor.gateway.contract.spelling import spellings
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.stream_events import Assembler, deltas_of
@@ -192,10 +193,66 @@ def test_a_bad_server_fails_the_probe(dialect: str, fault: str, failing: set[str
     assert failing <= failed
 
 
-def test_an_unreachable_server_is_reported() -> None:
-    """Every probe reports it."""
+def test_nothing_is_decided_about_an_unreachable_server() -> None:
+    """It neither passes nor fails, and every probe says why."""
     found = asyncio.run(contract.probe_url("http://127.0.0.1:9", "anthropic", "m", timeout_seconds=5))
-    assert all("no response from http://127.0.0.1:9" in each.problems[0] for each in found)
+    assert all(each.undecided.startswith("http://127.0.0.1:9 can't be reached") for each in found)
+    assert not any(each.passed or each.problems for each in found)
+
+
+def test_nothing_is_decided_with_a_wrong_key() -> None:
+    """A server that refuses the key says nothing about its streams."""
+
+    class Strict(Server):
+        async def serve(self, http: web.Request) -> web.Response:
+            return web.json_response({"error": {"message": "who are you?"}}, status=401)
+
+    async def talk() -> tuple[contract.ContractOutcome, ...]:
+        async with serving(Strict("openai-chat")) as url:
+            return await contract.probe_url(url, "openai-chat", "m", "key", timeout_seconds=10)
+
+    answers, *_ = asyncio.run(talk())
+    assert (answers.undecided, answers.problems) == ("status 401: who are you?", ())
+
+
+def test_a_difference_between_providers_is_a_note() -> None:
+    """A server whose chunks have different ids passes, and the difference is shown."""
+
+    class Changing(Server):
+        async def serve(self, http: web.Request) -> web.Response:
+            answer = await super().serve(http)
+            body = answer.body
+            assert isinstance(body, bytes)
+            return web.Response(body=body.replace(b'"id":"a"', b'"id":"b"', 1), status=answer.status)
+
+    async def talk() -> tuple[contract.ContractOutcome, ...]:
+        async with serving(Changing("openai-chat")) as url:
+            return await contract.probe_url(url, "openai-chat", "m", "key", timeout_seconds=10)
+
+    found = asyncio.run(talk())
+    assert all(each.passed for each in found)
+    assert {note for each in found for note in each.notes} == {"the chunks do not have the same id"}
+
+
+@pytest.mark.parametrize("spelling", [0, 1], ids=["strings", "lists"])
+def test_equivalent_spellings_are_accepted(spelling: int) -> None:
+    """A string and a list with one text mean the same in a request."""
+
+    def convert(source: str, target: str, kind: contract.MessageKind, body: bytes) -> bytes:
+        written = contract.builtin_converter(source, target, kind, body)
+        return json.dumps(spellings(json.loads(written))[spelling]).encode() if kind == "request" else written
+
+    failed = [result.explain() for result in contract.run(convert) if not result.passed]
+    assert not failed, "\n\n".join(failed[:5])
+
+
+def test_other_text_is_not_an_equivalent_spelling() -> None:
+    """Two texts are not one, and a picture is not a text."""
+    texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    picture = [{"type": "image_url", "image_url": {"url": "a"}}]
+    request = {"messages": [{"role": "user", "content": texts}, {"role": "user", "content": picture}]}
+    assert spellings(request) == (request, request)
+    assert mismatches(request, {"messages[0].content": "ab"}, equivalent=spellings(request))
 
 
 def test_cases_are_plain_data() -> None:

@@ -59,16 +59,26 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _print(outcomes: Sequence[ContractOutcome], what: str, *, as_json: bool) -> ExitCode:
-    failed = [outcome for outcome in outcomes if not outcome.passed]
+    failed = [outcome for outcome in outcomes if outcome.problems]
+    undecided = [outcome for outcome in outcomes if outcome.undecided and not outcome.problems]
     if as_json:
-        print(
-            json.dumps({"passed": len(outcomes) - len(failed), "failed": len(failed), what: encode(outcomes)}, indent=2)
-        )
+        numbers = {
+            "passed": len(outcomes) - len(failed) - len(undecided),
+            "failed": len(failed),
+            "undecided": len(undecided),
+        }
+        print(json.dumps({**numbers, what: encode(outcomes)}, indent=2))
     else:
         for outcome in failed:
             print(f"{outcome.explain()}\n")
-        print(f"{len(outcomes)} {what}, {len(failed)} failed")
-    return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
+        for reason in dict.fromkeys(outcome.undecided for outcome in undecided):
+            print(f"undecided: {reason}\n")
+        for note in dict.fromkeys(note for outcome in outcomes for note in outcome.notes):
+            print(f"note: {note}\n")
+        print(f"{len(outcomes)} {what}, {len(failed)} failed" + (f", {len(undecided)} undecided" if undecided else ""))
+    if failed:
+        return ExitCode.REJECTED
+    return ExitCode.UNDECIDED if undecided else ExitCode.ACCEPTED
 
 
 def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:

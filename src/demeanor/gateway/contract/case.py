@@ -59,10 +59,16 @@ class ContractOutcome:
     problems: tuple[str, ...] = ()
     """What was not as expected; empty if it passed."""
 
+    notes: tuple[str, ...] = ()
+    """Where it differs from other providers in a way that clients tolerate."""
+
+    undecided: str = ""
+    """Why it could not be decided; empty if it was."""
+
     @property
     def passed(self) -> bool:
         """Whether everything was as expected."""
-        return not self.problems
+        return not self.problems and not self.undecided
 
     def explain(self) -> str:
         """The name, why it matters, and what was not as expected."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 ABSENT = object()
@@ -19,9 +19,17 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[(\*)\]|\[([^=\]]+)=([^\]]*)\]"
 _WIDTH = 160
 
 
-def mismatches(output: Any, expected: dict[str, Any]) -> list[str]:
-    """The expectations that are not met, in order of their paths, as readable text."""
-    return [line for path, wanted in expected.items() for line in _check(output, path, wanted)]
+def mismatches(output: Any, expected: dict[str, Any], *, equivalent: Sequence[Any] = ()) -> list[str]:
+    """The expectations that are not met, in order of their paths, as readable text.
+
+    Each must be met by the output or by one of its equivalent spellings.
+    """
+    return [
+        line
+        for path, wanted in expected.items()
+        if (problems := _check(output, path, wanted)) and all(_check(other, path, wanted) for other in equivalent)
+        for line in problems
+    ]
 
 
 def one_line_json(value: Any) -> str:

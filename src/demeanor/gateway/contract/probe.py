@@ -11,15 +11,19 @@ from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.core.text import excerpt
 from demeanor.gateway.contract.case import ContractOutcome
 from demeanor.gateway.contract.view import events_of
-from demeanor.gateway.contract.wellformed import stream_problems
+from demeanor.gateway.contract.wellformed import Note, stream_problems
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Dialect, Malformed
+from demeanor.gateway.dialects.errors import without_keys
 from demeanor.gateway.dialects.stream_events import Assembler
 
 if TYPE_CHECKING:
     import aiohttp
 
 _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+_NO_VERDICT = frozenset({401, 403, 404, 429})
+"""Statuses that say nothing about the server's format: a wrong key, model or URL, or too many requests."""
+
 _TOOL = Tool(name="get_weather", description="Tells the weather in a city.", schema=_SCHEMA)
 
 
@@ -59,7 +63,8 @@ class _ServerClient:
         wire = self.dialect.write_request(request)
         status, body = await self.send(wire.path, wire.body)
         if status != 200:
-            raise Malformed(f"status {status}: {self.dialect.read_error(status, body, {}).message}")
+            message = f"status {status}: {without_keys(self.dialect.read_error(status, body, {}).message)}"
+            raise _Undecided(message) if status in _NO_VERDICT else Malformed(message)
         return body
 
     async def send(self, path: str, body: bytes) -> tuple[int, bytes]:
@@ -71,6 +76,7 @@ class _ServerClient:
         return self.dialect.read_response(await self.post(request))
 
     async def stream(self, request: Request) -> tuple[Response, list[str]]:
+        """The response, and problems and notes about its stream."""
         body = await self.post(replace(request, stream=True))
         reader, assembler = self.dialect.stream_reader(), Assembler()
         for delta in [*reader.feed(body), *reader.close()]:
@@ -81,26 +87,38 @@ class _ServerClient:
         return assembler.response(), found
 
 
+class _Undecided(Exception):
+    """The server did not answer the question."""
+
+
 _Probe: TypeAlias = Callable[[_ServerClient], Awaitable[list[str]]]
 
 
 async def _run_probe(name: str, why: str, probe: _Probe, client: _ServerClient) -> ContractOutcome:
     import aiohttp
 
+    undecided, found = "", []
     try:
-        problems = await probe(client)
+        found = await probe(client)
     except Malformed as error:
-        problems = [str(error)]
+        found = [str(error)]
+    except _Undecided as error:
+        undecided = excerpt(str(error))
+    except aiohttp.ClientConnectionError as error:
+        undecided = excerpt(f"{client.url} can't be reached: {error}")
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        problems = [f"no response from {client.url}: {type(error).__name__} {error}"]
-    return ContractOutcome(name=name, why=why, problems=tuple(excerpt(problem) for problem in problems))
+        found = [f"no response from {client.url}: {type(error).__name__} {error}"]
+    problems = tuple(excerpt(problem) for problem in found if not isinstance(problem, Note))
+    notes = tuple(excerpt(note) for note in found if isinstance(note, Note))
+    return ContractOutcome(name=name, why=why, problems=problems, notes=notes, undecided=undecided)
 
 
 async def _answers(client: _ServerClient) -> list[str]:
     answer = await client.answer(client.text_request())
     problems = [] if answer.text else ["the response has no text"]
     if answer.stop not in {StopReason.END, StopReason.LENGTH}:
-        problems.append(f"the stop reason is {answer.stop.value}, not the end of the response")
+        message = f"the stop reason is {answer.stop.value}, not the end of the response"
+        problems.append(Note(message) if answer.stop is StopReason.UNKNOWN else message)
     return problems
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from demeanor.core.exchange import Request
 from demeanor.gateway.contract.case import Case, ContractOutcome, MessageKind, cases
 from demeanor.gateway.contract.expectation import mismatches
+from demeanor.gateway.contract.spelling import spellings
 from demeanor.gateway.contract.view import stream_view
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
@@ -48,7 +49,9 @@ def _run_one(case: Case, convert: Converter) -> ContractOutcome:
         return ContractOutcome(
             name=case.name, why=case.why, problems=(f"the converter raised {type(error).__name__}: {error}",)
         )
-    return ContractOutcome(name=case.name, why=case.why, problems=tuple(mismatches(parsed, dict(case.expected))))
+    equivalent = spellings(parsed) if case.kind == "request" else ()
+    problems = mismatches(parsed, dict(case.expected), equivalent=equivalent)
+    return ContractOutcome(name=case.name, why=case.why, problems=tuple(problems))
 
 
 def _parse(case: Case, output: bytes) -> Any:

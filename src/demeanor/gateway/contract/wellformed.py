@@ -1,76 +1,126 @@
-"""Checks that a stream has the format that the official clients of its dialect expect."""
+"""Checks that a stream has the format that the official clients of its dialect expect.
+
+What a specification demands and clients rely on is a problem if it is missing. Where providers differ and clients
+tolerate it, the difference is a `Note`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-_LOOKS_COMPLETE = "the stream broke off, but ends as if it were complete"
+from demeanor.gateway.dialects.strict_json import compact
 
-Events: TypeAlias = Sequence[dict[str, Any]]
+_LOOKS_COMPLETE = "the stream broke off, but ends as if it were complete"
+_ANTHROPIC_BLOCKS = {"content_block_start", "content_block_delta", "content_block_stop"}
+_ANTHROPIC_EVENTS = frozenset({"message_start", *_ANTHROPIC_BLOCKS, "message_delta", "message_stop", "error"})
+_RESPONSE_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+Json: TypeAlias = dict[str, Any]
+Events: TypeAlias = Sequence[Json]
+
+
+class Note(str):
+    """A difference between providers that clients tolerate."""
+
+    __slots__ = ()
 
 
 def stream_problems(dialect: str, events: Events, *, broke: bool = False) -> list[str]:
-    """The problems with the format of a stream; a stream that broke off needs no end."""
+    """The problems with the format of a stream, and notes; a stream that broke off needs no end."""
     if not events:
         return ["there are no events"]
     bad = [f"event {at}: the data is not a JSON object" for at, event in enumerate(events) if _is_not_object(event)]
-    return bad or list(_CHECKS[dialect](events, broke))
+    return bad or list(dict.fromkeys(_CHECKS[dialect](events, broke)))
 
 
-def _is_not_object(event: dict[str, Any]) -> bool:
+def _is_not_object(event: Json) -> bool:
     return not isinstance(event["data"], dict) and event["data"] != "[DONE]"
 
 
+def _data(events: Events) -> list[Json]:
+    return [event["data"] for event in events if event["data"] != "[DONE]"]
+
+
+def _object(data: Json, key: str) -> Json:
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(data: Json, key: str) -> list[Json]:
+    value = data.get(key)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def _chat(events: Events, broke: bool) -> Iterator[str]:
-    chunks = [event["data"] for event in events if event["data"] != "[DONE]" and "error" not in event["data"]]
+    chunks = [data for data in _data(events) if not data.get("error")]
     if (events[-1]["data"] == "[DONE]") is broke:
         yield _LOOKS_COMPLETE if broke else "the last event is not [DONE]"
     if len({chunk.get("id") for chunk in chunks}) > 1:
-        yield "the chunks do not have the same id"
+        yield Note("the chunks do not have the same id")
     if any(chunk.get("object") != "chat.completion.chunk" for chunk in chunks):
-        yield "a chunk's object is not chat.completion.chunk"
-    choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
-    if not choices or choices[0].get("delta", {}).get("role") != "assistant":
-        yield "the first delta does not set the role"
+        yield Note("a chunk's object is not chat.completion.chunk")
+    choices = [choice for chunk in chunks for choice in _objects(chunk, "choices") if not choice.get("index")]
+    if not choices or _object(choices[0], "delta").get("role") != "assistant":
+        yield Note("the first delta does not set the role")
     stops = [at for at, choice in enumerate(choices) if choice.get("finish_reason")]
-    if not broke and stops != [len(choices) - 1]:
-        yield "there is not exactly one finish_reason, in the last choice"
+    if not stops and not broke:
+        yield "there is no finish_reason"
+    if len(stops) > 1:
+        yield Note("there are several finish_reasons")
+    late = [_object(choice, "delta") for choice in choices[stops[0] + 1 :]] if stops else []
+    if late:
+        empty = not any(delta.get("content") or delta.get("tool_calls") for delta in late)
+        yield Note("an empty delta comes after the finish_reason") if empty else "content comes after the finish_reason"
     yield from _chat_calls(choices)
 
 
 def _chat_calls(choices: Events) -> Iterator[str]:
-    opened: set[int] = set()
-    for choice in choices:
-        for call in choice.get("delta", {}).get("tool_calls") or ():
-            index = call.get("index")
-            if index is None:
-                yield "a fragment of a tool call has no index"
-            elif index not in opened and not (call.get("id") and call.get("function", {}).get("name")):
-                yield f"tool call {index} starts without its id or name"
-            elif index in opened and call.get("id"):
-                yield f"tool call {index} gets an id twice"
-            opened.add(index)
+    known: dict[int, dict[str, Any]] = {}
+    for call in (call for choice in choices for call in _objects(_object(choice, "delta"), "tool_calls")):
+        index, function = call.get("index"), _object(call, "function") or _object(call, "custom")
+        if not isinstance(index, int):
+            yield "a fragment of a tool call has no index"
+            continue
+        found = {"id": call.get("id") or None, "name": function.get("name") or None}
+        before = known.setdefault(index, found)
+        if before is found and not all(found.values()):
+            yield Note(f"tool call {index} starts without its id or name")
+        elif before is not found and found["id"]:
+            same = found["id"] == before["id"] or before["id"] is None
+            yield Note(f"tool call {index} gets its id twice") if same else f"tool call {index} gets another id"
+        known[index] = {key: before[key] or found[key] for key in found}
+    for index, call in known.items():
+        yield from (f"tool call {index} has no {key}" for key, value in call.items() if not value)
 
 
 def _anthropic(events: Events, broke: bool) -> Iterator[str]:
-    events_data = [event["data"] for event in events]
-    kinds = [data.get("type") for data in events_data]
+    kinds = [event["data"].get("type") for event in events]
+    unknown = {kind for kind in kinds if kind not in _ANTHROPIC_EVENTS and kind != "ping"}
+    yield from (Note(f"the event {kind} is unknown") for kind in unknown)
     if any(event["name"] != event["data"].get("type") for event in events):
         yield "an event's name is not its type"
-    if kinds[0] != "message_start":
+    known = [data for data in _data(events) if data.get("type") in _ANTHROPIC_EVENTS]
+    kinds = [data["type"] for data in known]
+    if "message_stop" in kinds[:-1]:
+        yield Note("an event comes after message_stop")
+        known = known[: kinds.index("message_stop") + 1]
+        kinds = kinds[: len(known)]
+    if kinds[:1] != ["message_start"]:
         yield "the first event is not message_start"
     if broke and "message_stop" in kinds:
         yield _LOOKS_COMPLETE
-    if not broke and [kind for kind in kinds if kind != "ping"][-2:] != ["message_delta", "message_stop"]:
-        yield "the last events are not message_delta and message_stop"
-    yield from _anthropic_blocks(events_data, broke)
-    for data in events_data:
-        if data.get("type") == "message_delta" and "output_tokens" not in data.get("usage", {}):
+    if not broke and kinds[-2:] != ["message_delta", "message_stop"]:
+        whole = kinds[-1:] == ["message_stop"] and _object(known[0], "message").get("stop_reason")
+        problem = "the last events are not message_delta and message_stop"
+        yield Note("message_start contains the whole message") if whole else problem
+    yield from _anthropic_blocks(known, broke)
+    for data in known:
+        if data["type"] == "message_delta" and "output_tokens" not in _object(data, "usage"):
             yield "message_delta does not report output_tokens"
 
 
-def _anthropic_blocks(events_data: Sequence[dict[str, Any]], broke: bool) -> Iterator[str]:
+def _anthropic_blocks(events_data: Sequence[Json], broke: bool) -> Iterator[str]:
     current, expected_index = None, 0
     for data in events_data:
         kind, index = data.get("type"), data.get("index")
@@ -89,64 +139,93 @@ def _anthropic_blocks(events_data: Sequence[dict[str, Any]], broke: bool) -> Ite
 
 
 def _responses(events: Events, broke: bool) -> Iterator[str]:
-    events_data = [event["data"] for event in events if event["data"] != "[DONE]"]
+    events_data = _data(events)
     kinds = [data.get("type") for data in events_data]
     if any(event["name"] not in {"", event["data"].get("type")} for event in events if event["data"] != "[DONE]"):
         yield "an event's name is not its type"
-    if [data.get("sequence_number") for data in events_data] != list(range(len(events_data))):
-        yield "the events are not numbered from 0"
-    if kinds[0] != "response.created":
+    if kinds[:1] not in (["response.created"], ["response.queued"]):
         yield "the first event is not response.created"
-    ends = {"response.completed", "response.incomplete", "response.failed"}
-    if kinds[-1] not in ends and not (broke and kinds[-1] == "error"):
-        yield "the last event does not end the response"
+    ends = [at for at, kind in enumerate(kinds) if kind in _RESPONSE_ENDS or (broke and kind == "error")]
+    if not ends:
+        yield "no event ends the response"
+    elif ends[0] != len(kinds) - 1:
+        yield Note("an event comes after the end of the response")
+        events_data, kinds = events_data[: ends[0] + 1], kinds[: ends[0] + 1]
     if broke and "response.completed" in kinds:
         yield _LOOKS_COMPLETE
+    if [data.get("sequence_number") for data in events_data] != list(range(len(events_data))):
+        yield Note("the events are not numbered from 0")
     yield from _responses_items(events_data)
-    done = [data["item"] for data in events_data if data.get("type") == "response.output_item.done"]
-    if kinds[-1] == "response.completed" and events_data[-1].get("response", {}).get("output") != done:
-        yield "the completed response does not have the items that were streamed"
-
-
-def _responses_items(events_data: Sequence[dict[str, Any]]) -> Iterator[str]:
-    open_items: dict[int, dict[str, Any]] = {}
-    arguments: dict[int, str] = {}
-    expected_index = 0
+    done = [_object(data, "item") for data in events_data if data.get("type") == "response.output_item.done"]
     for data in events_data:
-        kind, index = data.get("type", ""), data.get("output_index")
-        if kind == "response.output_item.added":
-            if index != expected_index:
-                yield f"item {expected_index} has the index {index}"
-            expected_index += 1
-            open_items[index or 0] = data["item"]
-        elif index is not None and index not in open_items:
-            yield f"{kind} for item {index}, which is not open"
-        elif kind.endswith((".delta", ".done")) and "item_id" in data:
-            if data["item_id"] != open_items[index or 0].get("id"):
-                yield f"{kind} has a wrong item_id for item {index}"
-            if kind == "response.function_call_arguments.delta":
-                arguments[index or 0] = arguments.get(index or 0, "") + data["delta"]
-            if kind == "response.function_call_arguments.done" and data["arguments"] != arguments.get(index or 0, ""):
-                yield f"the arguments of item {index} are not the concatenation of their fragments"
-        elif kind == "response.output_item.done":
-            open_items.pop(index or 0)
+        if data.get("type") == "response.completed":
+            yield from _compare_items(done, _objects(_object(data, "response"), "output"))
+
+
+def _compare_items(streamed: Events, completed: Events) -> Iterator[str]:
+    if sorted(map(_said, streamed)) != sorted(map(_said, completed)):
+        yield "the completed response does not have the items that were streamed"
+    elif streamed != completed:
+        yield Note("the completed response repeats the streamed items with differences")
+
+
+def _said(item: Json) -> str:
+    """What an item says or calls; ids and encrypted data of providers differ from event to event."""
+    texts = [part.get("text") or part.get("refusal") for part in _objects(item, "content")]
+    call = [item.get(key) for key in ("call_id", "name", "arguments")] if item.get("type") == "function_call" else []
+    return compact([texts, call])
+
+
+def _responses_items(events_data: Sequence[Json]) -> Iterator[str]:
+    items: dict[int, Json] = {}
+    fragments: dict[int, str] = {}
+    closed: set[int] = set()
+    for data in events_data:
+        kind, index = str(data.get("type")), data.get("output_index")
+        if kind == "response.output_item.added" and isinstance(index, int):
+            if index in items:
+                yield f"item {index} is added twice"
+            elif index != len(items):
+                yield Note(f"item {len(items)} has the index {index}")
+            items[index] = _object(data, "item")
+        elif isinstance(index, int) and index not in items:
+            yield f"{kind} for item {index}, which was never added"
+        elif isinstance(index, int):
+            if index in closed:
+                yield Note(f"{kind} for item {index}, which is already done")
+            if data.get("item_id") not in {None, items[index].get("id")}:
+                yield Note(f"{kind} has another item_id than item {index}")
+            closed |= {index} if kind == "response.output_item.done" else set()
+            yield from _check_arguments(kind, index, data, fragments)
+
+
+def _check_arguments(kind: str, index: int, data: Json, fragments: dict[int, str]) -> Iterator[str]:
+    if kind == "response.function_call_arguments.delta":
+        fragments[index] = fragments.get(index, "") + str(data.get("delta"))
+    elif kind == "response.function_call_arguments.done" and data.get("arguments") != fragments.get(index, ""):
+        if index in fragments:
+            yield f"the arguments of item {index} are not the concatenation of their fragments"
+        else:
+            yield Note(f"the arguments of item {index} are not streamed")
 
 
 def _gemini(events: Events, broke: bool) -> Iterator[str]:
-    events_data = [event["data"] for event in events if event["data"] != "[DONE]"]
+    events_data = _data(events)
     if len(events_data) < len(events):
         yield "there is a [DONE], which this dialect does not use"
-    candidates = [candidate for data in events_data for candidate in data.get("candidates", ())]
+    candidates = [candidate for data in events_data for candidate in _objects(data, "candidates")]
     stops = [at for at, candidate in enumerate(candidates) if candidate.get("finishReason")]
-    blocked = any("promptFeedback" in data for data in events_data)
-    if not broke and not blocked and stops != [len(candidates) - 1]:
-        yield "there is not exactly one finishReason, in the last candidate"
+    blocked = any(_object(data, "promptFeedback").get("blockReason") for data in events_data)
+    if not broke and not blocked and not stops:
+        yield "there is no finishReason"
+    if stops and stops != [len(candidates) - 1]:
+        yield Note("there is not exactly one finishReason, in the last candidate")
     if broke and stops:
         yield _LOOKS_COMPLETE
-    if any(candidate.get("content", {}).get("role", "model") != "model" for candidate in candidates):
-        yield "a content's role is not model"
+    if any(_object(candidate, "content").get("role", "model") != "model" for candidate in candidates):
+        yield Note("a content's role is not model")
     if not broke and not any("usageMetadata" in data for data in events_data):
-        yield "no usage is reported"
+        yield Note("no usage is reported")
 
 
 _CHECKS: dict[str, Callable[[Events, bool], Iterator[str]]] = {

@@ -9,9 +9,25 @@ from demeanor.gateway.dialects.anthropic.blocks import NAME, read_block
 from demeanor.gateway.dialects.anthropic.response import read_stop, read_usage
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import embedded_error, stream_error
-from demeanor.gateway.dialects.json_reader import Json, maybe_count, maybe_object, maybe_string, parse_object, string
+from demeanor.gateway.dialects.json_reader import (
+    Json,
+    maybe_count,
+    maybe_object,
+    maybe_string,
+    parse_object,
+    read_each,
+    string,
+)
 from demeanor.gateway.dialects.sse import Event
-from demeanor.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
+from demeanor.gateway.dialects.stream_events import (
+    Began,
+    Delta,
+    Finished,
+    PartClosed,
+    PartGrew,
+    PartOpened,
+    deltas_of_part,
+)
 from demeanor.gateway.dialects.stream_reader import EventReader
 from demeanor.gateway.dialects.strict_json import compact
 
@@ -65,6 +81,11 @@ class AnthropicReader(EventReader):
         yield Began(
             id=maybe_string(message, "id"), model=maybe_string(message, "model"), extra={NAME: dict(self._extra)}
         )
+        self._stop = maybe_string(message, "stop_reason")
+        for index, part in enumerate(read_each(message, "content", read_block)):
+            self._seen.add(index)
+            self._called |= isinstance(part, ToolCall)
+            yield from deltas_of_part(index, part)
 
     def _open_block(self, index: int, block: Json) -> Iterator[Delta]:
         if not self._began:

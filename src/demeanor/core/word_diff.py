@@ -1,0 +1,118 @@
+"""Diffs that show the words that differ, however long their lines are."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from demeanor.core.text import opening
+
+_WIDTH = 200
+"""Longer lines are shortened to the places that differ."""
+
+_CONTEXT = 4
+"""Words shown on both sides of a difference."""
+
+_PLACES = 3
+"""Places of one line that are shown."""
+
+_LONGEST = 80
+"""Characters of one difference that are shown."""
+
+_MOST_PAIRS = 1_000_000
+"""Pairs of equal words that are compared; beyond, everything between the first and last difference is shown as one."""
+
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+def unified_diff(before: str, after: str, names: tuple[str, str], *, lines: int = 40) -> str:
+    """A unified diff of two texts; changed lines that are too long are shortened to the words that differ."""
+    found = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, n=2, lineterm="")
+    return opening("\n".join(_shortened(list(found))), lines=lines, width=3 * _WIDTH)
+
+
+def changed_words(old: str, new: str) -> tuple[str, str]:
+    """Two lines that differ, shortened to the places where they differ if they are long."""
+    if max(len(old), len(new)) < _WIDTH:
+        return old, new
+    words, others = _WORD.findall(old), _WORD.findall(new)
+    places = _places(words, others)
+    more = f" (and {len(places) - _PLACES} more differences)" if len(places) > _PLACES else ""
+    shown = [_shown(words[a:b], others[c:d]) for a, b, c, d in places[:_PLACES]]
+    return tuple(  # type: ignore[return-value]
+        _joined(
+            side, [(place[2 * at], place[2 * at + 1], text[at]) for place, text in zip(places, shown, strict=False)]
+        )
+        + more
+        for at, side in enumerate((words, others))
+    )
+
+
+def _shortened(lines: list[str]) -> Iterator[str]:
+    """The lines of a diff; each removed line is paired with the added line that replaces it."""
+    at = 0
+    while at < len(lines):
+        removed = _run(lines, at, "-") if at > 1 else 0
+        added = _run(lines, at + removed, "+") if at > 1 else 0
+        pairs = [changed_words(lines[at + i][1:], lines[at + removed + i][1:]) for i in range(min(removed, added))]
+        rest = lines[at + len(pairs) : at + removed], lines[at + removed + len(pairs) : at + removed + added]
+        yield from [*(f"-{old}" for old, _ in pairs), *rest[0], *(f"+{new}" for _, new in pairs), *rest[1]]
+        at += removed + added
+        if not removed + added:
+            yield lines[at]
+            at += 1
+
+
+def _run(lines: list[str], start: int, sign: str) -> int:
+    """The number of lines from `start` that begin with `sign`."""
+    return next((at - start for at in range(start, len(lines)) if not lines[at].startswith(sign)), len(lines) - start)
+
+
+def _places(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
+    """Where two lists of words differ, as ranges of both; differences that are close together are one."""
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1])
+    left, right = old[start : len(old) - end], new[start : len(new) - end]
+    whole = [("replace", 0, len(left), 0, len(right))]
+    counts = Counter(right)
+    small = sum(counts[word] for word in left) <= _MOST_PAIRS
+    found = difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if small else whole
+    places: list[tuple[int, int, int, int]] = []
+    for kind, a, b, c, d in found:
+        if kind == "equal":
+            continue
+        if places and a + start - places[-1][1] <= 2 * _CONTEXT:
+            places[-1] = (places[-1][0], b + start, places[-1][2], d + start)
+        else:
+            places.append((a + start, b + start, c + start, d + start))
+    return places
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the common beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+
+
+def _shown(old: list[str], new: list[str]) -> tuple[str, str]:
+    """Both sides of one difference; within very long words, the characters that differ."""
+    before, after = "".join(old), "".join(new)
+    if max(len(before), len(after)) <= _LONGEST:
+        return before, after
+    start = max(0, _common(before, after) - _CONTEXT)
+    cut = "…" if start else ""
+    return tuple(  # type: ignore[return-value]
+        cut + text[start : start + _LONGEST] + ("…" if len(text) > start + _LONGEST else "") for text in (before, after)
+    )
+
+
+def _joined(words: list[str], places: list[tuple[int, int, str]]) -> str:
+    output, last = "", 0
+    for start, end, text in places:
+        output += "…" if start - _CONTEXT > last else ""
+        output += "".join(words[max(last, start - _CONTEXT) : start])[-_LONGEST // 2 :] + text
+        output += "".join(words[end : end + _CONTEXT])[: _LONGEST // 2]
+        last = end + _CONTEXT
+    return output + ("…" if last < len(words) else "")

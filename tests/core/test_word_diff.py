@@ -1,0 +1,62 @@
+"""Diffs show the words that differ, however long their lines are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demeanor.core.word_diff import changed_words, unified_diff
+
+NAMES = ("snapshot", "sent now")
+LONG = " ".join(f"word{number}" for number in range(5000))
+
+
+def test_short_lines_are_shown_whole() -> None:
+    """As in any unified diff."""
+    shown = unified_diff("Be careful.\nAnd brief.", "Be quick.\nAnd brief.", NAMES)
+    assert shown.splitlines()[-3:] == ["-Be careful.", "+Be quick.", " And brief."]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2500, 4998, 4999])
+def test_one_word_of_a_long_line(at: int) -> None:
+    """The word that differs is shown with its neighbours, wherever it is."""
+    changed = LONG.replace(f"word{at}", "CHANGED", 1) if at else "CHANGED" + LONG[5:]
+    lines = unified_diff(LONG, changed, NAMES).splitlines()
+    removed, added = (next(line for line in lines[2:] if line.startswith(sign)) for sign in "-+")
+    assert f"word{at}" in removed
+    assert "CHANGED" in added
+    assert len(removed) < 200 > len(added)
+
+
+def test_several_places_of_a_long_line() -> None:
+    """The first places are shown, and the number of the others."""
+    changed = LONG
+    for number in (10, 1000, 2000, 3000, 4000):
+        changed = changed.replace(f"word{number} ", f"other{number} ", 1)
+    old, new = changed_words(LONG, changed)
+    assert [number in new for number in ("other10", "other1000", "other2000", "other3000")] == [True, True, True, False]
+    assert "word1000 " in old
+    assert new.endswith("(and 2 more differences)")
+
+
+def test_a_long_line_without_spaces() -> None:
+    """The characters that differ are shown, with some before them."""
+    old, new = changed_words("x" * 9000 + "a" + "y" * 9000, "x" * 9000 + "b" + "y" * 9000)
+    assert old.startswith("…xxxxay")
+    assert new.startswith("…xxxxby")
+
+
+def test_a_word_that_was_added_to_a_long_line() -> None:
+    """Only one side has it."""
+    old, new = changed_words(LONG, LONG.replace("word700 ", "word700 really ", 1))
+    assert "really" in new
+    assert "really" not in old
+    assert "word700" in old
+
+
+@given(st.text(alphabet="ab ", max_size=600), st.text(alphabet="ab ", max_size=600))
+def test_lines_that_differ_never_look_the_same(old: str, new: str) -> None:
+    """Whatever is left out is equal, or is said to be left out."""
+    shown = changed_words(old, new)
+    assert (shown[0] == shown[1]) <= (old == new or "…" in shown[0])
