@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 
 from demeanor.agents.claude_code import RECIPE
 from demeanor.core.scenario import Approval
-from demeanor.core.trajectory import Called, Event, Kind, Said, Thought
+from demeanor.core.trajectory import Called, Concluded, Event, Kind, Said, Thought
 from tests.agents.helpers import (
     BASE_URL,
     NO_EDITS,
@@ -106,13 +107,15 @@ def test_its_output_is_read():
         (4, "Write", Kind.EDIT, True),
         (5, "That went well."),
         (5, "Thought and done."),
+        (5, "Thought and done."),
     ]
+    assert isinstance(events[-1], Concluded)
 
 
 def _fields(event: Event) -> tuple[object, ...]:
     if isinstance(event, Called):
         return event.turn, event.tool, event.kind, event.succeeded
-    assert isinstance(event, Said | Thought)
+    assert isinstance(event, Said | Thought | Concluded)
     return event.turn, event.text
 
 
@@ -133,3 +136,34 @@ def test_no_value_crashes_the_reader():
     """Each value of real lines, replaced one at a time."""
     for text in each_value_replaced(sample("claude_code.jsonl")):
         RECIPE.read_log((end(text),), {})
+
+
+def test_a_sub_agent_in_the_background_is_not_the_agent():
+    """Its lines name the call that started it, and can come after the agent's last message."""
+    own, helper = {"parent_tool_use_id": None}, {"parent_tool_use_id": "t1", "agent_id": "a0a3"}
+    rows = [
+        {**own, **_said({"type": "tool_use", "id": "t1", "name": "Agent", "input": {"prompt": "Look."}})},
+        {**helper, **_said({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}})},
+        {**own, **_said({"type": "text", "text": "It is looking."})},
+        {**helper, **_said({"type": "text", "text": "Report."})},
+        {"type": "result", "is_error": False, "result": "It is looking."},
+    ]
+    events = RECIPE.read_log((end("\n".join(json.dumps(row) for row in rows)),), {})
+    assert [(event.type, getattr(event, "sub_agent", 0)) for event in events] == [
+        ("called", 0),
+        ("called", 1),
+        ("said", 0),
+        ("aside", 1),
+        ("concluded", 0),
+    ]
+
+
+def _said(part: dict[str, object]) -> dict[str, object]:
+    return {"type": "assistant", "message": {"model": "m", "content": [part]}}
+
+
+def test_an_error_is_not_a_result():
+    """Its text is the program's, not the agent's."""
+    rows = [_said({"type": "text", "text": "Hm."}), {"type": "result", "is_error": True, "result": "API Error: 500"}]
+    (event,) = RECIPE.read_log((end("\n".join(json.dumps(row) for row in rows)),), {})
+    assert isinstance(event, Said)

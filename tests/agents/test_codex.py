@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from demeanor.agents.codex import RECIPE
 from demeanor.core.scenario import Answer, Approval
-from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.trajectory import Called, Concluded, Kind, Said
 from tests.agents.helpers import (
     BASE_URL,
     PRIOR,
@@ -177,3 +177,33 @@ def test_a_tool_in_a_namespace_has_the_name_that_it_has_on_the_wire():
     (event,) = RECIPE.read_log((), {"sessions/rollout-1.jsonl": log})
     assert isinstance(event, Called)
     assert event.tool == "multi_agent_v1__spawn_agent"
+
+
+def test_a_sub_agents_session_file_is_not_the_agents():
+    """Its calls are its own; the agent's result is the one that its own session names."""
+
+    def session(source: object, text: str, name: str) -> bytes:
+        rows = [
+            ("session_meta", {"id": name, "source": source}),
+            ("turn_context", {}),
+            ("response_item", {"type": "function_call", "name": "exec_command", "call_id": "c1", "arguments": "{}"}),
+            ("response_item", {"type": "function_call_output", "call_id": "c1", "output": text}),
+            (
+                "response_item",
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]},
+            ),
+            ("event_msg", {"type": "task_complete", "last_agent_message": text}),
+        ]
+        return "\n".join(json.dumps({"type": kind, "payload": payload}) for kind, payload in rows).encode()
+
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "t"}}}
+    leavings = {"rollout-1.jsonl": session("exec", "Done.", "t"), "rollout-2.jsonl": session(spawned, "Report.", "u")}
+    events = RECIPE.read_log((), leavings)
+    assert [(event.type, getattr(event, "sub_agent", 0), event.turn) for event in events] == [
+        ("called", 0, 1),
+        ("said", 0, 2),
+        ("called", 1, 2),
+        ("aside", 1, 2),
+        ("concluded", 0, 2),
+    ]
+    assert [event.text for event in events if isinstance(event, Concluded)] == ["Done."]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from demeanor.agents import make_agent
 from demeanor.config.table import Table
-from demeanor.core.agent import Agent, Task, unable
+from demeanor.core.agent import Agent, Task, prints_events, unable
 from demeanor.core.errors import BadInput
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
@@ -232,3 +232,9 @@ def test_unsupported_scenarios_are_reported():
     script = Approval(rules={"edit": ("allow", "deny")})
     assert "can't do this (deny)" in str(unable(mine, Scenario(prompts=("x",), approval=script)))
     assert unable(mine, Scenario(prompts=("x", "y"))) is None
+
+
+def test_only_plain_text_can_be_its_last_message():
+    """JSON lines are a log of events, so an empty answer stays empty."""
+    events = agent(command=["tool", "{prompt}"], output="jsonl", events={"tool": "name"})
+    assert (prints_events(events), prints_events(agent(command=["tool", "{prompt}"]))) == (True, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.core.trajectory import Called
+from demeanor.core.trajectory import Aside, Called, Concluded, Said
 
 
 def test_a_call_that_is_reported_twice_counts_once():
@@ -30,3 +30,27 @@ def test_an_id_can_be_used_again():
         (1, "first"),
         (2, "second"),
     ]
+
+
+def test_a_sub_agent_has_its_own_ids_and_says_nothing_to_the_user():
+    """Its calls, results and texts are not the agent's."""
+    log = LogBuilder()
+    log.next_turn()
+    log.add_call("c", "task", {})
+    helper = log.sub_agent("a0a3")
+    log.add_text("I look.", sub_agent=helper)
+    log.add_call("c", "shell", {}, sub_agent=helper)
+    log.add_result("c", "a.txt", sub_agent=helper)
+    log.add_text("Done.")
+    log.conclude("Done.")
+    log.conclude(" ")
+    assert [
+        (type(event), getattr(event, "sub_agent", 0), getattr(event, "result", None)) for event in log.events()
+    ] == [
+        (Called, 0, None),
+        (Aside, 1, None),
+        (Called, 1, "a.txt"),
+        (Said, 0, None),
+        (Concluded, 0, None),
+    ]
+    assert (log.sub_agent("a0a3"), log.sub_agent("b"), log.sub_agent("")) == (1, 2, 0)

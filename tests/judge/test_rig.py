@@ -31,6 +31,12 @@ def test_the_output_of_a_program_replaces_a_missing_text():
     assert rig().final_text == ""
 
 
+def test_a_log_of_events_on_stdout_is_not_a_message():
+    """Tool results in it are not what the agent said."""
+    printed = end(0, '{"type": "tool_result", "output": "8431"}')
+    assert Rig(replace(evidence(ends=(printed,)), prints_events=True), no_command).final_text == ""
+
+
 def test_the_exit_of_every_program_is_available():
     """The last exit code; the output of all."""
     found = rig(ends=(end(1, "a", "x"), end(0, "b", "y")))

@@ -69,6 +69,9 @@ class AcpAgent:
     tells_requests: bool = True
     """Every request for permission goes to the client."""
 
+    prints_events: bool = True
+    """The client prints events."""
+
     @property
     def dialect(self) -> str | None:
         """The model API that it uses; None if it does not use the gateway."""

@@ -156,6 +156,7 @@ RECIPE = Recipe(
     dialects=("openai-chat",),
     orders=_orders,
     read_log=_read_log,
+    prints_events=False,
     exit_ok=lambda end: None if end.exit_code == 0 else False,
     cannot={
         Ability.PARALLEL: _NO_TOOLS,

@@ -102,25 +102,38 @@ def _session_file(task: Task, session: str) -> bytes:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """`response_item` lines hold requests and answers of the model; events report how a command ended."""
+    """`response_item` lines hold requests and answers of the model; events report how a command ended.
+
+    A sub-agent has a session file of its own, whose first line names the thread of its parent.
+    """
     log = LogBuilder(_KINDS)
+    result = ""
     for name in sorted(leavings):
-        begun, answered = False, True
+        begun, answered, sub_agent = False, True, 0
         for kind, payload in _lines(leavings[name]):
+            if kind == "session_meta" and _is_sub_agent(payload):
+                sub_agent = log.sub_agent(as_text(payload.get("id")) or name)
             begun = begun or kind == "turn_context"  # lines before the first are prior messages
             if not begun:
                 continue
             if kind == "response_item":
                 by_model = payload.get("type") in _ANSWERS and payload.get("role", "assistant") == "assistant"
-                if by_model and answered:
+                if by_model and answered and not sub_agent:
                     log.next_turn()
                 answered = not by_model
-                _add_item(log, payload)
+                _add_item(log, payload, sub_agent)
             elif kind == "token_usage_record":
                 answered = True
             elif payload.get("type") == "item_completed":
-                _add_outcome(log, as_dict(payload.get("item")))
+                _add_outcome(log, as_dict(payload.get("item")), sub_agent)
+            elif payload.get("type") in ("task_started", "task_complete") and not sub_agent:
+                result = as_text(payload.get("last_agent_message"))
+    log.conclude(result)
     return log.events()
+
+
+def _is_sub_agent(session: dict[str, Any]) -> bool:
+    return session.get("thread_source") == "subagent" or "subagent" in as_dict(session.get("source"))
 
 
 def _lines(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -136,20 +149,21 @@ _REFUSED = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolU
 _ANSWERS = ("message", "reasoning", "function_call", "custom_tool_call")
 
 
-def _add_item(log: LogBuilder, item: dict[str, Any]) -> None:
+def _add_item(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
     call = as_text(item.get("call_id"))
     match item.get("type"):
         case "message" if item.get("role") == "assistant":
-            log.add_text(joined_text(item.get("content")))
+            log.add_text(joined_text(item.get("content")), sub_agent=sub_agent)
         case "reasoning":
-            log.add_thought(joined_text(item.get("summary")))
+            log.add_thought(joined_text(item.get("summary")), sub_agent=sub_agent)
         case "function_call":
-            log.add_call(call, _tool_name(item), json_arguments(item.get("arguments")))
+            log.add_call(call, _tool_name(item), json_arguments(item.get("arguments")), sub_agent=sub_agent)
         case "custom_tool_call":
-            log.add_call(call, _tool_name(item), {"input": as_text(item.get("input"))})
+            log.add_call(call, _tool_name(item), {"input": as_text(item.get("input"))}, sub_agent=sub_agent)
         case "function_call_output" | "custom_tool_call_output":
             result = joined_text(item.get("output"))
-            log.add_result(call, result, succeeded=False if result.startswith(_REFUSED) else None)
+            refused = result.startswith(_REFUSED)
+            log.add_result(call, result, succeeded=False if refused else None, sub_agent=sub_agent)
 
 
 def _tool_name(item: dict[str, Any]) -> str:
@@ -158,9 +172,9 @@ def _tool_name(item: dict[str, Any]) -> str:
     return full_tool_name(namespace, name) if namespace else name
 
 
-def _add_outcome(log: LogBuilder, item: dict[str, Any]) -> None:
-    """How a command or a patch ended; the model gets this as text only."""
-    if item.get("type") not in ("CommandExecution", "FileChange"):
+def _add_outcome(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
+    """How a command, a patch or another tool ended; the model gets this as text only."""
+    if item.get("type") not in ("CommandExecution", "FileChange", "McpToolCall", "CollabAgentToolCall"):
         return
     duration = as_dict(item.get("duration"))
     whole, nanos = as_number(duration.get("secs")), as_number(duration.get("nanos"))
@@ -169,6 +183,7 @@ def _add_outcome(log: LogBuilder, item: dict[str, Any]) -> None:
         None,
         succeeded=item.get("status") == "completed" and item.get("exit_code") in (0, None),
         seconds=None if whole is None else whole + (nanos or 0.0) / 1e9,
+        sub_agent=sub_agent,
     )
 
 

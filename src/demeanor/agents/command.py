@@ -68,6 +68,11 @@ class CommandAgent:
         """The kinds of its tools."""
         return self.program.tool_kinds
 
+    @property
+    def prints_events(self) -> bool:
+        """Whether it prints JSON lines; otherwise its output is text for the user."""
+        return self.events is not None
+
     def orders(self, task: Task) -> Orders:
         """One launch per prompt."""
         launches = (self._launch(task, prompt, first=index == 0) for index, prompt in enumerate(task.prompts))

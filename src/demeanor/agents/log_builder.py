@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
+from demeanor.core.trajectory import Aside, Called, Concluded, Event, Kind, Said, Thought, kind_of
 
 
 class LogBuilder:
@@ -15,7 +15,8 @@ class LogBuilder:
     def __init__(self, kinds: Mapping[str, Kind] | None = None) -> None:
         self._kinds = kinds
         self._events: list[Event] = []
-        self._index: dict[str, int] = {}
+        self._index: dict[tuple[int, str], int] = {}
+        self._sub_agents: dict[str, int] = {}
         self._message = ""
         self.turn = 0
         """The current model answer; 0 before the first."""
@@ -24,13 +25,29 @@ class LogBuilder:
         """Start another answer of the model."""
         self.turn += 1
 
-    def add_text(self, text: str, *, message: str = "") -> None:
-        """Add text of the agent. Consecutive pieces with the same `message` id are joined."""
-        self._add(Said(turn=max(self.turn, 1), text=text), message)
+    def sub_agent(self, name: str) -> int:
+        """The number of the sub-agent to which the log gives this name or id; 0 for the agent itself, without name."""
+        return self._sub_agents.setdefault(name, len(self._sub_agents) + 1) if name else 0
 
-    def add_thought(self, text: str, *, message: str = "") -> None:
+    def add_text(self, text: str, *, message: str = "", sub_agent: int = 0) -> None:
+        """Add text of the agent. Consecutive pieces with the same `message` id are joined.
+
+        The text of a sub-agent does not reach the user.
+        """
+        if not sub_agent:
+            self._add(Said(turn=max(self.turn, 1), text=text), message)
+        elif text.strip():
+            self._events.append(Aside(turn=max(self.turn, 1), purpose="sub-agent", said=text, sub_agent=sub_agent))
+
+    def add_thought(self, text: str, *, message: str = "", sub_agent: int = 0) -> None:
         """Add reasoning of the model. Consecutive pieces with the same `message` id are joined."""
-        self._add(Thought(turn=max(self.turn, 1), text=text), message)
+        if not sub_agent:
+            self._add(Thought(turn=max(self.turn, 1), text=text), message)
+
+    def conclude(self, text: str) -> None:
+        """Add the result of the last prompt, where the log names it."""
+        if text.strip():
+            self._events.append(Concluded(turn=max(self.turn, 1), text=text))
 
     def _add(self, event: Said | Thought, message: str) -> None:
         last = self._events[-1] if self._events else None
@@ -41,10 +58,11 @@ class LogBuilder:
             self._events.append(event)
             self._message = message
 
-    def add_call(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
+    def add_call(self, call: str, tool: str, arguments: Mapping[str, Any], *, sub_agent: int = 0) -> None:
         """Add a tool call with the id `call`. A call that is reported twice counts once, with the last arguments.
 
-        An id that comes again in a later turn, after its result, is a new call: ids are not always unique.
+        An id that comes again in a later turn, after its result, is a new call: ids are not always unique. Those of a
+        sub-agent are its own.
         """
         event = Called(
             turn=max(self.turn, 1),
@@ -53,33 +71,42 @@ class LogBuilder:
             kind=kind_of(tool, self._kinds),
             arguments=dict(arguments),
             witness="log",
+            by_sub_agent=bool(sub_agent),
+            sub_agent=sub_agent,
         )
-        if self._is_known(call) and not self._is_finished(call):
-            self._update(call, arguments=event.arguments)
+        key = (sub_agent, call)
+        if self._is_known(key) and not self._is_finished(key):
+            self._update(key, arguments=event.arguments)
             return
-        self._index[call] = len(self._events)
+        self._index[key] = len(self._events)
         self._events.append(event)
 
     def add_result(
-        self, call: str, result: str | None, *, succeeded: bool | None = None, seconds: float | None = None
+        self,
+        call: str,
+        result: str | None,
+        *,
+        succeeded: bool | None = None,
+        seconds: float | None = None,
+        sub_agent: int = 0,
     ) -> None:
         """Add the result of a call, or a part of it: values that are None leave earlier ones unchanged.
 
         A result without a known call is ignored.
         """
         fields = {"result": result, "succeeded": succeeded, "seconds": seconds}
-        if self._is_known(call):
-            self._update(call, **{name: value for name, value in fields.items() if value is not None})
+        if self._is_known((sub_agent, call)):
+            self._update((sub_agent, call), **{name: value for name, value in fields.items() if value is not None})
 
-    def _is_known(self, call: str) -> bool:
-        return bool(call) and call in self._index
+    def _is_known(self, key: tuple[int, str]) -> bool:
+        return bool(key[1]) and key in self._index
 
-    def _is_finished(self, call: str) -> bool:
-        event = self._events[self._index[call]]
-        return isinstance(event, Called) and event.result is not None and event.turn < self.turn
+    def _is_finished(self, key: tuple[int, str]) -> bool:
+        event = self._events[self._index[key]]
+        return isinstance(event, Called) and event.result is not None and (event.turn < self.turn or bool(key[0]))
 
-    def _update(self, call: str, **changes: Any) -> None:
-        index = self._index[call]
+    def _update(self, key: tuple[int, str], **changes: Any) -> None:
+        index = self._index[key]
         self._events[index] = replace(self._events[index], **changes)
 
     def events(self) -> tuple[Event, ...]:

@@ -98,6 +98,7 @@ RECIPE = Recipe(
     dialects=("openai-chat",),
     orders=_orders,
     read_log=_read_log,
+    prints_events=False,
     version_option="",
     cannot={
         Ability.TURNS: _ONE_TASK,

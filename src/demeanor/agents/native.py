@@ -39,6 +39,9 @@ class BuiltinAgent:
     tells_requests: bool = True
     """It reports each request for permission."""
 
+    prints_events: bool = True
+    """It prints one event per line."""
+
     max_turns: int = 25
     """Maximum model answers per prompt."""
 

@@ -157,6 +157,7 @@ RECIPE = Recipe(
     dialects=("openai-chat", "anthropic", "openai-responses", "gemini"),
     orders=_orders,
     read_log=_read_log,
+    prints_events=False,
     params=("thinking",),
 )
 read = reader(RECIPE)

@@ -45,6 +45,9 @@ class PythonAgent:
     tells_requests: bool = True
     """It reports each request for permission."""
 
+    prints_events: bool = True
+    """It prints one event per line."""
+
     def orders(self, task: Task) -> Orders:
         """One launch for all prompts."""
         fields: dict[str, object] = {

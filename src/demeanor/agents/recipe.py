@@ -79,6 +79,9 @@ class Recipe:
     tells_requests: bool = False
     """Whether its log reports each request for permission."""
 
+    prints_events: bool = True
+    """Whether its standard output is a log of events instead of text for the user."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeAgent:
@@ -132,6 +135,11 @@ class RecipeAgent:
     def tells_requests(self) -> bool:
         """Whether its log reports each request for permission."""
         return self.recipe.tells_requests
+
+    @property
+    def prints_events(self) -> bool:
+        """Whether its standard output is a log of events."""
+        return self.recipe.prints_events
 
     def orders(self, task: Task) -> Orders:
         """How to start it: the recipe, and what the configuration adds."""

@@ -77,30 +77,41 @@ def _linked_session(
 
 
 def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """Read `stream-json`: consecutive `assistant` lines are parts of one answer, `user` lines hold tool results."""
+    """Read `stream-json`: consecutive `assistant` lines are parts of one answer, `user` lines hold tool results.
+
+    Lines of a sub-agent name the call that started it. The last `result` line of the last process has the result.
+    """
     log = LogBuilder(kinds)
-    answered = True
-    for line in json_lines(ends):
-        by_model = line.get("type") == "assistant"
-        message = as_dict(line.get("message"))
-        if message.get("model") == "<synthetic>":  # the program's own text about an error
-            continue
-        if by_model and answered:
-            log.next_turn()
-        answered = not by_model if line.get("type") in ("assistant", "user", "result") else answered
-        for part in as_dicts(message.get("content")):
-            _add_part(log, part, by_model=by_model)
+    result = ""
+    for end in ends:
+        answered, result = True, ""
+        for line in json_lines((end,)):
+            by_model = line.get("type") == "assistant"
+            message = as_dict(line.get("message"))
+            if message.get("model") == "<synthetic>":  # the program's own text about an error
+                continue
+            sub_agent = log.sub_agent(as_text(line.get("agent_id")) or as_text(line.get("parent_tool_use_id")))
+            if not sub_agent:
+                if by_model and answered:
+                    log.next_turn()
+                answered = not by_model if line.get("type") in ("assistant", "user", "result") else answered
+            if line.get("type") == "result":
+                result = as_text(line.get("result")) if line.get("is_error") is False else ""
+            for part in as_dicts(message.get("content")):
+                _add_part(log, part, by_model=by_model, sub_agent=sub_agent)
+    log.conclude(result)
     return log.events()
 
 
-def _add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool) -> None:
+def _add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool, sub_agent: int) -> None:
     match part.get("type"):
         case "text" if by_model:
-            log.add_text(as_text(part.get("text")))
+            log.add_text(as_text(part.get("text")), sub_agent=sub_agent)
         case "thinking" if by_model:
-            log.add_thought(as_text(part.get("thinking")))
+            log.add_thought(as_text(part.get("thinking")), sub_agent=sub_agent)
         case "tool_use" if by_model:
-            log.add_call(as_text(part.get("id")), as_text(part.get("name")), as_dict(part.get("input")))
+            arguments = as_dict(part.get("input"))
+            log.add_call(as_text(part.get("id")), as_text(part.get("name")), arguments, sub_agent=sub_agent)
         case "tool_result":
-            result = joined_text(part.get("content"))
-            log.add_result(as_text(part.get("tool_use_id")), result, succeeded=not part.get("is_error"))
+            result, call = joined_text(part.get("content")), as_text(part.get("tool_use_id"))
+            log.add_result(call, result, succeeded=not part.get("is_error"), sub_agent=sub_agent)

@@ -179,6 +179,14 @@ class Agent(Protocol):
         ...
 
 
+def prints_events(agent: Agent) -> bool:
+    """Whether its standard output is a log of events, such as JSON lines, instead of text for the user.
+
+    Its attribute `prints_events` says so; an adapter without the attribute prints text.
+    """
+    return bool(getattr(agent, "prints_events", False))
+
+
 def unable(agent: Agent, scenario: Scenario) -> str | None:
     """Why an agent can't run this scenario; None if it can."""
     needed = {

@@ -34,6 +34,9 @@ class Capture:
     attempt: int
     """1 for the first attempt, 2 for the first retry …"""
 
+    prompts: tuple[str, ...] = ()
+    """What the agent was asked, turn by turn; empty in captures that don't contain it."""
+
     exchanges: tuple[Exchange, ...] = ()
     """The exchanges with the model."""
 
@@ -54,6 +57,9 @@ class Capture:
 
     ends: tuple[ProcessEnd, ...] = ()
     """How each of the agent's processes ended, one per turn."""
+
+    prints_events: bool = False
+    """Whether the agent's standard output is a log of events instead of text for the user."""
 
     exit_ok: bool | None = None
     """Whether the adapter regards the exit as a success; None if the exit says nothing."""

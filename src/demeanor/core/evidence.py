@@ -56,6 +56,9 @@ class Evidence:
     ends: tuple[ProcessEnd, ...] = ()
     """How each of the agent's processes ended."""
 
+    prints_events: bool = False
+    """Whether its standard output is a log of events, and never its message to the user."""
+
     spent: Spent = field(default_factory=Spent)
     """Tokens, cost and time used."""
 

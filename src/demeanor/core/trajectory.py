@@ -120,6 +120,9 @@ class Called:
     by_sub_agent: bool = False
     """Whether a sub-agent called it, within the turn of the agent itself."""
 
+    sub_agent: int = 0
+    """Which one: 1, 2, 3 … in the order in which they started; 0 for the agent itself."""
+
     permission: Permission | None = None
     """The answer to the agent's request for permission; `unasked` if it made none; None if unknown."""
 
@@ -198,16 +201,39 @@ class Aside:
     """The last model answer before it; 0 if there is none."""
 
     purpose: str
-    """`title`, `commit message`, `summary`, `sub-agent` or `other`."""
+    """`title`, `commit message`, `summary`, `memory`, `sub-agent` or `other`."""
 
     said: str = ""
     """The text of the model's answer."""
+
+    sub_agent: int = 0
+    """The number of the sub-agent, as in `Called`; 0 for a side request without tools."""
+
+    prompt: str = ""
+    """The sub-agent's task, with its first request."""
+
+    started_by: str = ""
+    """The id of the call that started the sub-agent, with its first request; empty if unknown."""
 
     type: Literal["aside"] = "aside"
     """The tag of this type."""
 
 
-Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Concluded:
+    """The agent's result, where its own log names it."""
+
+    turn: int
+    """The model answer it belongs to."""
+
+    text: str
+    """The result."""
+
+    type: Literal["concluded"] = "concluded"
+    """The tag of this type."""
+
+
+Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside | Concluded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,6 +255,9 @@ class Trajectory:
     requests_told: bool = False
     """Whether every request for permission is recorded; if not, a missing request proves nothing."""
 
+    sub_agent_gaps: tuple[str, ...] = ()
+    """Why there may have been sub-agents that are not recorded, if so."""
+
     @property
     def calls(self) -> tuple[Called, ...]:
         """The tool calls, in order."""
@@ -236,5 +265,7 @@ class Trajectory:
 
     @property
     def final_text(self) -> str:
-        """The agent's last message."""
-        return next((event.text for event in reversed(self.events) if isinstance(event, Said)), "")
+        """The agent's last message: the result that its own log names, or else the last message of all."""
+        named = [event.text for event in self.events if isinstance(event, Concluded) and event.text.strip()]
+        said = [event.text for event in self.events if isinstance(event, Said)]
+        return next(reversed(named or said), "")

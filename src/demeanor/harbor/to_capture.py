@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.agent import Agent
+from demeanor.core.agent import Agent, prints_events
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.exchange import Exchange
 from demeanor.core.process import ProcessEnd
@@ -32,6 +32,7 @@ def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial,
         observed,
         log=log,
         log_problem=problem,
+        prints_events=prints_events(agent),
         ends=ends or (ProcessEnd(exit_code=0),),
         breakdown=_breakdown(outcome, found.folder, observed.exchanges),
         seconds=found.agent_seconds,

@@ -158,3 +158,15 @@ def _fits(given: Any, wanted: Any) -> bool:
     if isinstance(wanted, re.Pattern):
         return wanted.search(given if isinstance(given, str) else repr(given)) is not None
     return bool(given == wanted)
+
+
+def has_success(call: Called, wanted: bool) -> Match:
+    """Whether a call succeeded, or failed, as far as it is recorded."""
+    unknown = f"it is not recorded whether {call.tool} succeeded"
+    return unknown if call.succeeded is None else call.succeeded is wanted
+
+
+def has_permission(call: Called, wanted: Collection[str]) -> Match:
+    """Whether the answer to the request for permission is one of these, as far as it is recorded."""
+    unknown = f"it is not recorded whether permission was requested for {call.tool}"
+    return unknown if call.permission is None else call.permission in wanted

@@ -15,7 +15,14 @@ from demeanor.core.errors import UnknownName
 from demeanor.core.trajectory import Called, Kind
 from demeanor.judge.call_chain import shown_call
 from demeanor.judge.call_context import CallContext, Position, Possible
-from demeanor.judge.call_matching import Match, has_argument, has_kind, missing_argument
+from demeanor.judge.call_matching import (
+    Match,
+    has_argument,
+    has_kind,
+    has_permission,
+    has_success,
+    missing_argument,
+)
 from demeanor.judge.effects.effect import Effect
 from demeanor.judge.unknowable import UncertainCount, unknowable
 
@@ -105,23 +112,31 @@ class Calls:
 
     def succeeded(self) -> Calls:
         """The calls that are known to have succeeded."""
-        return self._by_success(True, "succeeded")
+        return self._narrow(lambda call: has_success(call, True), "succeeded")
 
     def failed(self) -> Calls:
         """The calls that are known to have failed."""
-        return self._by_success(False, "failed")
+        return self._narrow(lambda call: has_success(call, False), "failed")
 
     def asked(self) -> Calls:
         """The calls for which the agent asked permission first, whatever the answer."""
-        return self._by_permission(("allow", "deny"), "asked for")
+        return self._narrow(lambda call: has_permission(call, ("allow", "deny")), "asked for")
 
     def denied(self) -> Calls:
         """The calls for which the agent asked permission and was denied it."""
-        return self._by_permission(("deny",), "denied")
+        return self._narrow(lambda call: has_permission(call, ("deny",)), "denied")
 
     def unasked(self) -> Calls:
         """The calls that the agent made without asking for permission."""
-        return self._by_permission(("unasked",), "unasked")
+        return self._narrow(lambda call: has_permission(call, ("unasked",)), "unasked")
+
+    def by_main(self) -> Calls:
+        """The calls of the agent itself, without those of its sub-agents."""
+        return self._narrow(lambda call: not call.by_sub_agent, "by the agent itself")
+
+    def by_sub_agents(self, number: int | None = None) -> Calls:
+        """The calls of all sub-agents, or of the one with this number."""
+        return self._narrow(lambda call: call.by_sub_agent and number in (None, call.sub_agent), "by sub-agents")
 
     def in_turn(self, turn: int) -> Calls:
         """The calls that the model requested in its answer number `turn`: 1, 2, 3 …"""
@@ -290,20 +305,6 @@ class Calls:
         kept, possible = self._decided(match)
         return self._uncertain_view(kept, title, self._gaps_with(other), possible)
 
-    def _by_success(self, wanted: bool, title: str) -> Calls:
-        def match(call: Called) -> Match:
-            unknown = f"it is not recorded whether {call.tool} succeeded"
-            return unknown if call.succeeded is None else call.succeeded is wanted
-
-        return self._narrow(match, title)
-
-    def _by_permission(self, wanted: tuple[str, ...], title: str) -> Calls:
-        def match(call: Called) -> Match:
-            unknown = f"it is not recorded whether permission was requested for {call.tool}"
-            return unknown if call.permission is None else call.permission in wanted
-
-        return self._narrow(match, title)
-
     def _view(
         self,
         kept: Iterable[Called],
@@ -313,10 +314,9 @@ class Calls:
         possible: Iterable[Possible] = (),
         settled: bool | None = None,
     ) -> Calls:
-        whole = f"{self._title} {title}"
-        sure = self._settled if settled is None else settled
+        sure, title = self._settled if settled is None else settled, f"{self._title} {title}"
         return Calls(
-            kept, gaps=gaps, title=whole, possible=possible, context=self._context, kinds=self._kinds, settled=sure
+            kept, gaps=gaps, title=title, possible=possible, context=self._context, kinds=self._kinds, settled=sure
         )
 
     def _gaps_with(self, other: Calls | Called) -> tuple[str, ...]:

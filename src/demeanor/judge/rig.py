@@ -3,6 +3,7 @@
     rig.workspace["notes.txt"].text     what the agent wrote
     rig.calls.of_kind("edit").count()   what it did
     rig.final_text                      its last message
+    rig.main, rig.sub_agents            who did it
 
 Nothing is guessed: if the evidence is insufficient, a question raises Unknowable and the trial is void.
 """
@@ -15,6 +16,7 @@ from functools import cached_property
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
 from demeanor.core.trajectory import Asked, Faulted, Said, Trajectory
+from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_matching import same_path
 from demeanor.judge.calls_view import Calls
@@ -43,17 +45,29 @@ class Rig:
         context = CallContext(order, tools=self.trajectory.tools, existed=lambda path: _is_in(path, files))
         return Calls(calls, gaps=self.trajectory.gaps, context=context)
 
+    @cached_property
+    def main(self) -> MainAgent:
+        """The agent itself, without its sub-agents: `calls`, `said`, `final_text`, `turns`."""
+        return MainAgent(calls=self.calls.by_main(), said=self.said, final_text=self.final_text, turns=self.turns)
+
+    @cached_property
+    def sub_agents(self) -> SubAgents:
+        """Its sub-agents, each with `prompt`, `started_by`, `calls`, `said`, `final_text` and `turns`."""
+        return SubAgents(self.trajectory, self.calls)
+
     @property
     def said(self) -> tuple[str, ...]:
-        """The agent's messages to its user, in order."""
+        """The agent's messages to its user, in order, without those of sub-agents."""
         return tuple(event.text for event in self.trajectory.events if isinstance(event, Said))
 
     @property
     def final_text(self) -> str:
-        """The agent's last message; if no message was recorded, the output of its last program."""
-        return self.trajectory.final_text or (
-            self._evidence.ends[-1].stdout.text.strip() if self._evidence.ends else ""
-        )
+        """The agent's last message: the result that its own log names, or else its last message to the user.
+
+        If there is none, the output of its last program, unless that is a log of events.
+        """
+        printed = "" if self._evidence.prints_events or not self._evidence.ends else self._evidence.ends[-1].stdout.text
+        return self.trajectory.final_text or printed.strip()
 
     @property
     def exit_code(self) -> int | None:
@@ -72,7 +86,10 @@ class Rig:
 
     @property
     def turns(self) -> int:
-        """The number of model answers; a lower bound like `calls.count()` if some may be missing."""
+        """The number of model answers to the agent itself; a lower bound like `calls.count()` if some may be missing.
+
+        Answers to sub-agents are counted in `sub_agents`.
+        """
         gaps = self.trajectory.gaps
         return UncertainCount(self._evidence.spent.turns, gaps) if gaps else self._evidence.spent.turns
 

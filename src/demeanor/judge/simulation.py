@@ -20,7 +20,7 @@ from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.scenario import Scenario
-from demeanor.core.trajectory import Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
+from demeanor.core.trajectory import Aside, Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
 from demeanor.core.tree import Tree
 
 LayOut: TypeAlias = Callable[[Scenario, Path], Tree]
@@ -57,13 +57,16 @@ class Stage:
         result: str = "",
         succeeded: bool | None = True,
         permission: Permission = "unasked",
+        sub_agent: int = 0,
         **arguments: Any,
     ) -> None:
         """Record a tool call. The tool does nothing: change the workspace yourself.
 
-        With `permission`, the agent asks first and is answered `allow` or `deny`.
+        With `permission`, the agent asks first and is answered `allow` or `deny`. With `sub_agent`, the number that
+        `Stage.sub_agent` returned, a sub-agent makes the call.
         """
-        self._next_turn()
+        if not sub_agent:
+            self._next_turn()
         if permission != "unasked":
             self._ask(tool, permission, arguments)
         number = len(self._events) + 1
@@ -76,6 +79,8 @@ class Stage:
             result=result,
             succeeded=succeeded,
             permission=permission,
+            by_sub_agent=bool(sub_agent),
+            sub_agent=sub_agent,
         )
         self._events.append(event)
 
@@ -88,6 +93,14 @@ class Stage:
         """Write a message to the user; the last one is the final text."""
         self._next_turn()
         self._events.append(Said(turn=self._turn, text=text))
+
+    def sub_agent(self, prompt: str, *, says: str = "") -> int:
+        """Start a sub-agent, whose last message is `says`; its number is returned. The last call started it."""
+        number = 1 + max((event.sub_agent for event in self._events if isinstance(event, Aside)), default=0)
+        caller = next((event.id for event in reversed(self._events) if isinstance(event, Called)), "")
+        aside = Aside(turn=self._turn, purpose="sub-agent", said=says, sub_agent=number)
+        self._events.append(replace(aside, prompt=prompt, started_by=caller))
+        return number
 
     def fault(self, kind: str) -> None:
         """Record an injected fault, as `rig.faults` shows it."""

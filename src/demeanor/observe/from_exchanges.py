@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from demeanor.core.exchange import Exchange
 from demeanor.core.fault import DONE, kind_in
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
-from demeanor.observe.conversations import Conversations, purpose
+from demeanor.observe.conversations import Conversations, Thread
+from demeanor.observe.request_text import RequestText
 
 
 def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
@@ -20,15 +22,15 @@ def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[
     events: list[Event] = []
     turn = 0
     main = {exchange.number for exchange in conversations.main}
-    by_sub_agents = {exchange.number for exchange in conversations.sub_agents}
-    answered = answers(conversations.main) | answers(conversations.sub_agents)
+    answered = answers(conversations.main).union(*(answers(thread.exchanges) for thread in conversations.threads))
     for exchange in conversations.exchanges:
+        thread = conversations.thread_of.get(exchange.number)
         if exchange.fault is not None:
             events.append(_faulted(exchange.fault, turn + 1))
-        if exchange.number in main or exchange.number in by_sub_agents:
-            _add_results(events, exchange, by_sub_agent=exchange.number in by_sub_agents)
+        if exchange.number in main or thread is not None:
+            _add_results(events, exchange, thread.number if thread else 0)
         if exchange.number not in main:
-            events += _outside_main(exchange, turn, kinds, sub_agent=exchange.number in by_sub_agents, counted=answered)
+            events += _outside_main(exchange, turn, kinds, thread, counted=exchange.number in answered)
             continue
         if exchange.response is None or exchange.error is not None:
             events += _failure(exchange, turn + 1)
@@ -79,14 +81,18 @@ def _event(part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
     if isinstance(part, Thinking):
         return Thought(turn=turn, text=_shown(part))
     if isinstance(part, ToolCall):
-        raw = part.raw if part.arguments is None else ""
-        kind = kind_of(part.name, kinds)
-        return Called(turn=turn, id=part.id, tool=part.name, kind=kind, arguments=part.arguments or {}, raw=raw)
+        return _called(part, turn, kinds)
     raise TypeError(f"no event for a {type(part).__name__}")
 
 
-def _add_results(events: list[Event], exchange: Exchange, *, by_sub_agent: bool) -> None:
-    """Fill in the results of tool calls, which the agent sends with its next request.
+def _called(part: ToolCall, turn: int, kinds: Mapping[str, Kind]) -> Called:
+    raw = part.raw if part.arguments is None else ""
+    kind = kind_of(part.name, kinds)
+    return Called(turn=turn, id=part.id, tool=part.name, kind=kind, arguments=part.arguments or {}, raw=raw)
+
+
+def _add_results(events: list[Event], exchange: Exchange, sub_agent: int) -> None:
+    """Fill in the results of tool calls, which the agent sends with the next request of the same conversation.
 
     Ids are unique within a conversation only: some servers count calls, so a sub-agent's first call has the same id.
     """
@@ -97,25 +103,33 @@ def _add_results(events: list[Event], exchange: Exchange, *, by_sub_agent: bool)
         if isinstance(part, ToolResult)
     }
     for index, event in enumerate(events):
-        if not isinstance(event, Called) or event.by_sub_agent != by_sub_agent:
-            continue
-        if event.result is None and event.id in results:
+        if _awaits_result(event, sub_agent) and event.id in results:
             found = results[event.id]
             succeeded = None if found.is_error is None else not found.is_error
             events[index] = replace(event, result=found.text, succeeded=succeeded)
 
 
+def _awaits_result(event: Event, sub_agent: int) -> TypeGuard[Called]:
+    return isinstance(event, Called) and event.result is None and event.sub_agent == sub_agent
+
+
 def _outside_main(
-    exchange: Exchange, turn: int, kinds: Mapping[str, Kind], *, sub_agent: bool, counted: Collection[int]
+    exchange: Exchange, turn: int, kinds: Mapping[str, Kind], thread: Thread | None, *, counted: bool
 ) -> Iterator[Event]:
     """The events outside the main conversation: the request itself, and the tool calls of a sub-agent."""
     parts = exchange.response.parts if exchange.response is not None else ()
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    yield Aside(turn=turn, purpose="sub-agent" if sub_agent else purpose(exchange.request), said=text)
-    for part in parts if sub_agent and exchange.number in counted else ():
+    if thread is None:
+        yield Aside(turn=turn, purpose=RequestText(exchange.request).purpose, said=text)
+        return
+    aside = Aside(turn=turn, purpose=thread.purpose, said=text, sub_agent=thread.number)
+    if exchange is thread.exchanges[0]:
+        aside = replace(aside, prompt=thread.prompt, started_by=thread.started_by)
+    yield aside
+    for part in parts if counted else ():
         if isinstance(part, ToolCall):
-            event = _event(part, max(turn, 1), kinds)
-            yield replace(event, by_sub_agent=True)  # type: ignore[arg-type]
+            call = _called(part, max(turn, 1), kinds)
+            yield replace(call, by_sub_agent=True, sub_agent=thread.number)
 
 
 def _failure(exchange: Exchange, turn: int) -> tuple[Event, ...]:

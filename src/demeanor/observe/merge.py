@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from demeanor.core.text import one_line
-from demeanor.core.trajectory import Asked, Called, Event, Faulted, Said
+from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, Said
 
 
 def merge(
@@ -18,37 +19,61 @@ def merge(
     """
     log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway knows about faults
     if not wire or not log:
-        return tuple(wire or log), ()
-    open_calls = [event for event in log if isinstance(event, Called)]
-    merged: list[Event] = []
-    disagreements = []
-    for event in wire:
-        if isinstance(event, Called):
-            twin = _twin(event, open_calls)
-            if twin is None and not event.raw and not _asked_about(event, log):  # an agent does not run malformed calls
-                disagreements.append(f"{_name(event)} was requested by the model, but is not in the agent's log")
-            elif twin is not None:
-                open_calls.remove(twin)
-                event = _complete(event, twin)  # noqa: PLW2901 - the same event with more detail
-        merged.append(event)
+        return tuple(wire or _without_repeated_result(log)), ()
+    merged, open_calls, disagreements = _merge_calls(wire, log)
     for extra in open_calls:
         if has_tools:
             disagreements.append(f"{_name(extra)} is in the agent's log, but was not requested by the model")
         _insert(merged, extra)
-    wire_text = "\n".join(event.text for event in merged if isinstance(event, Said))
+    wire_text = "\n".join(event.said if isinstance(event, Aside) else event.text for event in wire if _is_text(event))
     for event in log:
         if isinstance(event, Said) and event.text.strip() and event.text.strip() not in wire_text:
             _insert(merged, event)
     for event in log:
         if isinstance(event, Asked):
             _insert_request(merged, event)
-    return tuple(merged), tuple(disagreements)
+    merged += [event for event in log if isinstance(event, Concluded)]
+    return tuple(_without_repeated_result(merged)), tuple(disagreements)
+
+
+def _merge_calls(wire: Sequence[Event], log: Sequence[Event]) -> tuple[list[Event], list[Called], list[str]]:
+    """The wire's events with what the log adds to each call, the log's other calls, and the contradictions."""
+    open_calls = [event for event in log if isinstance(event, Called)]
+    merged: list[Event] = []
+    disagreements = []
+    for event in wire:
+        if isinstance(event, Called):
+            twin = _twin(event, open_calls)
+            if twin is None and _should_be_in(log, event):
+                disagreements.append(f"{_name(event)} was requested by the model, but is not in the agent's log")
+            elif twin is not None:
+                open_calls.remove(twin)
+                event = _complete(event, twin)  # noqa: PLW2901 - the same event with more detail
+        merged.append(event)
+    return merged, open_calls, disagreements
+
+
+def _should_be_in(log: Sequence[Event], call: Called) -> bool:
+    """Whether a call is missing in the log. Agents don't run malformed calls, and not all logs report sub-agents."""
+    reported = any(isinstance(event, Called | Aside) and event.sub_agent for event in log)
+    return not call.raw and not _asked_about(call, log) and (reported or not call.by_sub_agent)
+
+
+def _is_text(event: Event) -> TypeGuard[Said | Aside]:
+    return isinstance(event, Said | Aside)
+
+
+def _without_repeated_result(events: Sequence[Event]) -> list[Event]:
+    """The events; a result that the last message contains already is left out."""
+    last = next((event.text for event in reversed(events) if isinstance(event, Said)), "")
+    return [event for event in events if not isinstance(event, Concluded) or event.text.strip() != last.strip()]
 
 
 def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
     by_id = [other for other in candidates if _same_id(event, other.id) and _may_be_named(other.tool, event.tool)]
     alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
-    return next(iter(by_id or alike), None)
+    found = sorted(by_id or alike, key=lambda other: (other.by_sub_agent != event.by_sub_agent, other not in alike))
+    return next(iter(found), None)
 
 
 def _same_id(event: Called, log_id: str) -> bool:

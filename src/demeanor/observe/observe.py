@@ -9,7 +9,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.exchange import Exchange
 from demeanor.core.text import excerpt
-from demeanor.core.trajectory import Event, Kind, Trajectory
+from demeanor.core.trajectory import Concluded, Event, Kind, Said, Trajectory
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
@@ -18,10 +18,13 @@ from demeanor.observe.leaks import leak
 from demeanor.observe.merge import merge
 from demeanor.observe.prompt_text import prompt_text
 
+_NO_EXCHANGES = "the gateway recorded no exchanges, and the agent's own log may not report sub-agents"
+
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known about a trial. `kinds` are the kinds of the agent's own tools."""
-    conversations = Conversations(capture.exchanges)
+    told = tuple(event.text for event in capture.log if isinstance(event, Said | Concluded))
+    conversations = Conversations(capture.exchanges, capture.prompts, told)
     exchanges = conversations.main
     tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
     events, disagreements = merge(events_of(conversations, kinds), capture.log, has_tools=bool(tools))
@@ -31,6 +34,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         disagreements=disagreements,
         tools=tools,
         requests_told=capture.requests_told,
+        sub_agent_gaps=() if capture.exchanges else (_NO_EXCHANGES,),
     )
     return Evidence(
         trial=capture.trial,
@@ -38,6 +42,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         before=capture.before,
         after=capture.after,
         ends=capture.ends,
+        prints_events=capture.prints_events,
         asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
         spent=_spent(capture, exchanges, events),
         trouble=external_failure(capture, exchanges),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from demeanor.core.agent import Agent, Orders, Task
+from demeanor.core.agent import Agent, Orders, Task, prints_events
 from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.errors import WorldError
@@ -114,6 +114,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         capture = Capture(
             trial=trial.id,
             attempt=number,
+            prompts=trial.eval.scenario.prompts,
             exchanges=gateway.exchanges() if gateway else (),
             ends=ends,
             leavings=sandbox.collect_files(orders.leavings),
@@ -213,5 +214,6 @@ def with_agent_log(agent: Agent, capture: Capture) -> Capture:
         log=log,
         log_problem=problem,
         requests_told=agent.tells_requests and problem is None,
+        prints_events=prints_events(agent),
         exit_ok=agent.exit_ok(capture.ends[-1]),
     )

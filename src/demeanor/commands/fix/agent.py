@@ -19,7 +19,7 @@ from demeanor.core.ports import Executor
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.scenario import Scenario
-from demeanor.core.trajectory import Said
+from demeanor.core.trajectory import Trajectory
 from demeanor.core.tree import Change, Entry, changes
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import Pass
@@ -134,10 +134,8 @@ def _result(store: RunFolder, record: Record, recorder: _ChangeRecorder) -> Fixe
     own_files = {change.path: change for change in recorder.changes if change.path.startswith(f"{FOLDER}/")}
     cause = own_files.get(f"{FOLDER}/{CAUSE}")
     written = cause.after.read() if cause and cause.after and cause.after.kind == "file" else None
-    messages = [event.text for event in store.events(record) if isinstance(event, Said)]
-    root_cause = (written or b"").decode("utf-8", "replace").strip() or (
-        messages[-1] if messages else record.stdout
-    ).strip()
+    said = Trajectory(events=store.events(record)).final_text
+    root_cause = (written or b"").decode("utf-8", "replace").strip() or (said or record.stdout).strip()
     problem = "" if isinstance(record.verdict, Pass) else record.verdict.reason
     return FixerResult(
         record=record,

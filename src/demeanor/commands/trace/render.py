@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from demeanor.core.record import Record
 from demeanor.core.text import count, one_line, opening, printable
-from demeanor.core.trajectory import Aside, Asked, Called, Event, Faulted, ModelFailed, Said, Thought
+from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, ModelFailed, Said, Thought
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.verdict import Pass
 from demeanor.render.terminal import Screen
@@ -56,7 +56,11 @@ def _step(event: Event, lines: int) -> str:
         return f"  fault injected: {printable(event.kind)}\n{_indent(opening(event.detail, lines=lines), 6)}"
     if isinstance(event, Aside):
         said = f"\n{_indent(opening(event.said, lines=lines), 6)}" if event.said.strip() else ""
-        return f"  side request: {printable(event.purpose)}{said}"
+        number = f" {event.sub_agent}" if event.sub_agent else ""
+        name = "" if event.purpose == "sub-agent" else "side request: "
+        return f"  {name}{printable(event.purpose)}{number}{said}"
+    if isinstance(event, Concluded):
+        return f"  result\n{_indent(opening(event.text, lines=lines), 6)}"
     if isinstance(event, Asked):
         return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
     return _call(event, lines)
@@ -65,7 +69,7 @@ def _step(event: Event, lines: int) -> str:
 def _call(event: Called, lines: int) -> str:
     seconds = f", {event.seconds:.2f} s" if event.seconds is not None else ""
     witness = "" if event.witness == "both" else f", seen on the {event.witness} only"
-    witness += ", by a sub-agent" if event.by_sub_agent else ""
+    witness += f", by sub-agent {event.sub_agent or ''}".rstrip() if event.by_sub_agent else ""
     lines_out = [f"  {printable(event.tool)} [{event.kind}] → {_MARKS[event.succeeded]}{seconds}{witness}"]
     for name, value in event.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
