@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from demeanor.agents.codex import RECIPE
+from demeanor.core.errors import BadInput
 from demeanor.core.scenario import Answer, Approval
 from demeanor.core.trajectory import Called, Concluded, Kind, Said
 from tests.agents.helpers import (
@@ -104,7 +105,7 @@ def test_settings_are_merged():
 
 def test_settings_of_an_eval_must_be_a_table():
     """The message names the key."""
-    with pytest.raises(ValueError, match=r"params\.settings must be a table"):
+    with pytest.raises(BadInput, match=r"params\.settings: expected a table"):
         orders(RECIPE, params={"settings": "model=x"})
 
 

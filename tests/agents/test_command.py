@@ -72,6 +72,13 @@ def test_each_prompt_is_one_launch():
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"text": "a"}}, "events.tool: is required"),
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": "a..b"}}, "can't be read from"),
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": 3}}, "expected a path"),
+        (
+            {"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": {"when": {}}}},
+            "events.tool.path: is req",
+        ),
+        ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": {"path": "a", "wen": {}}}}, "'when'"),
+        ({"command": ["t", "{prompt}"], "session_files": ["../x"], "events": {"tool": "a"}}, "leads out"),
+        ({"command": ["t", "{prompt}"], "session_files": ["x"]}, "events: is required with session_files"),
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": "a", "txt": "b"}}, "did you mean 'text'"),
     ],
 )
@@ -199,6 +206,36 @@ def test_events_are_found_by_their_paths():
     assert isinstance(second, Called)
     assert (second.turn, second.result, second.succeeded) == (2, '{"code": 1}', False)
     assert said == Said(turn=3, text="Done.")
+
+
+def test_a_condition_selects_the_lines_of_a_field():
+    """The user's messages have the same shape as the agent's; a status says whether a tool failed."""
+    first, second, said = read(
+        '{"type": "user", "text": "Hi."}',
+        '{"type": "tool", "name": "ls", "out": "x", "status": "error"}',
+        '{"type": "tool", "name": "ls", "out": "x", "status": "ok"}',
+        '{"type": "assistant", "text": "Done."}',
+        '{"type": "summary", "text": "A summary."}',
+        tool={"path": "name", "when": {"type": "tool"}},
+        result="out",
+        failed={"when": {"status": ["error", "timeout"]}},
+        text=[{"path": "text", "when": {"type": "assistant"}}],
+    )
+    assert isinstance(first, Called)
+    assert isinstance(second, Called)
+    assert (first.succeeded, second.succeeded) == (False, True)
+    assert isinstance(said, Said)
+    assert said.text == "Done."
+
+
+def test_events_can_be_in_session_files():
+    """Then the output is the final answer, and the files are collected from HOME."""
+    mine = agent(command=["t", "{prompt}"], session_files=[".t/*.jsonl"], events={"tool": "t"})
+    assert mine.orders(task("x")).leavings == (".t/*.jsonl",)
+    end = ProcessEnd(stdout=Output(text='{"t": "not this"}'))
+    (call,) = mine.read_log((end,), {".t/1.jsonl": b'{"t": "ls"}'})
+    assert isinstance(call, Called)
+    assert call.tool == "ls"
 
 
 def test_events_need_no_ids():

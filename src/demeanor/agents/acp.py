@@ -10,10 +10,13 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from demeanor._version import __version__
 from demeanor.agents.executables import PACKAGE_ROOT, python_paths
 from demeanor.agents.jsonl import read_events
+from demeanor.agents.overrides import Overrides, read_params
 from demeanor.agents.program import (
     PLACEHOLDERS,
     AgentProgram,
@@ -33,6 +36,9 @@ _TASK_FILE = ".demeanor/acp.json"
 _CANNOT = {
     Ability.MESSAGES: "the protocol can load a session of the agent's own, but not one that Demeanor writes",
 }
+
+
+_PARAMS = ("approval_mode", "args", "env", "home_files", "tool_kinds")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,8 +69,8 @@ class AcpAgent:
     cannot: Mapping[Ability, str] = field(default_factory=lambda: _CANNOT)
     """What it does not support, with the reason."""
 
-    params: tuple[str, ...] | None = ()
-    """None: the protocol has no settings."""
+    params: tuple[str, ...] | None = _PARAMS
+    """The `params` of an eval that it supports."""
 
     tells_requests: bool = True
     """Every request for permission goes to the client."""
@@ -77,6 +83,11 @@ class AcpAgent:
         """The model API that it uses; None if it does not use the gateway."""
         return self.program.dialect
 
+    def read_params(self, params: Mapping[str, Any], where: Path | str) -> Overrides:
+        """What an eval overrides; raises BadInput if a value is wrong. The agent checks `approval_mode` itself."""
+        mode = params.get("approval_mode")
+        return read_params(params, where=where, keys=_PARAMS, modes=(mode,) if isinstance(mode, str) else ("ask",))
+
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
         """The kinds of its tools."""
@@ -84,19 +95,20 @@ class AcpAgent:
 
     def orders(self, task: Task) -> Orders:
         """One client, one session for all prompts."""
+        own = self.read_params(task.params, "the eval")
         values = placeholder_values(task)
-        env = self.program.environment(values)
+        env = {**self.program.environment(values), **{name: fill(text, values) for name, text in own.env.items()}}
         fields = {
-            "command": [fill(word, values) for word in self.program.command],
+            "command": [fill(word, values) for word in (*self.program.command, *own.args)],
             "env": {name: env[name] for name in _CLIENT_ENV if name in env},
             "hide": [*_CLIENT_ENV],
             "prompts": task.prompts,
             "workspace": str(task.workspace),
             "approval": encode(task.approval),
-            "own_kinds": dict(self.tool_kinds),
+            "own_kinds": {**self.tool_kinds, **own.tool_kinds},
             "usual_kinds": dict(usual_kinds()),
             "files": self.files,
-            "mode": self.mode,
+            "mode": own.approval_mode or self.mode,
             "model": fill(self.session_model, values),
             "authenticate": self.authenticate,
             "session": self.session,
@@ -107,7 +119,8 @@ class AcpAgent:
         launch = Launch(
             argv=argv, env={**env, **_CLIENT_ENV}, reads=(*python_paths(), PACKAGE_ROOT, *self.program.readable())
         )
-        home_files = {**self.program.files(values), _TASK_FILE: json.dumps(fields).encode()}
+        files = {path: fill(text, values).encode() for path, text in own.home_files.items()}
+        home_files = {**self.program.files(values), **files, _TASK_FILE: json.dumps(fields).encode()}
         return Orders(launches=(launch,), home_files=home_files)
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:

@@ -33,7 +33,7 @@ _MARKUP = re.compile(r"^(?=#{1,4} |> )", re.M)
 def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt, with the history of those before. Without a price list it would try to download one."""
     files = {
-        _CONFIG: json.dumps(merged(_config(task), setup.settings)).encode(),
+        _CONFIG: json.dumps(merged(_config(task, setup), setup.settings)).encode(),
         _PRICES: b'{"demeanor": {}}',
     }
     if task.messages:
@@ -58,7 +58,7 @@ def _history_option(task: Task, index: int) -> tuple[str, ...]:
     return ("--restore-chat-history",) if index or task.messages else ()
 
 
-def _config(task: Task) -> dict[str, Any]:
+def _config(task: Task, setup: Setup) -> dict[str, Any]:
     """Turn off everything that asks, downloads or reports, and git: aider would create a repository and commit."""
     off = ("pretty", "fancy-input", "git", "gitignore", "check-update", "show-release-notes", "show-model-warnings")
     return {
@@ -66,7 +66,7 @@ def _config(task: Task) -> dict[str, Any]:
         "yes-always": True,
         "analytics-disable": True,
         "map-tokens": 0,
-        "edit-format": str(task.params.get("edit_format", "diff")),
+        "edit-format": str(task.params.get("edit_format") or setup.approval_mode or "diff"),
         "chat-history-file": str(task.home / _HISTORY),
         "input-history-file": str(task.home / ".aider/input"),
     }
@@ -165,6 +165,7 @@ RECIPE = Recipe(
         Ability.DENY: _NO_TOOLS,
         Ability.CLEAN: "it has no tools, so no model can make it start a process",
     },
+    approval_modes=("architect", "ask"),
     params=("files", "edit_format"),
 )
 read = reader(RECIPE)

@@ -11,7 +11,7 @@ from typing import Any
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, read_stream_json
-from demeanor.agents.settings import eval_settings, json_file
+from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -32,13 +32,14 @@ def _orders(task: Task, setup: Setup) -> Orders:
         launch=partial(_launch, task, setup),
     )
     hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
-    settings = json_file(hooks, setup.settings, eval_settings(task))
+    settings = json_file(hooks, setup.settings)
     return replace(orders, home_files={**orders.home_files, f"{_FOLDER}/settings.json": settings})
 
 
 def _launch(task: Task, setup: Setup, prompt: str, options: tuple[str, ...]) -> Launch:
     words = ["--print", "--model", task.model, "--output-format", "stream-json", "--verbose", *options]
-    words.append("--dangerously-skip-permissions")
+    mode = setup.approval_mode
+    words += ["--permission-mode", mode] if mode else ["--dangerously-skip-permissions"]
     env = {
         "ANTHROPIC_BASE_URL": task.base_url,
         "ANTHROPIC_API_KEY": task.token,
@@ -105,6 +106,7 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("append_system_prompt", "settings", "system_prompt"),
+    approval_modes=("acceptEdits", "auto", "bypassPermissions", "dontAsk", "manual", "plan"),
+    params=("append_system_prompt", "system_prompt"),
 )
 read = reader(RECIPE)

@@ -48,6 +48,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
         files[_GATE] = (_GATE_CODE % (json.dumps(forbidden), json.dumps(REFUSAL))).encode()
     words = ["--json", "--auto-approve", "false" if forbidden else "true"]
     words += ["--provider", _PROVIDERS[setup.dialect], "--model", task.model, "--cwd", str(task.workspace)]
+    if setup.approval_mode == "plan":
+        words.append("--plan")
     if "thinking" in task.params:
         words += ["--thinking", str(task.params["thinking"])]
     env = {"CLINE_NO_AUTO_UPDATE": "1", "CLINE_SESSION_BACKEND_MODE": "local"}
@@ -112,6 +114,7 @@ RECIPE = Recipe(
         Ability.TURNS: "it can resume a session only in its terminal interface",
         Ability.MESSAGES: "it can resume a session only in its terminal interface",
     },
+    approval_modes=("act", "plan"),
     params=("thinking",),
 )
 read = reader(RECIPE)

@@ -11,7 +11,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
-from demeanor.agents.settings import eval_settings, json_file, toml_file
+from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
 from demeanor.core.messages import full_tool_name
@@ -28,7 +28,7 @@ _HOOK_NAMES = {"exec_command": "Bash"}
 
 def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt, all in one session; prior messages are a session that exists already."""
-    files = {f"{_FOLDER}/config.toml": toml_file(_settings(task, setup), setup.settings, eval_settings(task))}
+    files = {f"{_FOLDER}/config.toml": toml_file(_settings(task, setup), setup.settings)}
     forbidden = _forbidden(task.approval)
     if forbidden:
         files[f"{_FOLDER}/hooks.json"] = json_file(deny_hooks(_HOOK_NAMES.get(tool, tool) for tool in forbidden))
@@ -38,11 +38,18 @@ def _orders(task: Task, setup: Setup) -> Orders:
     launches: list[Launch] = []
     for prompt in task.prompts:
         resume = ["resume", session] if task.messages else ["resume", "--last"] if launches else []
-        words = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+        words = ["exec", "--json", "--skip-git-repo-check", *_mode(setup)]
         words += ["--dangerously-bypass-hook-trust", *resume] if forbidden else resume
         env = {"CODEX_HOME": str(task.home / _FOLDER), "DEMEANOR_TOKEN": task.token}
         launches.append(Launch(argv=(*setup.program, *words, "--", prompt), env=env))
     return Orders(launches=tuple(launches), home_files=files, leavings=(_ROLLOUTS,))
+
+
+def _mode(setup: Setup) -> tuple[str, ...]:
+    """Without a terminal it never asks; its modes are those of its own sandbox."""
+    if setup.approval_mode:
+        return ("--sandbox", setup.approval_mode)
+    return ("--dangerously-bypass-approvals-and-sandbox",)
 
 
 def _forbidden(approval: Approval) -> tuple[str, ...]:
@@ -203,6 +210,7 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("append_system_prompt", "settings"),
+    approval_modes=("danger-full-access", "read-only", "workspace-write"),
+    params=("append_system_prompt",),
 )
 read = reader(RECIPE)

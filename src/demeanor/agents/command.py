@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from demeanor.agents.jsonl_paths import JsonlPaths, read_jsonl_paths
+from demeanor.agents.overrides import Overrides, read_params
 from demeanor.agents.program import (
     PLACEHOLDERS,
     PROMPT,
@@ -27,6 +30,9 @@ _CANNOT = {
 }
 
 
+_PARAMS = ("args", "env", "home_files", "tool_kinds")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandAgent:
     """A program that is started once per prompt, in the same workspace and HOME."""
@@ -41,7 +47,7 @@ class CommandAgent:
     """How to start it from the second prompt on, if that is another command."""
 
     events: JsonlPaths | None = None
-    """Where the events are in its output; None if it prints plain text."""
+    """Where the events are in its output or session files; None if it prints plain text only."""
 
     exit_codes: tuple[int, ...] | None = (0,)
     """Exit codes that mean success; None if the exit code does not tell."""
@@ -52,8 +58,8 @@ class CommandAgent:
     cannot: Mapping[Ability, str] = field(default_factory=lambda: _CANNOT)
     """What it does not support, with the reason."""
 
-    params: tuple[str, ...] | None = None
-    """Any `params` of an eval are accepted."""
+    params: tuple[str, ...] | None = _PARAMS
+    """The `params` of an eval that it supports."""
 
     tells_requests: bool = False
     """Its requests for permission are not visible."""
@@ -62,6 +68,10 @@ class CommandAgent:
     def dialect(self) -> str | None:
         """The model API that it uses; None if it does not use the gateway."""
         return self.program.dialect
+
+    def read_params(self, params: Mapping[str, Any], where: Path | str) -> Overrides:
+        """What an eval overrides; raises BadInput if a value is wrong."""
+        return read_params(params, where=where, keys=_PARAMS)
 
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
@@ -76,7 +86,10 @@ class CommandAgent:
     def orders(self, task: Task) -> Orders:
         """One launch per prompt."""
         launches = (self._launch(task, prompt, first=index == 0) for index, prompt in enumerate(task.prompts))
-        return Orders(launches=tuple(launches), home_files=self.program.files(placeholder_values(task)))
+        files = self.program.files(placeholder_values(task))
+        leavings = self.events.session_files if self.events else ()
+        orders = Orders(launches=tuple(launches), home_files=files, leavings=leavings)
+        return self.read_params(task.params, "the eval").apply(orders, task, program_words=1)
 
     def _launch(self, task: Task, prompt: str, *, first: bool) -> Launch:
         values = {**placeholder_values(task), PROMPT: prompt}
@@ -94,8 +107,8 @@ class CommandAgent:
         return None if self.exit_codes is None else end.exit_code in self.exit_codes
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """The events in its output, if the configuration has their paths; plain text has none."""
-        return self.events.read(ends, self.tool_kinds) if self.events else ()
+        """The events in its output or session files, if the configuration has their paths; plain text has none."""
+        return self.events.read(ends, leavings, self.tool_kinds) if self.events else ()
 
     def missing(self) -> str | None:
         """Why it can't be started."""

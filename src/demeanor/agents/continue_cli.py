@@ -32,7 +32,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
         "CONTINUE_CLI_ENABLE_TELEMETRY": "0",
         "CONTINUE_METRICS_ENABLED": "0",
     }
-    words = ["--print", "--auto", "--config", str(task.home / _CONFIG)]
+    words = ["--print", f"--{setup.approval_mode or 'auto'}", "--config", str(task.home / _CONFIG)]
     launches = []
     for index, prompt in enumerate(task.prompts):
         resume = ["--resume"] if index or task.messages else []
@@ -111,6 +111,7 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
+    approval_modes=("auto", "readonly"),
     cannot={
         Ability.DENY: "it hides a denied tool from the model, so an attempt to use it could not be seen",
         Ability.CUT: "it takes an answer that breaks off for a complete one",

@@ -17,7 +17,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
-from demeanor.agents.settings import eval_settings, json_file
+from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -39,10 +39,11 @@ def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt, all in one session; prior messages are a session that exists already."""
     session = session_id(task)
     folder = f"{_FOLDER}/session-state/{session}"
-    files = {f"{_FOLDER}/settings.json": json_file(_settings(task), setup.settings, eval_settings(task))}
+    files = {f"{_FOLDER}/settings.json": json_file(_settings(task), setup.settings)}
     if task.messages:
         files[f"{folder}/events.jsonl"] = _session(task, session)
-    words = ("--session-id", session, "--allow-all", "--no-auto-update", "--output-format", "json")
+    mode = ("--mode", setup.approval_mode) if setup.approval_mode else ()
+    words = ("--session-id", session, *mode, "--allow-all", "--no-auto-update", "--output-format", "json")
     env = _env(task, setup)
     launches = [
         Launch(argv=(*setup.program, *words, "--log-level", "none", f"--prompt={prompt}"), env=env)
@@ -163,6 +164,6 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("settings",),
+    approval_modes=("autopilot", "interactive", "plan"),
 )
 read = reader(RECIPE)

@@ -11,7 +11,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, session_id
-from demeanor.agents.settings import eval_settings, json_file, toml_value
+from demeanor.agents.settings import json_file, toml_value
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -35,7 +35,7 @@ _TOOLS = (
 
 def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt, all in one session; prior messages are a session to start from."""
-    files = {f"{_FOLDER}/settings.json": json_file(_settings(setup), setup.settings, eval_settings(task))}
+    files = {f"{_FOLDER}/settings.json": json_file(_settings(setup), setup.settings)}
     forbidden = denied_tools(task.approval, _TOOLS, _KINDS)
     if forbidden:
         files[f"{_FOLDER}/policies/approval.toml"] = _policy(forbidden)
@@ -49,7 +49,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
             session = ("--session-file", str(task.home / _PRIOR))
         else:
             session = ("--session-id", session_id(task))
-        words = ("--model", task.model, "--approval-mode", "yolo", "--skip-trust", "--output-format", "stream-json")
+        mode = ("--approval-mode", setup.approval_mode or "yolo")
+        words = ("--model", task.model, *mode, "--skip-trust", "--output-format", "stream-json")
         launches.append(Launch(argv=(*setup.program, *words, *session, f"--prompt={prompt}"), env=_env(task)))
     return Orders(launches=tuple(launches), home_files=files)
 
@@ -150,6 +151,6 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("settings",),
+    approval_modes=("auto_edit", "default", "plan", "yolo"),
 )
 read = reader(RECIPE)

@@ -30,7 +30,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt, all in one session; prior messages are imported as that session first."""
     files = {_CONFIG: json.dumps(dict(setup.settings)).encode()} if setup.settings else {}
     forbidden = denied_tools(task.approval, _TOOLS, {})
-    env = {**_env(task, setup), "GOOSE_MODE": "approve" if forbidden else "auto"}
+    env = {**_env(task, setup), "GOOSE_MODE": setup.approval_mode or ("approve" if forbidden else "auto")}
     launches = [_run(task, setup, index, env) for index in range(len(task.prompts))]
     if task.messages:
         files[_PRIOR] = json.dumps(_session(task)).encode()
@@ -160,6 +160,7 @@ RECIPE = Recipe(
     read_log=_read_log,
     exit_ok=lambda end: None if end.exit_code == 0 else False,
     tool_kinds={"tree": Kind.SEARCH},
+    approval_modes=("approve", "auto", "chat", "smart_approve"),
     params=("max_turns",),
 )
 read = reader(RECIPE)

@@ -13,7 +13,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
-from demeanor.agents.settings import eval_settings, json_file, toml_file
+from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -34,7 +34,7 @@ _PROVIDERS = {
 
 def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt; the later ones continue the session of the workspace."""
-    files = {f"{_FOLDER}/config.toml": toml_file(_config(task, setup), setup.settings, eval_settings(task))}
+    files = {f"{_FOLDER}/config.toml": toml_file(_config(task, setup), setup.settings)}
     env = {
         "KIMI_CODE_HOME": str(task.home / _FOLDER),
         "KIMI_CODE_NO_AUTO_UPDATE": "1",
@@ -149,6 +149,6 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("settings",),
+    no_modes="Kimi Code has its modes only in a terminal",
 )
 read = reader(RECIPE)

@@ -105,6 +105,7 @@ RECIPE = Recipe(
         Ability.MESSAGES: _ONE_TASK,
         Ability.DENY: "it runs every command without asking",
     },
+    no_modes="mini-swe-agent asks only in a terminal",
     params=("step_limit",),
 )
 read = reader(RECIPE)

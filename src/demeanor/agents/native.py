@@ -6,15 +6,20 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from demeanor._version import __version__
 from demeanor.agents.executables import PACKAGE_ROOT, python_paths
 from demeanor.agents.jsonl import read_events
+from demeanor.agents.overrides import Overrides, read_overrides, read_params
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.codec import encode
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
+
+_PARAMS = ("args", "env", "home_files", "tool_kinds")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,13 +33,13 @@ class BuiltinAgent:
     """The model API that it uses."""
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """Empty: its tools have common names."""
+    """Only those of the configuration: its own tools have common names."""
 
     cannot: Mapping[Ability, str] = field(default_factory=dict)
     """What it does not support, with the reason."""
 
-    params: tuple[str, ...] | None = None
-    """Any `params` of an eval are accepted."""
+    params: tuple[str, ...] | None = _PARAMS
+    """The `params` of an eval that it supports."""
 
     tells_requests: bool = True
     """It reports each request for permission."""
@@ -44,6 +49,13 @@ class BuiltinAgent:
 
     max_turns: int = 25
     """Maximum model answers per prompt."""
+
+    overrides: Overrides = field(default_factory=Overrides)
+    """What the configuration sets."""
+
+    def read_params(self, params: Mapping[str, Any], where: Path | str) -> Overrides:
+        """What an eval overrides; raises BadInput if a value is wrong."""
+        return read_params(params, where=where, keys=_PARAMS)
 
     def orders(self, task: Task) -> Orders:
         """One launch for all prompts. They go into a file, so that a prompt can't be read as an option."""
@@ -57,10 +69,12 @@ class BuiltinAgent:
         words = (str(word) for option in options.items() for word in option)
         env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": PACKAGE_ROOT}
         env["PYTHONDONTWRITEBYTECODE"] = "1"
-        return Orders(
+        orders = Orders(
             launches=(Launch(argv=(*program, *words), env=env, reads=(*python_paths(), PACKAGE_ROOT)),),
             home_files={"task.json": file.encode()},
         )
+        own = self.overrides.then(self.read_params(task.params, "the eval"))
+        return own.apply(orders, task, program_words=len(program))
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """Its exit code is reliable."""
@@ -81,4 +95,6 @@ class BuiltinAgent:
 
 def read(name: str, table: Table) -> BuiltinAgent:
     """The agent of an `[agents.NAME]` table. `max_turns`: maximum model answers per prompt (default 25)."""
-    return BuiltinAgent(name=name, max_turns=table.whole("max_turns", least=1) or 25)
+    overrides = read_overrides(table, keys=_PARAMS)
+    max_turns = table.whole("max_turns", least=1) or 25
+    return BuiltinAgent(name=name, max_turns=max_turns, overrides=overrides, tool_kinds=overrides.tool_kinds)

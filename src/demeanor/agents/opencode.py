@@ -66,8 +66,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
             words += ["--session", _SESSION]
         else:
             words += ["--continue"] if index else ["--title", "demeanor"]
-        if "agent" in task.params:
-            words += ["--agent", str(task.params["agent"])]
+        if agent := task.params.get("agent") or setup.approval_mode:
+            words += ["--agent", str(agent)]
         shell = ("/bin/sh", "-c", _START, str(task.home / name), _search_folder(setup))
         launches.append(Launch(argv=(*shell, *setup.program, *words), env=env))
     return Orders(launches=tuple(launches), home_files=files)
@@ -199,6 +199,7 @@ RECIPE = Recipe(
     dialects=("openai-chat", "anthropic"),
     orders=_orders,
     read_log=_read_log,
+    approval_modes=("build", "plan"),
     params=("agent",),
 )
 read = reader(RECIPE)

@@ -14,7 +14,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import session_id
-from demeanor.agents.settings import eval_settings, json_file
+from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -27,7 +27,7 @@ _TOOLS = ("file_editor", "glob", "grep", "terminal")
 def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt, all in one conversation. A name that does not exist yet starts a new one."""
     conversation = uuid.UUID(session_id(task))
-    files = {f"{_FOLDER}/agent_settings.json": json_file(_settings(task, setup), setup.settings, eval_settings(task))}
+    files = {f"{_FOLDER}/agent_settings.json": json_file(_settings(task, setup), setup.settings)}
     if forbidden := denied_tools(task.approval, _TOOLS, _KINDS):
         files[f"{_FOLDER}/hooks.json"] = json_file(_hooks(forbidden))
     env = {
@@ -128,6 +128,6 @@ RECIPE = Recipe(
     exit_ok=lambda end: None if end.exit_code == 0 else False,
     tool_kinds=_KINDS,
     cannot={Ability.MESSAGES: "a stored conversation contains its system prompt, which only OpenHands can write"},
-    params=("settings",),
+    no_modes="OpenHands always approves without a terminal",
 )
 read = reader(RECIPE)

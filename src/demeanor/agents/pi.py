@@ -158,6 +158,7 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     prints_events=False,
+    no_modes="pi never asks for permission",
     params=("thinking",),
 )
 read = reader(RECIPE)

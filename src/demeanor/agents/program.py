@@ -142,7 +142,7 @@ def read_program(table: Table, *, prompt: bool) -> AgentProgram:
         dialect=_read_dialect(table, uses_gateway),
         home_files=texts["home_files"],
         reads=read_paths(table),
-        tool_kinds=_read_tool_kinds(table),
+        tool_kinds=read_tool_kinds(table),
         version_command=read_command(table, "version_command", ()),
     )
 
@@ -201,7 +201,8 @@ def _read_dialect(table: Table, uses_gateway: bool) -> str | None:
     return dialect
 
 
-def _read_tool_kinds(table: Table) -> dict[str, Kind]:
+def read_tool_kinds(table: Table) -> dict[str, Kind]:
+    """`tool_kinds`: tool → kind."""
     found = {}
     for tool, kind in table.strings("tool_kinds").items():
         if kind not in list(Kind):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demeanor.agents.executables import PACKAGE_ROOT, python_paths
 from demeanor.agents.jsonl import read_events
+from demeanor.agents.program import read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.codec import encode
@@ -40,7 +41,10 @@ class PythonAgent:
     """What it does not support, with the reason."""
 
     params: tuple[str, ...] | None = None
-    """Any `params` of an eval are accepted."""
+    """Any `params` of an eval are passed to the function."""
+
+    reads: tuple[str, ...] = ()
+    """Additional paths that must be readable."""
 
     tells_requests: bool = True
     """It reports each request for permission."""
@@ -64,7 +68,7 @@ class PythonAgent:
         argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
         search_path = tuple(dict.fromkeys((*filter(None, sys.path), PACKAGE_ROOT)))
         env = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONDONTWRITEBYTECODE": "1"}
-        reads = (*python_paths(), _HOST, self.function.rpartition(":")[0], *search_path)
+        reads = (*python_paths(), _HOST, self.function.rpartition(":")[0], *search_path, *self.reads)
         launch = Launch(argv=argv, env=env, reads=tuple(path for path in reads if Path(path).is_absolute()))
         return Orders(launches=(launch,), home_files={"task.json": json.dumps(fields).encode()})
 
@@ -96,4 +100,6 @@ def read(name: str, table: Table) -> PythonAgent:
         table.fail("function", f"expected 'file.py:name' or 'module:name', found {function!r}")
     if file.endswith(".py"):
         file = str(Path(table.where).resolve().parent / file)
-    return PythonAgent(name=name, function=f"{file}:{attribute}", dialect=table.maybe_text("dialect"))
+    return PythonAgent(
+        name=name, function=f"{file}:{attribute}", dialect=table.maybe_text("dialect"), reads=read_paths(table)
+    )

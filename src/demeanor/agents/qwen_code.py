@@ -10,7 +10,7 @@ from typing import Any
 from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, read_stream_json
-from demeanor.agents.settings import eval_settings, json_file
+from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -41,13 +41,14 @@ def _orders(task: Task, setup: Setup) -> Orders:
         launch=partial(_launch, task, setup),
     )
     hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
-    settings = json_file(_settings(setup), hooks, setup.settings, eval_settings(task))
+    settings = json_file(_settings(setup), hooks, setup.settings)
     return replace(orders, home_files={**orders.home_files, f"{_FOLDER}/settings.json": settings})
 
 
 def _launch(task: Task, setup: Setup, prompt: str, options: tuple[str, ...]) -> Launch:
     auth, variables = _PROVIDERS[setup.dialect]
-    words = ["--auth-type", auth, "--model", task.model, "--approval-mode", "yolo", "--output-format", "stream-json"]
+    words = ["--auth-type", auth, "--model", task.model, "--approval-mode", setup.approval_mode or "yolo"]
+    words += ["--output-format", "stream-json"]
     values = {"base_url": task.base_url, "token": task.token, "model": task.model}
     env = {name: template.format(**values) for name, template in variables.items()}
     env |= {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
@@ -114,6 +115,7 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("append_system_prompt", "settings", "system_prompt"),
+    approval_modes=("auto", "auto-edit", "default", "plan", "yolo"),
+    params=("append_system_prompt", "system_prompt"),
 )
 read = reader(RECIPE)

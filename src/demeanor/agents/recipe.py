@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
 from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
 from demeanor.agents.program import in_project, named_files, project_path, read_paths
 from demeanor.config.table import Table
@@ -36,7 +37,10 @@ class Setup:
     """How often the agent itself may retry a failed request. Demeanor retries void trials in any case."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Its own settings, which override those of the adapter."""
+    """Its own settings, of the configuration and the eval, which override those of the adapter."""
+
+    approval_mode: str = ""
+    """One of `Recipe.approval_modes`; empty for the adapter's default, which allows everything."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +78,13 @@ class Recipe:
     """The option that prints its version; empty if it has none."""
 
     params: tuple[str, ...] = ()
-    """The `params` of an eval that it supports."""
+    """The `params` of an eval that it supports, in addition to those of every adapter (agents/overrides.py)."""
+
+    approval_modes: tuple[str, ...] = ()
+    """Its own modes for permissions."""
+
+    no_modes: str = ""
+    """Why it has no such modes."""
 
     tells_requests: bool = False
     """Whether its log reports each request for permission."""
@@ -96,11 +106,8 @@ class RecipeAgent:
     setup: Setup
     """Its configuration."""
 
-    args: tuple[str, ...] = ()
-    """Additional arguments."""
-
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables."""
+    overrides: Overrides = field(default_factory=Overrides)
+    """What the configuration sets."""
 
     pass_env: tuple[str, ...] = ()
     """Environment variables of the host to pass on."""
@@ -119,7 +126,7 @@ class RecipeAgent:
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
         """The kinds of its tools."""
-        return self.recipe.tool_kinds
+        return {**self.recipe.tool_kinds, **self.overrides.tool_kinds}
 
     @property
     def cannot(self) -> Mapping[Ability, str]:
@@ -129,7 +136,7 @@ class RecipeAgent:
     @property
     def params(self) -> tuple[str, ...]:
         """The `params` of an eval that it supports."""
-        return self.recipe.params
+        return (*self.recipe.params, *KEYS)
 
     @property
     def tells_requests(self) -> bool:
@@ -141,24 +148,25 @@ class RecipeAgent:
         """Whether its standard output is a log of events."""
         return self.recipe.prints_events
 
+    def read_params(self, params: Mapping[str, Any], where: Path | str) -> Overrides:
+        """What an eval overrides; raises BadInput if a value is wrong."""
+        recipe = self.recipe
+        return read_params(params, where=where, modes=recipe.approval_modes, no_modes=recipe.no_modes)
+
     def orders(self, task: Task) -> Orders:
-        """How to start it: the recipe, and what the configuration adds."""
-        orders = self.recipe.orders(task, self.setup)
+        """How to start it: the recipe, and what the configuration and the eval add."""
+        own = replace(self.overrides, settings=self.setup.settings).then(self.read_params(task.params, "the eval"))
+        setup = replace(self.setup, settings=own.settings, approval_mode=own.approval_mode)
+        task = replace(task, approval=by_own_kinds(task.approval, own.tool_kinds))
+        orders = own.apply(self.recipe.orders(task, setup), task, program_words=len(setup.program))
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
-        files = named_files((*self.args, *self.env.values()))
-        readable = (*program_paths(self.setup.program, agents_folder(os.environ)), *files, *self.reads)
-        return replace(
-            orders,
-            launches=tuple(
-                replace(
-                    launch,
-                    argv=_insert(self.args, launch.argv, start=len(self.setup.program)),
-                    env={**passed, **launch.env, **self.env},
-                    reads=(*launch.reads, *readable),
-                )
-                for launch in orders.launches
-            ),
+        files = named_files((*self.overrides.args, *self.overrides.env.values()))
+        readable = (*program_paths(setup.program, agents_folder(os.environ)), *files, *self.reads)
+        launches = (
+            replace(launch, env={**passed, **launch.env}, reads=(*launch.reads, *readable))
+            for launch in orders.launches
         )
+        return replace(orders, launches=tuple(launches))
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """Whether it succeeded; None if its exit code does not tell."""
@@ -186,12 +194,6 @@ class RecipeAgent:
         return installed_version(self.setup.program, self.recipe.package, self.recipe.version_option)
 
 
-def _insert(args: tuple[str, ...], argv: tuple[str, ...], *, start: int) -> tuple[str, ...]:
-    """Add arguments at the end, or before a `--` that comes after `start`: options are not read after it."""
-    index = argv.index("--", start) if "--" in argv[start:] else len(argv)
-    return (*argv[:index], *args, *argv[index:])
-
-
 def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
     """A function that makes an agent from its table in the configuration."""
 
@@ -199,6 +201,7 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
         version = table.maybe_text("version")
         dialect = table.choice("dialect", recipe.dialects, recipe.dialects[0])
         retries = table.whole("retries", least=0, most=20)
+        overrides = read_overrides(table, modes=recipe.approval_modes, no_modes=recipe.no_modes)
         return RecipeAgent(
             name=name,
             recipe=recipe,
@@ -206,10 +209,9 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
                 program=_program(table, recipe, version),
                 dialect=dialect or recipe.dialects[0],
                 retries=DEFAULT_RETRIES if retries is None else retries,
-                settings=table.mapping("settings"),
+                settings=overrides.settings,
             ),
-            args=tuple(project_path(table, in_project(table, word)) for word in table.texts("args")),
-            env={name: in_project(table, text) for name, text in table.strings("env").items()},
+            overrides=overrides,
             pass_env=table.texts("pass_env"),
             reads=read_paths(table),
             required_version=version,

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from demeanor.core.agent import Task
-
 
 def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
     """Two tables merged recursively; any other value of `override` replaces that of `base`."""
@@ -16,16 +14,6 @@ def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, An
     for key, value in override.items():
         old = found.get(key)
         found[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return found
-
-
-def eval_settings(task: Task) -> Mapping[str, Any]:
-    """The settings in an eval's `params.settings`, which override all others."""
-    found = task.params.get("settings", {})
-    if not isinstance(found, Mapping):
-        raise ValueError(  # noqa: TRY004 - an author's mistake, as any other value would be
-            f"params.settings must be a table of the agent's own settings, found {found!r}"
-        )
     return found
 
 

@@ -13,7 +13,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
-from demeanor.agents.settings import eval_settings, json_file, toml_file
+from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -31,7 +31,7 @@ _TOOLS = ("bash", "edit", "glob", "grep", "process_start", "read_file", "run_typ
 
 def _orders(task: Task, setup: Setup) -> Orders:
     """One launch per prompt; the later ones continue the last session."""
-    files = {f"{_FOLDER}/config.toml": toml_file(_config(task, setup), setup.settings, eval_settings(task))}
+    files = {f"{_FOLDER}/config.toml": toml_file(_config(task, setup), setup.settings)}
     if forbidden := denied_tools(task.approval, _TOOLS, _KINDS):
         files[f"{_FOLDER}/hooks.toml"] = toml_file(_hooks(forbidden))
     if task.messages:
@@ -44,7 +44,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
     launches = []
     for index, prompt in enumerate(task.prompts):
         resume = ["--continue"] if index else [f"--resume={session_id(task)}"] if task.messages else []
-        words = ["--auto-approve", "--trust", "--output", "streaming", *resume, f"--prompt={prompt}"]
+        mode = ["--agent", setup.approval_mode] if setup.approval_mode else ["--auto-approve"]
+        words = [*mode, "--trust", "--output", "streaming", *resume, f"--prompt={prompt}"]
         launches.append(Launch(argv=(*setup.program, *words), env=env))
     return Orders(launches=tuple(launches), home_files=files, leavings=_LOG)
 
@@ -166,6 +167,6 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("settings",),
+    approval_modes=("accept-edits", "ask", "auto-approve", "smart-approve"),
 )
 read = reader(RECIPE)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.trajectory import Kind
 
 if TYPE_CHECKING:
     from demeanor.core.process import Launch, ProcessEnd
-    from demeanor.core.trajectory import Event, Kind
+    from demeanor.core.trajectory import Event
 
 
 class Ability(StrEnum):
@@ -150,7 +151,11 @@ class Agent(Protocol):
 
     @property
     def params(self) -> tuple[str, ...] | None:
-        """The settings that an eval may pass to it; None if it accepts any."""
+        """The keys of an eval's `params` that it knows; None if it passes all of them on.
+
+        An adapter with a method `read_params(params, where)` checks their values before anything runs; it raises
+        BadInput.
+        """
         ...
 
     @property
@@ -197,8 +202,12 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:
             return f"{agent.name} can't do this ({ability}): {agent.cannot[ability]}"
-    unknown = [] if agent.params is None else [name for name in scenario.params if name not in agent.params]
-    if unknown:
-        known = f"it accepts {', '.join(agent.params)}" if agent.params else "it accepts none"
-        return f"{agent.name} does not accept the setting {unknown[0]!r} in an eval's params; {known}"
     return None
+
+
+def tool_kinds(agent: Agent, scenario: Scenario) -> Mapping[str, Kind]:
+    """The kinds of the agent's tools, with those that the eval sets."""
+    own = scenario.params.get("tool_kinds")
+    if not isinstance(own, Mapping) or "tool_kinds" not in (agent.params or ()):
+        return agent.tool_kinds
+    return {**agent.tool_kinds, **{tool: Kind(kind) for tool, kind in own.items() if kind in set(Kind)}}

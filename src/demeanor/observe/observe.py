@@ -9,7 +9,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.exchange import Exchange
 from demeanor.core.text import excerpt
-from demeanor.core.trajectory import Concluded, Event, Kind, Said, Trajectory
+from demeanor.core.trajectory import Called, Concluded, Event, Kind, Said, Trajectory
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
@@ -27,7 +27,8 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     conversations = Conversations(capture.exchanges, capture.prompts, told)
     exchanges = conversations.main
     tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
-    events, disagreements = merge(events_of(conversations, kinds), capture.log, has_tools=bool(tools))
+    log = _with_kinds(capture.log, kinds)
+    events, disagreements = merge(events_of(conversations, kinds), log, has_tools=bool(tools))
     trajectory = Trajectory(
         events=events,
         gaps=_gaps(capture),
@@ -53,6 +54,14 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         step_rewards=capture.step_rewards,
         verifier_said=_verifier_output(capture),
         notes=_notes(capture, disagreements),
+    )
+
+
+def _with_kinds(log: Sequence[Event], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+    """The events of the agent's own log with the kinds that the configuration or the eval gives its tools."""
+    return tuple(
+        replace(event, kind=kinds[event.tool]) if isinstance(event, Called) and event.tool in kinds else event
+        for event in log
     )
 
 

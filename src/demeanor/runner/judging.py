@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from demeanor.core.agent import Agent
+from demeanor.core.agent import Agent, tool_kinds
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
 from demeanor.core.evidence import Evidence
@@ -97,7 +97,7 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
 
     The record holds only what follows from the capture: not when the attempt ended, nor the subject's fingerprint.
     """
-    evidence = _observe(capture, judging)
+    evidence = _observe(trial, capture, judging)
     if judging.update_snapshots:
         write_snapshots(trial.eval, evidence)
     verdict = judge(evidence, trial.eval, judging.command)
@@ -120,9 +120,9 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
     return record, evidence
 
 
-def _observe(capture: Capture, judging: JudgingContext) -> Evidence:
+def _observe(trial: Trial, capture: Capture, judging: JudgingContext) -> Evidence:
     """The evidence of an attempt; its prompt is redacted, because it is compared with a file that is committed."""
-    evidence = observe(capture, judging.agent.tool_kinds)
+    evidence = observe(capture, tool_kinds(judging.agent, trial.eval.scenario))
     if evidence.asked is not None:
         evidence = replace(evidence, asked=without_digits(judging.redactor.steady.text(evidence.asked)))
     if evidence.leak is not None and not judging.leaks_fail:

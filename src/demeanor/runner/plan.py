@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from demeanor.config.config import Config
-from demeanor.core.agent import unable
-from demeanor.core.errors import BadInput, NothingToRun, UnknownName
+from demeanor.core.agent import Agent, unable
+from demeanor.core.errors import BadInput, NothingToRun, UnknownName, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
 from demeanor.core.policy import Policy
@@ -218,6 +218,7 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     if cell.eval.task is not None:
         return cell
     agent = catalog.of(cell.subject)
+    _check_params(agent, cell.eval)
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
     if cell.subject.agent in catalog.task_agents:
         why_not = f"{agent.name} runs Harbor tasks only"
@@ -226,3 +227,16 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     if not why_not and agent.dialect is not None and (cell.eval.scenario.network or catalog.config.network) == "none":
         why_not = f'{agent.name} needs its model, but the network is "none"; set network = "gateway"'
     return replace(cell, trials=(), skipped=why_not) if why_not else cell
+
+
+def _check_params(agent: Agent, one: Eval) -> None:
+    """Reject `params` of an eval that the agent does not know, or whose values it can't use."""
+    params, where, known = one.scenario.params, one.source.path, agent.params
+    for key in params:
+        if known is not None and key not in known:
+            close = nearest(key, known)
+            accepted = f"it accepts {', '.join(sorted(known)) or 'no params'}; correct the eval, or use another agent"
+            remedy = f"did you mean {close!r}?" if close else accepted
+            raise BadInput(f"{agent.name} does not know this key", where=where, key=f"params.{key}", remedy=remedy)
+    if read_params := getattr(agent, "read_params", None):
+        read_params(params, where)

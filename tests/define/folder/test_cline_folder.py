@@ -61,7 +61,7 @@ def test_every_field_is_read(tmp_path):
         ("small", "large"),
         ("SOME_KEY",),
     )
-    assert found.scenario.params == {"provider": "openai", "auth": FULL["auth"]}
+    assert found.scenario.params == {}, "the subject names the model, so provider and auth are not passed on"
 
 
 def test_prompt_alone_is_enough(tmp_path):

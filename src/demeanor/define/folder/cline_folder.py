@@ -49,7 +49,7 @@ def read_cline_folder(folder: Path) -> Eval:
     contents = _expected_contents(table)
     timeout = table.number("timeout", least=0.001)
     models, env = table.texts("models"), table.texts("requiredEnv")
-    params = _params(table)
+    _check_provider(table)
     table.finish()
     checks: tuple[Check, ...] = (*(FileExists(path=path) for path in files), *contents)
     return Eval(
@@ -58,7 +58,6 @@ def read_cline_folder(folder: Path) -> Eval:
         scenario=Scenario(
             prompts=(prompt,),
             template=starting_folder(folder),
-            params=params,
             timeout=timeout,
             requires_env=env,
         ),
@@ -132,17 +131,14 @@ def _expected_contents(table: Table) -> tuple[FileContains, ...]:
     return tuple(found)
 
 
-def _params(table: Table) -> dict[str, Any]:
-    params: dict[str, Any] = {}
-    provider = table.maybe_text("provider")
-    if provider is not None:
-        params["provider"] = provider
+def _check_provider(table: Table) -> None:
+    """Read `provider` and `auth`, which are not used: the subject names the model, and the gateway has the key."""
+    table.maybe_text("provider")
     auth = table.table("auth")
     if auth is not None:
-        keys = ("apiKeyEnv", "baseUrlEnv", "modelId")
-        params["auth"] = {key: value for key in keys if (value := auth.maybe_text(key)) is not None}
+        for key in ("apiKeyEnv", "baseUrlEnv", "modelId"):
+            auth.maybe_text(key)
         auth.finish()
-    return params
 
 
 def _expected_behaviour(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> ScriptedBehaviour:
