@@ -487,3 +487,31 @@ async def test_an_error_is_translated_to_the_agents_dialect(mine: str, theirs: s
     assert ours.read_error(429, reply.body, {}).message == "too many"
     assert exchange.error
     assert (exchange.error.reason, exchange.error.message) == ("rate_limit", "too many")
+
+
+REFERENCES: Any = {
+    "previous_response_id": ("openai-responses", {"previous_response_id": "resp_1"}),
+    "conversation": ("openai-responses", {"conversation": {"id": "conv_1"}}),
+    "prompt": ("openai-responses", {"prompt": {"id": "pmpt_1"}}),
+    "item_reference": ("openai-responses", {"input": [{"type": "item_reference", "id": "msg_1"}]}),
+    "cachedContent": ("gemini", {"cachedContent": "cachedContents/1"}),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+async def test_stored_data_of_a_provider_is_not_translated(name: str) -> None:
+    """Only the provider that stored it can use it; another one would answer without the conversation."""
+    mine, fields = REFERENCES[name]
+    wire = DIALECTS[mine].write_request(QUESTION)
+    body = json.dumps({**json.loads(wire.body), **fields}).encode()
+    async with provider(tells) as (url, received), live(url) as session:
+        head = DIALECTS[mine].key_headers(session.token)
+        reply = await post(session, body, path=wire.path, headers=head)
+        (exchange,) = session.exchanges()
+    assert (reply.status, received.bodies) == (400, [])
+    assert exchange.error
+    assert exchange.error.message.startswith(f"{name}: the model 'played' stores nothing")
+    assert exchange.error.reason == "server"
+    async with provider(tells) as (url, received), live(url, dialect=DIALECTS[mine]) as session:
+        await post(session, body, path=wire.path, headers=DIALECTS[mine].key_headers(session.token))
+    assert received.bodies == [body]

@@ -190,3 +190,16 @@ async def test_google_genai(stream: bool) -> None:
         assert (counted.total_tokens or 0) > 10
         await client.aclose()
         assert_seen(session)
+
+
+async def test_a_request_that_refers_to_a_stored_response_is_refused() -> None:
+    """A script knows only the request itself; without the conversation before, its answer would be wrong."""
+    async with playing(play) as session:
+        client = openai.AsyncOpenAI(base_url=f"{session.base_url}/v1", api_key=session.token, max_retries=0)
+        async with client:
+            with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+                await client.responses.create(model="played", input="And then?", previous_response_id="resp_1")
+        (exchange,) = session.exchanges()
+    assert exchange.response is None
+    assert exchange.error
+    assert exchange.error.reason == "server"

@@ -20,7 +20,15 @@ from demeanor.gateway.local.llama_process import (
 from demeanor.gateway.local.prompt import chat_messages
 from demeanor.gateway.local.weights import Weights, weights_cache, weights_named
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, Reply, TokenCountReply, estimated_tokens
+from demeanor.gateway.models.upstream import (
+    ErrorReply,
+    FullReply,
+    ModelCall,
+    Reply,
+    TokenCountReply,
+    estimated_tokens,
+    stored_state_error,
+)
 
 TEMPERATURE = 0.7
 """The temperature if the agent sets none."""
@@ -56,6 +64,9 @@ class LocalModel:
         """The model's reply; generation stops if the agent disconnects."""
         if call.route.operation == "count_tokens":
             yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
+            return
+        if refused := stored_state_error(call):
+            yield refused
             return
         try:
             completion = await self.engine.chat(engine_request(call.request, seed=call.seed))

@@ -24,6 +24,7 @@ from demeanor.gateway.models.upstream import (
     TokenCountReply,
     UpstreamInterrupted,
     estimated_tokens,
+    stored_state_error,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class LiveModel:
         same = dialect.name == call.dialect.name
         if call.route.operation == "count_tokens" and not same:
             yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
+            return
+        if not same and (refused := stored_state_error(call)):
+            yield refused
             return
         path, body, headers = self._provider_request(call, dialect)
         async with self.provider.post(path, body, {**headers, **dialect.key_headers(self.provider.key)}) as response:

@@ -11,10 +11,14 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from demeanor.core.exchange import ProviderError
+from demeanor.core.messages import Opaque
+
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from demeanor.core.exchange import ProviderError, Request, Response
+    from demeanor.core.exchange import Request, Response
+    from demeanor.core.messages import Part
     from demeanor.gateway.dialects.dialect import Dialect, Route
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price
@@ -23,6 +27,8 @@ RETRY_HEADERS = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
 """Response headers that tell a client when to try again."""
 
 _BYTES_PER_TOKEN = 4
+_STORED_STATE = {"openai-responses": ("previous_response_id", "conversation", "prompt"), "gemini": ("cachedContent",)}
+"""Fields of requests that refer to data which an earlier request left at the provider."""
 
 
 def estimated_tokens(size: int) -> int:
@@ -115,6 +121,27 @@ class TokenCountReply:
 
 
 Reply: TypeAlias = FullReply | StreamReply | PassthroughReply | ErrorReply | TokenCountReply
+
+
+def stored_state_error(call: ModelCall) -> ErrorReply | None:
+    """The error for a request that refers to data at a provider, if it does; only that provider can answer it.
+
+    It is not the agent's mistake: the agent could not know that another model answers.
+    """
+    fields = call.request.extra.get(call.dialect.name) or {}
+    found = next((key for key in _STORED_STATE.get(call.dialect.name, ()) if fields.get(key)), None)
+    if found is None and any(_is_reference(part) for message in call.request.messages for part in message.parts):
+        found = "item_reference"
+    if found is None:
+        return None
+    message = f"{found}: the model {call.request.model!r} stores nothing between requests; send the whole conversation"
+    return ErrorReply(error=ProviderError(status=400, reason="server", message=message))
+
+
+def _is_reference(part: Part) -> bool:
+    return isinstance(part, Opaque) and any(
+        isinstance(data, dict) and data.get("type") == "item_reference" for data in part.extra.values()
+    )
 
 
 class UpstreamInterrupted(Exception):

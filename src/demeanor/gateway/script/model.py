@@ -11,7 +11,15 @@ from typing import TypeAlias
 from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, Reply, TokenCountReply, estimated_tokens
+from demeanor.gateway.models.upstream import (
+    ErrorReply,
+    FullReply,
+    ModelCall,
+    Reply,
+    TokenCountReply,
+    estimated_tokens,
+    stored_state_error,
+)
 from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn, Unable, to_answer
 
 Script: TypeAlias = Callable[[Turn], ScriptOutput]
@@ -36,6 +44,9 @@ class ScriptedModel:
         """The script's answer; an exception in the script is sent as a server error."""
         if call.route.operation == "count_tokens":
             yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
+            return
+        if refused := stored_state_error(call):
+            yield refused
             return
         turn = Turn(call.request, seed=call.seed, workspace=call.facts.get("workspace", ""))
         try:
