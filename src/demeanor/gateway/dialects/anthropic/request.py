@@ -20,7 +20,6 @@ from demeanor.gateway.dialects.json_reader import (
     extra_fields,
     maybe_count,
     maybe_flag,
-    maybe_number,
     maybe_object,
     maybe_string,
     own_fields,
@@ -29,10 +28,10 @@ from demeanor.gateway.dialects.json_reader import (
     require_list,
     require_object,
     string,
-    strings,
     to_json,
 )
 from demeanor.gateway.dialects.pairing import SYSTEM, alternate_turns, join_texts
+from demeanor.gateway.dialects.sampling import read_sampling, write_sampling
 
 DEFAULT_MAX_TOKENS = 8192
 """The API requires a limit; this one is used if the request has none."""
@@ -41,7 +40,13 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 _BODY = frozenset({"model", "messages", "tools", "system"})
 _MESSAGE = frozenset({"role", "content"})
 _TOOL = frozenset({"name", "description", "input_schema"})
-_SAMPLING = ("temperature", "top_p", "top_k", "stop_sequences", "max_tokens")
+_SAMPLING = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "stop": "stop_sequences",
+    "max_tokens": "max_tokens",
+}
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 _CHOICE_TYPES = {"auto": "auto", "none": "none", "required": "any"}
 
@@ -57,7 +62,7 @@ def read_request(body: bytes, route: Route) -> Request:
         tools=read_each(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=_read_parallel(extra),
-        sampling=_read_sampling(extra),
+        sampling=read_sampling(extra, _SAMPLING),
         reasoning=_read_reasoning(extra),
         json_schema=_read_schema(extra),
         stream=bool(maybe_flag(top, "stream")),
@@ -129,7 +134,7 @@ def _write_settings(request: Request, top: Json, *, may_think: bool) -> None:
     same_dialect = NAME in request.extra
     if _read_reasoning(top) != request.reasoning and not same_dialect and may_think:
         _write_reasoning(request.reasoning, top)
-    if _read_sampling(top) != request.sampling or not (same_dialect or "max_tokens" in top):
+    if read_sampling(top, _SAMPLING) != request.sampling or not (same_dialect or "max_tokens" in top):
         _write_sampling(request.sampling, top)
     if (_read_choice(top), _read_parallel(top)) != (request.tool_choice, request.parallel_tools) and top.get("tools"):
         top["tool_choice"] = _write_choice(request.tool_choice, parallel=request.parallel_tools)
@@ -168,28 +173,15 @@ def _write_tool(tool: Tool) -> Json | None:
     return data
 
 
-def _read_sampling(top: Json) -> Sampling:
-    return Sampling(
-        temperature=maybe_number(top, "temperature"),
-        top_p=maybe_number(top, "top_p"),
-        top_k=maybe_count(top, "top_k"),
-        max_tokens=maybe_count(top, "max_tokens"),
-        stop=strings(top.get("stop_sequences"), "stop_sequences"),
-    )
-
-
 def _write_sampling(sampling: Sampling, top: Json) -> None:
-    for key in _SAMPLING:
+    for key in _SAMPLING.values():
         top.pop(key, None)
     thinking = maybe_count(maybe_object(top, "thinking"), "budget_tokens") or 0
     limit = sampling.max_tokens or DEFAULT_MAX_TOKENS
+    if thinking:  # then the API accepts no other sampling settings
+        sampling = Sampling(stop=sampling.stop)
+    top.update(write_sampling(sampling, _SAMPLING))
     top["max_tokens"] = limit if limit > thinking else limit + thinking
-    if sampling.stop:
-        top["stop_sequences"] = list(sampling.stop)
-    if thinking:
-        return  # with thinking, the API accepts no other sampling settings
-    values = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": sampling.top_k}
-    top.update({key: value for key, value in values.items() if value is not None})
 
 
 def _read_choice(top: Json) -> str | None:

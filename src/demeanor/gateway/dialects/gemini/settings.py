@@ -5,21 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, Request, Sampling
+from demeanor.core.exchange import Reasoning, Request
 from demeanor.gateway.dialects.conversions import budget_of
 from demeanor.gateway.dialects.gemini.key_case import to_camel_case
 from demeanor.gateway.dialects.json_reader import (
     Json,
     maybe_count,
     maybe_flag,
-    maybe_number,
     maybe_object,
     maybe_string,
     strings,
 )
+from demeanor.gateway.dialects.sampling import read_sampling, write_sampling
 
 _CONFIG = "generationConfig"
-_SAMPLING = ("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed")
+_SAMPLING = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "seed": "seed",
+}
 _CHOICES = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"}
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
@@ -30,7 +37,7 @@ def read_settings(top: Json, request: Request) -> Request:
     return replace(
         request,
         tool_choice=_read_choice(top),
-        sampling=_read_sampling(config),
+        sampling=read_sampling(to_camel_case(config), _SAMPLING),
         reasoning=_read_reasoning(config),
         json_schema=_read_schema(config),
     )
@@ -39,9 +46,9 @@ def read_settings(top: Json, request: Request) -> Request:
 def write_settings(request: Request, top: Json) -> None:
     """Write the settings of `request` into `top`, where they differ."""
     config: Json = dict(maybe_object(top, _CONFIG))
-    if _read_sampling(config) != request.sampling:
-        config = {key: value for key, value in to_camel_case(config).items() if key not in _SAMPLING}
-        config.update(_write_sampling(request.sampling))
+    if read_sampling(to_camel_case(config), _SAMPLING) != request.sampling:
+        config = {key: value for key, value in to_camel_case(config).items() if key not in _SAMPLING.values()}
+        config.update(write_sampling(request.sampling, _SAMPLING))
     if _read_reasoning(config) != request.reasoning:
         config["thinkingConfig"] = _write_reasoning(request.reasoning)
     if _read_schema(config) != request.json_schema and request.json_schema is not None:
@@ -52,30 +59,6 @@ def write_settings(request: Request, top: Json) -> None:
         top[_CONFIG] = config
     if _read_choice(top) != request.tool_choice and request.tool_choice is not None:
         top["toolConfig"] = {"functionCallingConfig": _write_choice(request.tool_choice)}
-
-
-def _read_sampling(config: Json) -> Sampling:
-    config = to_camel_case(config)
-    return Sampling(
-        temperature=maybe_number(config, "temperature"),
-        top_p=maybe_number(config, "topP"),
-        top_k=maybe_count(config, "topK"),
-        max_tokens=maybe_count(config, "maxOutputTokens"),
-        stop=strings(config.get("stopSequences"), "stopSequences"),
-        seed=maybe_count(config, "seed"),
-    )
-
-
-def _write_sampling(sampling: Sampling) -> Json:
-    values = {
-        "temperature": sampling.temperature,
-        "topP": sampling.top_p,
-        "topK": sampling.top_k,
-        "maxOutputTokens": sampling.max_tokens,
-        "stopSequences": list(sampling.stop) or None,
-        "seed": sampling.seed,
-    }
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _read_reasoning(config: Json) -> Reasoning:

@@ -7,6 +7,7 @@ canonical value differs.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from demeanor.core.exchange import Reasoning, Request, Sampling
@@ -19,7 +20,6 @@ from demeanor.gateway.dialects.json_reader import (
     extra_fields,
     maybe_count,
     maybe_flag,
-    maybe_number,
     maybe_object,
     maybe_string,
     own_fields,
@@ -28,16 +28,16 @@ from demeanor.gateway.dialects.json_reader import (
     require_list,
     require_object,
     string,
-    strings,
     to_json,
 )
 from demeanor.gateway.dialects.openai_chat.message import read_message, write_messages
 from demeanor.gateway.dialects.openai_chat.thinking import NAME
 from demeanor.gateway.dialects.pairing import pair_results
+from demeanor.gateway.dialects.sampling import read_sampling, write_sampling
 
 _BODY = frozenset({"model", "messages", "tools"})
 _LIMITS = ("max_completion_tokens", "max_tokens")
-_SAMPLING = ("temperature", "top_p", "top_k", "stop", "seed", *_LIMITS)
+_SAMPLING = {name: name for name in ("temperature", "top_p", "top_k", "stop", "seed")}
 _TOOL = frozenset({"type", "function"})
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
@@ -84,9 +84,10 @@ def wants_usage(request: Request) -> bool:
 
 def _write_settings(request: Request, top: Json) -> None:
     if _read_sampling(top) != request.sampling:
-        for key in _SAMPLING:
+        for key in (*_SAMPLING, *_LIMITS):
             top.pop(key, None)
-        top.update(_write_sampling(request.sampling, request.model))
+        limit = _LIMITS[0] if _REASONING_MODELS.match(request.model) else _LIMITS[1]
+        top.update(write_sampling(replace(request.sampling, top_k=None), {**_SAMPLING, "max_tokens": limit}))
     if _read_choice(top) != request.tool_choice:
         top["tool_choice"] = _write_choice(request.tool_choice)
     effort = effort_of(request.reasoning)
@@ -136,26 +137,8 @@ def _write_tool(tool: Tool) -> Json | None:
 
 
 def _read_sampling(top: Json) -> Sampling:
-    limits = [maybe_count(top, key) for key in _LIMITS]
-    return Sampling(
-        temperature=maybe_number(top, "temperature"),
-        top_p=maybe_number(top, "top_p"),
-        top_k=maybe_count(top, "top_k"),
-        max_tokens=limits[1] if limits[0] is None else limits[0],
-        stop=strings(top.get("stop"), "stop"),
-        seed=maybe_count(top, "seed"),
-    )
-
-
-def _write_sampling(sampling: Sampling, model: str) -> Json:
-    values = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        _LIMITS[0] if _REASONING_MODELS.match(model) else _LIMITS[1]: sampling.max_tokens,
-        "stop": list(sampling.stop) or None,
-        "seed": sampling.seed,
-    }
-    return {key: value for key, value in values.items() if value is not None}
+    limit = next((key for key in _LIMITS if top.get(key) is not None), _LIMITS[1])
+    return read_sampling(top, {**_SAMPLING, "max_tokens": limit})
 
 
 def _read_choice(top: Json) -> str | None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, Request, Sampling
+from demeanor.core.exchange import Reasoning, Request
 from demeanor.gateway.dialects.conversions import effort_of
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    maybe_count,
     maybe_flag,
-    maybe_number,
     maybe_object,
     maybe_string,
     require_object,
 )
 from demeanor.gateway.dialects.openai_responses.tools import call_names
+from demeanor.gateway.dialects.sampling import read_sampling, write_sampling
 
-_SAMPLING = ("temperature", "top_p", "max_output_tokens")
+_SAMPLING = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_output_tokens"}
 
 
 def read_settings(top: Json, request: Request) -> Request:
@@ -27,7 +26,7 @@ def read_settings(top: Json, request: Request) -> Request:
         request,
         tool_choice=_read_choice(top),
         parallel_tools=maybe_flag(top, "parallel_tool_calls"),
-        sampling=_read_sampling(top),
+        sampling=read_sampling(top, _SAMPLING),
         reasoning=_read_reasoning(top),
         json_schema=_read_schema(top),
     )
@@ -36,11 +35,10 @@ def read_settings(top: Json, request: Request) -> Request:
 def write_settings(request: Request, top: Json) -> None:
     """Write the settings of `request` into `top`, where they differ."""
     wanted = replace(request.sampling, top_k=None, stop=(), seed=None)
-    if _read_sampling(top) != wanted:
-        for key in _SAMPLING:
+    if read_sampling(top, _SAMPLING) != wanted:
+        for key in _SAMPLING.values():
             top.pop(key, None)
-        values = {"temperature": wanted.temperature, "top_p": wanted.top_p, "max_output_tokens": wanted.max_tokens}
-        top.update({key: value for key, value in values.items() if value is not None})
+        top.update(write_sampling(wanted, _SAMPLING))
     if _read_choice(top) != request.tool_choice and request.tool_choice is not None:
         top["tool_choice"] = _write_choice(request.tool_choice)
     if _read_reasoning(top) != request.reasoning:
@@ -51,14 +49,6 @@ def write_settings(request: Request, top: Json) -> None:
         top["parallel_tool_calls"] = request.parallel_tools
     if request.stream or "stream" in top:
         top["stream"] = request.stream
-
-
-def _read_sampling(top: Json) -> Sampling:
-    return Sampling(
-        temperature=maybe_number(top, "temperature"),
-        top_p=maybe_number(top, "top_p"),
-        max_tokens=maybe_count(top, "max_output_tokens"),
-    )
 
 
 def _read_choice(top: Json) -> str | None:
