@@ -85,14 +85,14 @@ def main() -> None:
         ]
         levels = [[*ours, "--sandbox", level] for level in ("none", "bubblewrap")]
         rounds = [tuple(timed(command, project) for command in (loop, *levels)) for _ in range(args.rounds)]
-    for bare_seconds, our_seconds, walled_seconds in rounds:
+    for bare_seconds, our_seconds, bubblewrap_seconds in rounds:
         print(
             f"bare loop {bare_seconds:6.3f} s   demeanor {our_seconds:6.3f} s   ratio {our_seconds / bare_seconds:.2f}"
-            f"   behind walls {walled_seconds:6.3f} s"
+            f"   in bubblewrap {bubblewrap_seconds:6.3f} s"
         )
     ratio = statistics.median(ours / bare for bare, ours, _ in rounds)
-    walls = statistics.median((in_bubblewrap - ours) / args.trials for _, ours, in_bubblewrap in rounds)
-    print(f"--sandbox bubblewrap costs {walls * 1000:.1f} ms more per trial, on {JOBS} at a time")
+    isolation = statistics.median((in_bubblewrap - ours) / args.trials for _, ours, in_bubblewrap in rounds)
+    print(f"--sandbox bubblewrap costs {isolation * 1000:.1f} ms more per trial, on {JOBS} at a time")
     verdict = "within" if ratio <= BAR else "ABOVE"
     print(f"{args.trials} trials, {JOBS} at a time: median ratio {ratio:.2f}, {verdict} the bar of {BAR}")
 
