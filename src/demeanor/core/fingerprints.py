@@ -21,6 +21,9 @@ from demeanor.core.tree import Tree
 PATH_TOOLS = "path_tools"
 """The fact of a capture that lists programs on PATH which affect the behaviour of agents."""
 
+BASE_URL = "base_url"
+"""The fact of a capture that says where the gateway was, if the agent uses it."""
+
 TASK_ENVIRONMENT = "environment"
 """The fact of a capture that names the Harbor environment in which a task ran."""
 

@@ -28,6 +28,9 @@ class VoidCause(StrEnum):
     MISSING = "missing"
     """A required program is not installed."""
 
+    AGENT_START = "agent_start"
+    """The agent failed before its first model request: it crashed at start-up or rejected its arguments."""
+
     SANDBOX = "sandbox"
     """The sandbox could not be set up or torn down."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from demeanor.core.capture import Capture
 from demeanor.core.exchange import Exchange, ProviderError
 from demeanor.core.fault import FaultKind, kind_in
+from demeanor.core.fingerprints import BASE_URL, TASK_ENVIRONMENT
 from demeanor.core.process import ProcessEnd
 from demeanor.core.text import excerpt
 from demeanor.core.trajectory import Called
@@ -36,6 +37,8 @@ def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[V
     missed = next((one.error for one in capture.exchanges if one.error and one.error.reason == "cassette"), None)
     if missed is not None:
         return VoidCause.CASSETTE, missed.message
+    if (why := start_failure(capture)) is not None:
+        return VoidCause.AGENT_START, why
     if _stopped_at_corrupt_answer(capture, exchanges):
         return VoidCause.PROVIDER, f"the agent stopped at a corrupt answer{_injected_rule(exchanges)}"
     if error is None and _failed(capture) and (other := _last_error(capture.exchanges)) and other.reason == "stalled":
@@ -44,6 +47,20 @@ def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[V
         return None
     status = f"HTTP {error.status}: " if error.status else ""
     return _CAUSES.get(error.reason, VoidCause.PROVIDER), f"{status}{error.message}"
+
+
+def start_failure(capture: Capture) -> str | None:
+    """How an agent failed before its first model request, if it did.
+
+    Only agents that use the gateway are expected to make a request, and success without one is judged: some prompts
+    need no model. An agent that called a tool has started, whichever way it reached its model.
+    """
+    uses_gateway = BASE_URL in capture.facts and TASK_ENVIRONMENT not in capture.facts
+    called = any(isinstance(event, Called) for event in capture.log)
+    if not uses_gateway or capture.exchanges or called or not capture.ends or capture.exit_ok is True:
+        return None
+    how = _killed(capture) or _bad_exit(capture.ends[-1])
+    return f"the agent made no model request: it {how}"
 
 
 def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
@@ -73,6 +90,17 @@ def _injected_rule(exchanges: Sequence[Exchange]) -> str:
 
 def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
     """How the agent itself failed as a program, if it did."""
+    if (killed := _killed(capture)) is not None:
+        return killed
+    error = _last_error(exchanges)
+    if error is not None and error.reason == "bad_request":
+        return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
+    if capture.exit_ok is False and capture.ends:
+        return _bad_exit(capture.ends[-1])
+    return None
+
+
+def _killed(capture: Capture) -> str | None:
     for end in capture.ends:
         if end.ended_by == "wall":
             return f"reached its time limit ({end.seconds:.0f} s)"
@@ -80,11 +108,6 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
             return f"was idle for too long and was killed after {end.seconds:.0f} s"
         if end.ended_by == "memory":
             return f"exceeded its memory limit ({end.peak_bytes / 2**20:.0f} MiB) and was killed"
-    error = _last_error(exchanges)
-    if error is not None and error.reason == "bad_request":
-        return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
-    if capture.exit_ok is False and capture.ends:
-        return _bad_exit(capture.ends[-1])
     return None
 
 

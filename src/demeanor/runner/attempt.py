@@ -20,6 +20,7 @@ from demeanor.core.subject import Subject
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
+from demeanor.runner.unreadable_files import unreadable_files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,10 +124,28 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             after=await sandbox.snapshot(),
             provider_silent=stalled,
             seconds=seconds,
-            notes=(*(gateway.notes if gateway else ()), *_network_note(context.sandbox, sandbox)),
+            notes=(
+                *(gateway.notes if gateway else ()),
+                *_network_note(context.sandbox, sandbox),
+                *_reads_notes(trial, ends, context.sandbox, sandbox),
+            ),
             facts={**facts, **sandbox.facts},
         )
         return with_agent_log(agent, capture)
+
+
+def _reads_notes(
+    trial: Trial, ends: tuple[ProcessEnd, ...], level: Sandbox, sandbox: SandboxSession
+) -> tuple[str, ...]:
+    """Notes on files of this machine that a failed agent did not find, because the sandbox hides them."""
+    if level.name == "none" or not ends or ends[-1].exit_code == 0:
+        return ()
+    own = (str(sandbox.workspace), str(sandbox.home), "/tmp/")  # noqa: S108 - each agent has its own
+    return tuple(
+        f"the agent did not find {path}, which exists on this machine but not in the sandbox"
+        f"; → add it to agents.{trial.subject.agent}.reads"
+        for path in unreadable_files(ends[-1], own)
+    )
 
 
 def _network_note(level: Sandbox, sandbox: SandboxSession) -> tuple[str, ...]:

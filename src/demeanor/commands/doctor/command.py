@@ -9,15 +9,23 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
 from demeanor.commands.options import config_argument, load_config
 from demeanor.config.config import Config
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import printable
+from demeanor.core.verdict import Pass
+
+if TYPE_CHECKING:
+    from demeanor.core.agent import Agent
+    from demeanor.core.record import Record
+    from demeanor.runner.catalog import Catalog
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +70,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     else:
         width = max(len(item.name) for item in items)
         for item in items:
-            print(f"{item.state:<8} {item.name:<{width}}  {item.detail}")
+            print(f"{item.state:<8} {item.name:<{width}}  {item.detail.replace(chr(10), chr(10) + ' ' * (width + 11))}")
             if item.remedy:
                 print(f"{'':<8} {'':<{width}}  → {item.remedy}")
     return ExitCode.REJECTED if any(item.state == "broken" for item in items) else ExitCode.ACCEPTED
@@ -109,6 +117,7 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
 
     catalog = Catalog(config=config, environ=os.environ)
     in_subjects = (text.partition(":")[0] for text in catalog.subjects)
+    installed: dict[str, Agent] = {}
     for name in dict.fromkeys((NATIVE, *config.agents, *in_subjects)):
         try:
             agent = catalog.agent(name)
@@ -120,15 +129,39 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
             what, _, remedy = missing.partition("; ")
             yield DoctorItem(name=f"agent {name}", state="broken", detail=what, remedy=remedy)
         else:
-            speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
-            yield DoctorItem(
-                name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}"
-            )
+            installed[name] = agent
+    started, why_not = _started(catalog, [name for name in installed if name not in catalog.task_agents])
+    yield from (_agent(name, agent, started.get(name), why_not) for name, agent in installed.items())
     for name in catalog.models.names():
         yield _checked(f"model {name}", partial(catalog.models.model, name), _MODEL.get(name, "available"))
     yield from _local_models()
     for text in catalog.subjects:
         yield _checked(f"subject {text}", partial(catalog.subject, text), "available")
+
+
+def _started(catalog: Catalog, names: Sequence[str]) -> tuple[Mapping[str, Record], str]:
+    """Start the agents in the sandbox; also returns why others are not started."""
+    from demeanor.commands.doctor.agent_start import start_agents
+
+    try:
+        return start_agents(catalog, names), "only sandboxes keep it from calling a model of its own"
+    except DemeanorError as error:
+        return {}, str(error).partition("\n")[0]
+
+
+def _agent(name: str, agent: Agent, started: Record | None, why_not: str) -> DoctorItem:
+    """An installed agent; `started` is the record of its start in the sandbox."""
+    speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
+    detail = f"{agent.version() or 'version unknown'}, {speaks}"
+    if started is None:
+        return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; not started: {why_not}")
+    hidden = [note.partition("; → ") for note in started.notes if "; → add it to agents." in note]
+    if isinstance(started.verdict, Pass) and not hidden:
+        return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; starts in the sandbox")
+    why = "" if isinstance(started.verdict, Pass) else printable(started.verdict.reason)
+    problem = "\n".join([f"{detail}; does not work in the sandbox:", why, *(note for note, _, _ in hidden)])
+    remedy = "; ".join(remedy for _, _, remedy in hidden)
+    return DoctorItem(name=f"agent {name}", state="broken", detail=problem.replace("\n\n", "\n"), remedy=remedy)
 
 
 def _local_models() -> Iterator[DoctorItem]:

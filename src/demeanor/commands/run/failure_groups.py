@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from demeanor.commands.run.report import CellReport
+from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Void
+from demeanor.core.verdict import Fail, Void, VoidCause
+
+_MOST_NOTES = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +44,51 @@ def failures(cell: CellReport) -> tuple[Failure, ...]:
 def voids(cell: CellReport) -> tuple[Failure, ...]:
     """The void trials of this cell, by reason."""
     return void_by_reason(cell.trials)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartFailure:
+    """The trials of a subject in which its agent did not start."""
+
+    subject: str
+    """The subject."""
+
+    trials: tuple[Record, ...]
+    """The trials."""
+
+    @property
+    def reason(self) -> str:
+        """How the agent failed in the first of them, and the notes about it. Untrusted text."""
+        first = self.trials[0]
+        return "\n".join([first.verdict.reason if isinstance(first.verdict, Void) else "", *first.notes[:_MOST_NOTES]])
+
+    @property
+    def evals(self) -> int:
+        """The number of evals."""
+        return len({trial.eval for trial in self.trials})
+
+
+def start_failures(report: RunReport) -> tuple[StartFailure, ...]:
+    """The agents that did not start, each with all its trials: the reason is the same for all evals."""
+    found: dict[str, list[Record]] = {}
+    for cell in report.cells:
+        for trial in cell.trials:
+            if _did_not_start(trial):
+                found.setdefault(trial.subject, []).append(trial)
+    return tuple(StartFailure(subject=subject, trials=tuple(trials)) for subject, trials in found.items())
+
+
+def otherwise_void(report: RunReport) -> list[CellReport]:
+    """The cells with a trial that is void for another reason than that the agent did not start."""
+    return [
+        cell
+        for cell in report.cells
+        if any(isinstance(trial.verdict, Void) and not _did_not_start(trial) for trial in cell.trials)
+    ]
+
+
+def _did_not_start(trial: Record) -> bool:
+    return isinstance(trial.verdict, Void) and trial.verdict.cause is VoidCause.AGENT_START
 
 
 def failed_by_reason(trials: Iterable[Record]) -> tuple[Failure, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from demeanor.commands.run import phrases as words
-from demeanor.commands.run.failure_groups import Failure, failures, voids
+from demeanor.commands.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
 from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
@@ -76,7 +76,12 @@ def _details(report: RunReport) -> Iterator[str]:
         for index, cell in enumerate(cells):
             heading = f"### {title}\n\n" if index == 0 else ""
             yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
-    for index, cell in enumerate(words.voided(report)):
+    for index, one in enumerate(start_failures(report)):
+        heading = "### Agents that did not start\n\n" if index == 0 else ""
+        trials, evals = count(len(one.trials), "trial"), count(one.evals, "eval")
+        reason = code_block(opening(one.reason, lines=_REASON_LINES))
+        yield f"{heading}{_code(one.subject)}: {trials} of {evals} void; see `demeanor doctor`\n\n{reason}\n"
+    for index, cell in enumerate(otherwise_void(report)):
         sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
         heading = "### Void: run, but not judged\n\n" if index == 0 else ""
         yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))

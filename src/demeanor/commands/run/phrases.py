@@ -127,11 +127,6 @@ def skipped(report: RunReport) -> list[CellReport]:
     return [cell for cell in report.cells if cell.tally.status is Status.SKIPPED]
 
 
-def voided(report: RunReport) -> list[CellReport]:
-    """The cells with a trial that could not be judged."""
-    return [cell for cell in report.cells if cell.tally.voided]
-
-
 def _sizes(cell: CellReport) -> tuple[int, int, int]:
     return cell.tally.judged, cell.tally.voided, cell.tally.missing
 

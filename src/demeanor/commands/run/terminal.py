@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from rich.text import Text
 
 from demeanor.commands.run import phrases as words
-from demeanor.commands.run.failure_groups import Failure, failures, voids
+from demeanor.commands.run.failure_groups import (
+    Failure,
+    StartFailure,
+    failures,
+    otherwise_void,
+    start_failures,
+    voids,
+)
 from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.tally import Mean, Summary
@@ -116,7 +123,8 @@ def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Ite
     yield from _section("What broke", [_failed(cell, screen) for cell in words.broken(report)])
     yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
     yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])
-    yield from _section("Void: run, but not judged", [_void(cell, screen) for cell in words.voided(report)])
+    yield from _section("Agents that did not start", [_not_started(one, screen) for one in start_failures(report)])
+    yield from _section("Void: run, but not judged", [_void(cell, screen) for cell in otherwise_void(report)])
     yield from _section("Skipped", [_title(c, c.tally.skipped or "", screen) for c in words.skipped(report)])
     yield Text()
     yield from _footer(report, screen, words.next_step(report) if resumable else None)
@@ -159,6 +167,18 @@ def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
         folder = screen.safe(one_line(failure.trials[0].folder, width=300))
         if folder:
             yield Text.assemble(("      kept in  ", "dim"), folder)
+
+
+def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:
+    """Once for all evals, because the reason is the same."""
+    trials, evals = count(len(failure.trials), "trial"), count(failure.evals, "eval")
+    name = Text(screen.safe(one_line(failure.subject)), "bold")
+    yield Text.assemble(sign("undecided", screen), " ", name, f"  {trials} of {evals} void")
+    yield from wrapped(Text(screen.safe(opening(failure.reason, lines=_REASON_LINES))), screen.width, indent=6)
+    folder = screen.safe(one_line(failure.trials[0].folder, width=300))
+    if folder:
+        yield Text.assemble(("      kept in  ", "dim"), folder)
+    yield from _command(["demeanor doctor"], screen)
 
 
 def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from demeanor.core.exchange import ProviderError, Request
+from demeanor.core.text import one_line
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
@@ -65,6 +66,8 @@ class RequestHandler:
             self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
         )
         if found is None or found.route.operation == "probe":
+            if found is None and request.method == "POST":
+                session.note(f"the agent sent a request that the gateway does not know: POST {one_line(path)}")
             return default_response(request)
         if not found.authorized:
             session.note("a request without the session's token was refused")
