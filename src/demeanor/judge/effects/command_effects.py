@@ -11,7 +11,7 @@ from demeanor.core.text import one_line
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Effects, Unclear
 from demeanor.judge.effects.options import leading, names, separate
-from demeanor.judge.effects.programs import program_effects
+from demeanor.judge.effects.programs import is_known, program_effects
 from demeanor.judge.effects.shell import Redirect, UnreadableCommand, Word, read_shell
 from demeanor.judge.effects.targets import DEVICES, on, unclear
 
@@ -27,6 +27,8 @@ _WRAPPERS: Mapping[str, str] = {
 """Programs that run the program in their arguments, with their options that take a value."""
 _RUN_COMMANDS = {"uv": "run", "poetry": "run", "pipenv": "run", "hatch": "run", "pdm": "run", "pnpm": "exec"}
 _MODULES = names("pytest unittest mypy ruff flake8 pylint black isort pyright doctest coverage pip")
+_PROGRAM_FOLDERS = names("/bin /usr/bin /usr/local/bin /sbin /usr/sbin /usr/local/sbin /opt/homebrew/bin")
+_PROJECT_FOLDERS = ("venv/bin", "node_modules/.bin", ".tox/bin", "env/bin")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PYTHON = re.compile(r"python[\d.]*")
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
@@ -69,7 +71,9 @@ class _EffectCollector:
             self._add(unclear(str(error)), self.folder)
         else:
             for command in commands:
-                self.program(command.words, command.redirects, command.scope)
+                name = _name(command.words[0]) if command.words else None
+                own = command.is_function and name is not None and not _is_known(name)
+                self.program(() if own else command.words, command.redirects, command.scope)
         self._folders, self._nesting = outer, self._nesting - 1
 
     def program(self, words: Sequence[Word], redirects: Sequence[Redirect], scope: tuple[int, ...]) -> None:
@@ -82,7 +86,7 @@ class _EffectCollector:
         if not words:
             return
         name = _name(words[0])
-        if name == "cd":
+        if name in {"cd", "pushd", "popd"}:
             self._change_folder(words[1:], scope, folder)
         elif name is None:
             self._add(unclear("runs a program whose name is calculated"), folder)
@@ -177,7 +181,15 @@ class _EffectCollector:
 
 
 def _name(word: Word) -> str | None:
-    return word.text.rpartition("/")[2] if word.text else None
+    """The name of a program; its path if it is not where usual programs are: `./rm` may be anything."""
+    if not word.text:
+        return None
+    folder, slash, name = word.text.rpartition("/")
+    return name if not slash or folder in _PROGRAM_FOLDERS or folder.endswith(_PROJECT_FOLDERS) else word.text
+
+
+def _is_known(name: str) -> bool:
+    return is_known(name) or name in _SHELLS or name in _WRAPPERS or name in {"find", "env", "eval", "trap", "su", "cd"}
 
 
 def _is_script(argv: Sequence[Word]) -> bool:

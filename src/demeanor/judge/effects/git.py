@@ -21,7 +21,7 @@ _ONLY_REPOSITORY = names(
     " show-ref for-each-ref merge-base name-rev count-objects fsck gc hash-object write-tree update-index update-ref"
     " verify-commit verify-tag version help var check-ignore check-attr stage credential ls-remote"
 )
-_CHANGES_TREE = names("merge rebase pull cherry-pick revert am checkout-index read-tree worktree submodule")
+_CHANGES_TREE = names("merge rebase pull cherry-pick revert am checkout-index read-tree")
 _FETCHES = names("fetch pull clone ls-remote")
 
 
@@ -85,6 +85,8 @@ def _on_working_tree(command: str | None, rest: Sequence[Word]) -> Iterable[Effe
         yield from on(Kind.EDIT, files or (Word(None),), reach="below")
     elif command == "reset":
         yield from on(Kind.EDIT, (Word(None),)) if arguments.has("--hard", "--merge", "--keep") else ()
+    elif command == "rebase" and arguments.has("-x", "--exec"):
+        yield from unclear("runs a program for each commit")
     elif command == "clone" or command in _CHANGES_TREE:
         yield from on(Kind.EDIT, operands[1:2] if command == "clone" and operands[1:] else (Word(None),), reach="below")
     elif command not in _ONLY_REPOSITORY and command not in _FETCHES:

@@ -19,6 +19,7 @@ from demeanor.judge.effects.options import Arguments, names, separate
 from demeanor.judge.effects.patch import patch_effects
 from demeanor.judge.effects.shell import Word
 from demeanor.judge.effects.targets import on, unclear
+from demeanor.judge.effects.transfers import TRANSFERS
 
 Found: TypeAlias = Iterable[Effect | Unclear]
 Program: TypeAlias = Callable[[Sequence[Word], str | None], Found]
@@ -26,7 +27,7 @@ Program: TypeAlias = Callable[[Sequence[Word], str | None], Found]
 
 _HARMLESS = names(
     ": [ [[ alias basename bg break cd clear continue date declare df dirname disown du echo exit export false fg free"
-    " groups hash hostname id jobs kill let local locale logname nproc pgrep pkill popd printenv printf ps pushd pwd"
+    " groups hash hostname id jobs kill let local locale logname nproc pgrep pkill printenv printf ps pwd"
     " read readlink readonly realpath return seq set shift shopt sleep sync test tput tr true tty type typeset ulimit"
     " umask uname unalias unset uptime wait whereis which whoami yes lsof netstat ss top expr factor getconf stty"
     " hostnamectl nslookup dig ping arch cal bc getent mktemp"
@@ -44,7 +45,7 @@ _READERS: Mapping[str, str] = {
     "sha512sum": "", "cksum": "", "b2sum": "", "cut": "-d -f -c -b", "paste": "-d", "comm": "", "cmp": "-n -i",
     "diff": "-U -C -x -I", "colordiff": "", "column": "-t -s -c", "fold": "-w", "rev": "", "zcat": "", "xzcat": "",
     "zless": "", "base64": "-w", "base32": "-w", "fmt": "-w", "expand": "-t", "unexpand": "-t", "tsort": "",
-    "join": "-t", "cloc": "", "tokei": "", "xmllint": "--xpath", "pr": "", "look": "", "nm": "", "objdump": "",
+    "join": "-t", "cloc": "", "tokei": "", "pr": "", "look": "", "nm": "", "objdump": "",
     "ldd": "",
 }  # fmt: skip
 """Programs that only read the files named by their operands, with their options that take a value."""
@@ -79,7 +80,7 @@ _RISKY_AWK = re.compile(r"system\s*\(|getline|[>|]\s*[\"$a-zA-Z(]|inplace")
 def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Found:
     """The effects of a program with these arguments."""
     texts = [word.text for word in words]
-    if name in _HARMLESS or name in _RUNNERS or (texts and set(texts) <= {"--version", "--help", "-V"}):
+    if name in _HARMLESS or name in _RUNNERS or _only_asks(name, texts):
         return ()
     if name in _READERS:
         return on(Kind.READ, separate(words, _READERS[name].split()).operands)
@@ -97,8 +98,21 @@ def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Foun
     return found(words, stdin) if found is not None else unclear(f"runs {name}")
 
 
+def _only_asks(name: str, texts: Sequence[str | None]) -> bool:
+    """Whether a program only prints its version or help."""
+    return bool(texts) and set(texts) <= {"--version", "--help", "-V"} and "/" not in name
+
+
+def is_known(name: str) -> bool:
+    """Whether the effects of a program of this name are known."""
+    tables = (_HARMLESS, _RUNNERS, _READERS, _SEARCHERS, _LISTERS, _CREATORS, _FORMATTERS, _PROGRAMS)
+    return any(name in table for table in tables)
+
+
 def _grep(name: str, words: Sequence[Word], with_value: Sequence[str]) -> Found:
     arguments = separate(words, with_value)
+    if arguments.has("--pre"):
+        return unclear(f"runs a program for each file of {name}")
     if arguments.has("-x", "-X", "--exec", "--exec-batch") and name in {"fd", "fdfind"}:
         return unclear(f"runs a program for each result of {name}")
     given = arguments.value("-e", "--regexp") if name not in {"fd", "fdfind"} else None
@@ -125,6 +139,10 @@ def _rm(words: Sequence[Word], _: str | None) -> Found:
     arguments = separate(words)
     reach: Reach = "below" if arguments.has("-r", "-R", "--recursive") else "exact"
     return on(Kind.DELETE, arguments.operands, reach=reach)
+
+
+def _rimraf(words: Sequence[Word], _: str | None) -> Found:
+    return on(Kind.DELETE, separate(words).operands, reach="below")
 
 
 def _shred(words: Sequence[Word], _: str | None) -> Found:
@@ -238,54 +256,6 @@ def _apply_patch(words: Sequence[Word], stdin: str | None) -> Found:
     return (list(patch_effects(text)) if text is not None else []) or on(Kind.EDIT, (Word(None),))
 
 
-def _curl(words: Sequence[Word], _: str | None) -> Found:
-    takes = (
-        "-o -O -H -X -d -u -A -e -b -c -F -T -m -w -x --output --header --request --data --data-raw --url --max-time"
-    )
-    takes += (
-        " --data-binary --user --retry --connect-timeout --form --write-out -P --directory-prefix --output-document"
-    )
-    arguments = separate(words, [option for option in takes.split() if option != "-O"])
-    urls = [*arguments.operands, *(word for name, word in arguments.values if name == "--url")]
-    yield from on(Kind.FETCH, urls or (Word(None),))
-    output = arguments.value("-o", "--output")
-    if output is not None or arguments.has("-O", "--remote-name", "-J"):
-        yield from on(Kind.EDIT, (output or Word(None),))
-
-
-def _wget(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, names("-O -o -P -t -T -U --output-document --header --directory-prefix --tries"))
-    yield from on(Kind.FETCH, arguments.operands or (Word(None),))
-    output = arguments.value("-O", "--output-document")
-    if not arguments.has("--spider") and (output is None or output.text not in {"-", "/dev/null"}):
-        yield from on(Kind.EDIT, (output or Word(None),))
-
-
-def _tar(words: Sequence[Word], _: str | None) -> Found:
-    first = (words[0].text or "") if words else ""
-    mode = first if not first.startswith("--") else {"--list": "t", "--create": "c"}.get(first, "x")
-    return on(Kind.READ if "t" in mode else Kind.EDIT, (Word(None),))
-
-
-def _edits_something(_: Sequence[Word], __: str | None) -> Found:
-    return on(Kind.EDIT, (Word(None),))
-
-
-def _gzip(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, ("-S",))
-    if arguments.has("-c", "--stdout", "-l", "-t", "--list", "--test"):
-        return on(Kind.READ, arguments.operands)
-    return [*on(Kind.EDIT, (Word(None),)), *(() if arguments.has("-k") else on(Kind.DELETE, arguments.operands))]
-
-
-def _rsync(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, ("-e", "--exclude", "--include"))
-    yield from on(Kind.READ, arguments.operands[:-1])
-    yield from on(Kind.EDIT, arguments.operands[-1:], reach="below")
-    if any(option.startswith("--delete") for option in arguments.options):
-        yield from on(Kind.DELETE, arguments.operands[-1:], reach="below")
-
-
 def _ruff(words: Sequence[Word], _: str | None) -> Found:
     arguments = separate(words, ("--select", "--ignore", "--config", "--output-format"))
     formats = bool(arguments.operands) and arguments.operands[0].text == "format" and not arguments.has("--check")
@@ -318,13 +288,13 @@ def _source(words: Sequence[Word], _: str | None) -> Iterator[Effect | Unclear]:
 
 _CHECKS = "test tests check lint typecheck type-check test:unit --version -v list ls outdated"
 _PROGRAMS: Mapping[str, Program] = {
-    "rm": _rm, "unlink": _rm, "rmdir": _rm, "trash": _rm, "trash-put": _rm, "shred": _shred, "sed": _sed, "gsed": _sed,
+    **TRANSFERS,
+    "rm": _rm, "unlink": _rm, "rmdir": _rm, "trash": _rm, "trash-put": _rm, "rimraf": _rimraf, "shred": _shred,
+    "sed": _sed, "gsed": _sed,
     "awk": _awk, "gawk": _awk, "mawk": _awk, "tee": _tee, "sponge": _tee, "cp": _cp, "install": _cp, "mv": _mv,
     "ln": _ln, "dd": _dd, "sort": _sort, "uniq": _uniq, "jq": _jq, "yq": _jq, "patch": _patch,
     "apply_patch": _apply_patch,
-    "applypatch": _apply_patch, "curl": _curl, "wget": _wget, "tar": _tar, "unzip": _edits_something,
-    "zip": _edits_something, "split": _edits_something, "gzip": _gzip, "gunzip": _gzip, "xz": _gzip, "bzip2": _gzip,
-    "rsync": _rsync, "ruff": _ruff, "eslint": _eslint, "source": _source, ".": _source, "git": git,
+    "applypatch": _apply_patch, "ruff": _ruff, "eslint": _eslint, "source": _source, ".": _source, "git": git,
     "npm": _tasks(_CHECKS), "pnpm": _tasks(_CHECKS), "yarn": _tasks(_CHECKS), "bun": _tasks("test"),
     "make": _tasks(_CHECKS), "just": _tasks(_CHECKS), "cargo": _tasks("test check clippy tree metadata"),
     "go": _tasks("test vet version env list doc"), "mvn": _tasks("test"), "gradle": _tasks("test check"),

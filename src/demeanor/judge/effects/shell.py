@@ -75,6 +75,9 @@ class SimpleCommand:
     scope: tuple[int, ...] = ()
     """The subshells around it, from the outside in; `cd` applies within its own."""
 
+    is_function: bool = False
+    """Whether the command itself defines a function of this name before."""
+
 
 @lru_cache(maxsize=256)
 def read_shell(text: str) -> tuple[SimpleCommand, ...]:
@@ -187,10 +190,12 @@ class _TreeWalker:
             yield from self._nested(child, scope, depth + 1)
             if child.type != "variable_assignment" or node.type != "command":
                 words.append(_word(child, depth))
-        if words and words[0].text not in self.functions:
-            yield self._counted(SimpleCommand(words=tuple(words), redirects=(*redirects, *outer), scope=scope))
-        elif redirects or outer:
-            yield self._counted(SimpleCommand(redirects=(*redirects, *outer), scope=scope))
+        if words or redirects or outer:
+            is_function = bool(words) and words[0].text in self.functions
+            every = (*redirects, *outer)
+            yield self._counted(
+                SimpleCommand(words=tuple(words), redirects=every, scope=scope, is_function=is_function)
+            )
         yield from rest
 
     def _redirect(self, node: Node, scope: tuple[int, ...], depth: int) -> tuple[list[Redirect], list[SimpleCommand]]:
