@@ -59,6 +59,22 @@ def write(path, text, tool="write_file", kind="edit", options=("allow_always", "
         update("tool_call_update", **done, status="failed", content=[denial])
 
 
+def late(path, before, after):
+    """A tool whose request for permission names only the call; its kind comes before, after or never."""
+    call = {"toolCallId": "late", "title": f"Writing {path}"}
+    update("tool_call", **call, kind=before, rawInput={"filePath": path}, _meta={"tool_name": "scribe"})
+    number = f"agent-{next(NUMBERS)}"
+    options = [{"optionId": f"o-{kind}", "name": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
+    request = {"sessionId": "s1", "toolCall": {"toolCallId": "late"}, "options": options}
+    send(id=number, method="session/request_permission", params=request)
+    if after:
+        update("tool_call_update", toolCallId="late", kind=after)
+    outcome = receive()["result"]["outcome"]
+    if outcome["optionId"] == "o-allow_once":
+        Path(path).write_text("late")
+    update("tool_call_update", toolCallId="late", kind="edit", status="completed", rawOutput=outcome["optionId"])
+
+
 def read(path, **more):
     """A tool that asks the client for a file."""
     answer = ask("fs/read_text_file", path=path, **more)
@@ -100,7 +116,7 @@ def begin(tool):
 
 STEPS = {
     "say": say, "write": write, "read": read, "put": put, "call": call, "raw": raw, "unknown": unknown, "think": think,
-    "plan": plan, "begin": begin, "exit": sys.exit, "sleep": time.sleep,
+    "plan": plan, "late": late, "begin": begin, "exit": sys.exit, "sleep": time.sleep,
 }  # fmt: skip
 
 

@@ -118,6 +118,29 @@ def test_permission_is_denied_by_name_or_by_kind(client: Client, rules: Mapping[
     assert not (client.workspace / "a.txt").exists()
 
 
+@pytest.mark.parametrize(("before", "after"), [("edit", ""), ("other", "edit")])
+def test_a_kind_that_the_request_leaves_out_is_taken_from_other_updates(client: Client, before: str, after: str):
+    """The call told it before, or tells it while the request waits."""
+    asked, called = client.run([["late", "a.txt", before, after]], approval=Approval(rules={"edit": "deny"})).events
+    assert isinstance(asked, Asked)
+    assert (asked.tool, asked.kind, asked.answer) == ("scribe", "edit", "deny")
+    assert isinstance(called, Called)
+    assert called.permission == "deny"
+    assert not (client.workspace / "a.txt").exists()
+
+
+@pytest.mark.parametrize("answer", ["deny", "allow"])
+def test_a_kind_that_is_never_told_is_other(client: Client, answer: str):
+    """The rule for `other` applies, whatever the call turns out to be."""
+    rules = {"edit": "allow" if answer == "deny" else "deny", "other": answer}
+    asked, called = client.run([["late", "a.txt", "other", ""]], approval=Approval(rules=rules)).events
+    assert isinstance(asked, Asked)
+    assert (asked.kind, asked.answer) == ("other", answer)
+    assert isinstance(called, Called)
+    assert called.kind == "edit"
+    assert (client.workspace / "a.txt").exists() is (answer == "allow")
+
+
 def test_a_script_of_answers_is_followed_over_several_prompts(client: Client):
     """First deny, then allow, which is repeated; each rule has its own script."""
     steps = [["write", "a.txt", "1"], ["write", "b.txt", "2"]]

@@ -364,3 +364,35 @@ def test_a_request_that_belongs_to_no_call_is_kept():
     events = observe(capture(exchange(1, WRITE), exchange(2, Text(text="Done.")), log=log), {}).trajectory.events
     assert [type(event) for event in events] == [Called, Asked, Said]
     assert events[0].permission is None
+
+
+def test_a_log_with_ids_of_its_own_is_about_the_same_calls():
+    """As vibe's over ACP: other ids, titles instead of names, other names of arguments."""
+    write = ToolCall(id="call_1", name="write_file", arguments={"path": "a.txt", "content": "x"}, raw="")
+    bash = ToolCall(id="call_2", name="bash", arguments={"command": "ls"}, raw="")
+    request = Request(model="m", messages=(), tools=(Tool(name="write_file"), Tool(name="bash")))
+    exchange = Exchange(number=1, dialect="openai-chat", request=request, response=Response(parts=(write, bash)))
+    common = {"turn": 1, "witness": "log", "succeeded": True}
+    titled = {"filePath": "a.txt", "content": "x"}
+    log = (
+        Asked(turn=1, id="effect-1", tool="Writing a.txt", kind=Kind.OTHER, answer="allow"),
+        Called(id="effect-1", tool="Writing a.txt", kind=Kind.EDIT, arguments=titled, permission="allow", **common),
+        Called(id="effect-2", tool="bash", kind=Kind.EXECUTE, arguments={"command": "ls", "timeout": 5}, **common),
+    )
+    evidence = observe(Capture(trial="t", attempt=1, exchanges=(exchange,), log=log), {})
+    calls = [(call.tool, call.id, call.witness, call.succeeded) for call in evidence.trajectory.calls]
+    assert calls == [("write_file", "call_1", "both", True), ("bash", "call_2", "both", True)]
+    (asked,) = [event for event in evidence.trajectory.events if isinstance(event, Asked)]
+    assert (asked.id, asked.tool, asked.kind) == ("call_1", "write_file", Kind.EDIT)
+    assert evidence.trajectory.disagreements == ()
+    assert any("the rule for `other` answered" in note and "later it said edit" in note for note in evidence.notes)
+
+
+def test_a_call_that_only_the_log_has_is_not_another_call_with_its_own_id():
+    """Each call of the wire that the log knows by its id keeps its twin."""
+    calls = tuple(ToolCall(id=name, name="bash", arguments={"command": name}, raw="") for name in ("a", "b"))
+    request = Request(model="m", messages=(), tools=(Tool(name="bash"),))
+    exchange = Exchange(number=1, dialect="openai-chat", request=request, response=Response(parts=calls))
+    log = (Called(turn=1, id="b", tool="bash", kind=Kind.EXECUTE, arguments={"command": "b"}, witness="log"),)
+    evidence = observe(Capture(trial="t", attempt=1, exchanges=(exchange,), log=log), {})
+    assert [(call.id, call.witness) for call in evidence.trajectory.calls] == [("a", "wire"), ("b", "both")]

@@ -43,6 +43,10 @@ class EventLog:
             case "plan":
                 self._plan(update)
 
+    def kind_of(self, call: Mapping[str, Any]) -> str:
+        """The kind of the call that a request for permission is about, as far as it is known by now."""
+        return self._kind(self._update_call(call))
+
     def asked(self, call: Mapping[str, Any], decide: Callable[[str, str], str]) -> str:
         """Handle a request for permission; `decide` answers it by the tool's name and kind."""
         known = self._update_call(call)
@@ -103,7 +107,8 @@ class EventLog:
             self._calls[call_id] = call
         name = _name_in_meta(update.get("_meta"), 4)
         call["tool"] = name or call["tool"] or _tool_name(call_id, _text(update.get("title")))
-        call["kind"] = _text(update.get("kind")) if update.get("kind") != "other" else call["kind"]
+        kind = _text(update.get("kind"))
+        call["kind"] = kind if kind in _KINDS or kind in _KIND_ALIASES else call["kind"]  # it may be left out later
         if update.get("sessionUpdate"):  # a request for permission may contain other arguments than the call
             call["arguments"] = _table(update.get("rawInput")) or call["arguments"]
             call["reported"] = True
@@ -148,10 +153,10 @@ def _tool_name(call_id: str, title: str) -> str:
 
 
 def _name_in_meta(meta: Any, depth: int) -> str:
-    """The `toolName` that some agents put somewhere into `_meta`."""
+    """The `toolName` or `tool_name` that some agents put somewhere into `_meta`."""
     if not isinstance(meta, dict) or depth == 0:
         return ""
-    found = _text(meta.get("toolName"))
+    found = _text(meta.get("toolName")) or _text(meta.get("tool_name"))
     return found or next((name for value in meta.values() if (name := _name_in_meta(value, depth - 1))), "")
 
 

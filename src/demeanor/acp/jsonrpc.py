@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -34,6 +35,9 @@ class JsonRpc:
         self._input, self._output = cast("FileIO", self._agent.stdin), cast("FileIO", self._agent.stdout)
         self._last_id = 0
         self._warnings = 0
+        self._unread = self._lines()  # one for all requests: a part of the next line may have been read already
+        self.patience: float | None = None
+        """Seconds after which `messages` reports that nothing came; None to wait for as long as it takes."""
 
     def request(self, method: str, params: Mapping[str, Any]) -> int:
         """Send a request; returns its id."""
@@ -57,9 +61,15 @@ class JsonRpc:
         except OSError:
             pass  # it closed its input; its output or its exit code explains why
 
-    def messages(self) -> Iterator[dict[str, Any]]:
-        """The messages of the agent until it exits; other lines are skipped and reported on stderr."""
-        for line in self._lines():
+    def messages(self) -> Iterator[dict[str, Any] | None]:
+        """The messages of the agent until it exits; other lines are skipped and reported on stderr.
+
+        None means that none came for as long as the client has `patience`.
+        """
+        for line in self._unread:
+            if line is None:
+                yield None
+                continue
             try:
                 message = json.loads(line)
                 if b"\\ud" in line.lower():  # replace lone surrogates, which can't be stored
@@ -71,10 +81,15 @@ class JsonRpc:
             elif line.strip():
                 self._warn(f"not a message of the protocol: {line[:200].decode('utf-8', 'replace')}")
 
-    def _lines(self) -> Iterator[bytes]:
+    def _lines(self) -> Iterator[bytes | None]:
         partial = bytearray()
         skipping = False
-        while piece := os.read(self._output.fileno(), 2**16):
+        while True:
+            while self.patience is not None and not select.select([self._output], [], [], self.patience)[0]:
+                yield None
+            piece = os.read(self._output.fileno(), 2**16)
+            if not piece:
+                return
             *whole, rest = piece.split(b"\n")
             for line in whole:
                 if not skipping:

@@ -8,6 +8,8 @@ from typing import Any
 from demeanor.acp.events import EventLog
 from demeanor.core.approval import Approver
 
+_UNKNOWN = "other"
+_KINDS = frozenset({"read", "edit", "delete", "search", "execute", "fetch", "think"})
 _OPTION_KINDS = {"allow": ("allow_once", "allow_always"), "deny": ("reject_once", "reject_always")}
 
 
@@ -16,8 +18,14 @@ class PermissionHandler:
 
     def __init__(self, approval: Mapping[str, Any]) -> None:
         self._approver = Approver(approval)
+        self._by_kind = not _KINDS.isdisjoint(approval.get("rules", {}))
         self.denied = 0
         """How many requests were denied so far."""
+
+    def needs_kind(self, params: Mapping[str, Any], events: EventLog) -> bool:
+        """Whether the answer may depend on the tool's kind, which the agent has not told yet."""
+        call = params.get("toolCall")
+        return self._by_kind and events.kind_of(call if isinstance(call, dict) else {}) == _UNKNOWN
 
     def outcome(self, params: Mapping[str, Any], events: EventLog) -> dict[str, str]:
         """The result of a request. If the agent does not offer the answer, it is `cancelled`, which is a denial."""

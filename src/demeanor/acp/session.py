@@ -12,6 +12,8 @@ from demeanor.acp.permission import PermissionHandler
 
 _VERSION = 1
 _UNKNOWN_METHOD = -32601
+_PATIENCE = 1.0
+"""Seconds of silence after which a request for permission is answered, although the tool's kind is unknown."""
 
 
 class AcpSession:
@@ -24,6 +26,7 @@ class AcpSession:
         self._permissions = PermissionHandler(task["approval"])
         self._session: Any = None
         self._listening = False
+        self._waiting: list[tuple[Any, Mapping[str, Any]]] = []
 
     def run(self) -> None:
         """Send all prompts; raises AgentFailed if the agent does not finish a turn."""
@@ -83,8 +86,12 @@ class AcpSession:
         """Send a request and return its result; messages of the agent that come before it are handled."""
         request = self._rpc.request(method, params)
         for message in self._rpc.messages():
+            self._answer_waiting(final=message is None)
+            if message is None:
+                continue
             if "method" in message:
                 self._handle(message)
+                self._answer_waiting(final=False)
             elif message.get("id") == request and not isinstance(message.get("id"), bool):
                 if "error" in message:
                     raise AgentFailed(f"the agent answered {method} with an error: {_error_text(message['error'])}")
@@ -102,11 +109,21 @@ class AcpSession:
             if isinstance(update, dict) and self._listening and params.get("sessionId") == self._session:
                 self._events.update(update)
         elif method == "session/request_permission":
-            self._rpc.answer(request, {"outcome": self._permissions.outcome(params, self._events)})
+            self._waiting.append((request, params))
         elif method in ("fs/read_text_file", "fs/write_text_file") and self._task["files"]:
             self._serve_file(method, request, params)
         else:
             self._rpc.refuse(request, _UNKNOWN_METHOD, f"this client does not support {str(method)[:100]}")
+
+    def _answer_waiting(self, *, final: bool) -> None:
+        """Answer requests for permission. The kind of a tool may follow in an update; after a silence it is `other`."""
+        waiting, self._waiting = self._waiting, []
+        for request, params in waiting:
+            if not final and self._permissions.needs_kind(params, self._events):
+                self._waiting.append((request, params))
+            else:
+                self._rpc.answer(request, {"outcome": self._permissions.outcome(params, self._events)})
+        self._rpc.patience = _PATIENCE if self._waiting else None
 
     def _serve_file(self, method: str, request: Any, params: Mapping[str, Any]) -> None:
         workspace = self._task["workspace"]

@@ -20,7 +20,7 @@ def merge(
     log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway knows about faults
     if not wire or not log:
         return tuple(wire or _without_repeated_result(log)), ()
-    merged, open_calls, disagreements = _merge_calls(wire, log)
+    merged, open_calls, disagreements, ids = _merge_calls(wire, log)
     for extra in open_calls:
         if has_tools:
             disagreements.append(f"{_name(extra)} is in the agent's log, but was not requested by the model")
@@ -31,26 +31,34 @@ def merge(
             _insert(merged, event)
     for event in log:
         if isinstance(event, Asked):
-            _insert_request(merged, event)
+            _insert_request(merged, replace(event, id=ids.get(event.id, event.id)))
     merged += [event for event in log if isinstance(event, Concluded)]
     return tuple(_without_repeated_result(merged)), tuple(disagreements)
 
 
-def _merge_calls(wire: Sequence[Event], log: Sequence[Event]) -> tuple[list[Event], list[Called], list[str]]:
-    """The wire's events with what the log adds to each call, the log's other calls, and the contradictions."""
+def _merge_calls(
+    wire: Sequence[Event], log: Sequence[Event]
+) -> tuple[list[Event], list[Called], list[str], dict[str, str]]:
+    """The wire's events with what the log adds to each call, the log's other calls, the contradictions, and the ids of
+    the wire for those in the log.
+    """
     open_calls = [event for event in log if isinstance(event, Called)]
+    requested = [event for event in wire if isinstance(event, Called)]
+    renamed = [event for event in open_calls if not any(_same_id(other, event.id) for other in requested)]
     merged: list[Event] = []
     disagreements = []
+    ids = {}
     for event in wire:
         if isinstance(event, Called):
-            twin = _twin(event, open_calls)
+            twin = _twin(event, open_calls) or _renamed_twin(event, [one for one in renamed if one in open_calls])
             if twin is None and _should_be_in(log, event):
                 disagreements.append(f"{_name(event)} was requested by the model, but is not in the agent's log")
             elif twin is not None:
                 open_calls.remove(twin)
+                ids[twin.id] = event.id
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event with more detail
         merged.append(event)
-    return merged, open_calls, disagreements
+    return merged, open_calls, disagreements, ids
 
 
 def _should_be_in(log: Sequence[Event], call: Called) -> bool:
@@ -74,6 +82,22 @@ def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
     alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
     found = sorted(by_id or alike, key=lambda other: (other.by_sub_agent != event.by_sub_agent, other not in alike))
     return next(iter(found), None)
+
+
+def _renamed_twin(event: Called, candidates: Sequence[Called]) -> Called | None:
+    """The same call in a log with ids of its own, which may have a title or other names of arguments, too."""
+    values = _values(event)
+    same_values = [
+        other
+        for other in candidates
+        if _values(other) == values and (other.tool == event.tool or (values and _may_be_named(other.tool, event.tool)))
+    ]
+    same_turn = [other for other in candidates if (other.tool, other.turn) == (event.tool, event.turn)]
+    return next(iter(same_values or same_turn), None)
+
+
+def _values(call: Called) -> list[str]:
+    return sorted(map(repr, call.arguments.values()))
 
 
 def _same_id(event: Called, log_id: str) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.exchange import Exchange
-from demeanor.core.text import excerpt
-from demeanor.core.trajectory import Called, Concluded, Event, Kind, Said, Trajectory
+from demeanor.core.text import excerpt, one_line
+from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Trajectory
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
@@ -104,7 +104,7 @@ def _sum(exchanges: Sequence[Exchange], name: str) -> int | None:
 
 
 def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
-    notes = [*capture.notes, *disagreements]
+    notes = [*capture.notes, *disagreements, *_unknown_kinds(capture.log)]
     left = sum(end.leftovers for end in capture.ends)
     if left:
         notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind, which Demeanor killed")
@@ -115,3 +115,15 @@ def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
     if capture.log_problem and capture.exchanges:
         notes.append(f"the agent's own log could not be read: {capture.log_problem}")
     return (*notes, *capture.after.gaps)
+
+
+def _unknown_kinds(log: Sequence[Event]) -> Iterator[str]:
+    """Notes about requests for permission that were answered before the kind of the tool was known."""
+    kinds = {event.id: event.kind for event in log if isinstance(event, Called)}
+    for event in log:
+        if isinstance(event, Asked) and event.kind is Kind.OTHER:
+            later = kinds.get(event.id, Kind.OTHER)
+            if later is not Kind.OTHER or " " in event.tool:
+                told = f"; later it said {later}" if later is not Kind.OTHER else ""
+                tool = one_line(event.tool, width=60)
+                yield f"{tool}: the rule for `other` answered, since the agent did not say what the tool does{told}"
