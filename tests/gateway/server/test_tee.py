@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 
+import aiohttp
 import pytest
+from aiohttp import web
 
 from demeanor.core.exchange import Exchange, Request, StopReason
 from demeanor.core.messages import Message, Text
@@ -14,7 +16,7 @@ from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.gateway.server.session import Session
-from tests.gateway.helpers import a_trial, raw_provider, running
+from tests.gateway.helpers import a_trial, chat, provider, raw_provider, running, session_of
 
 HTML = b"<!doctype html><html><body>Please sign in to the proxy.</body></html>"
 QUESTION = Request(model="played", messages=(Message(role="user", parts=(Text(text="Hi."),)),))
@@ -188,3 +190,30 @@ async def test_events_count_whatever_their_content_type(content_type: str) -> No
     assert exchange.error is None
     assert exchange.response
     assert (exchange.response.text, exchange.response.stop) == ("Hello.", StopReason.END)
+
+
+async def test_the_agent_gets_nothing_before_the_response_is_complete() -> None:
+    """Otherwise it could hang up at the first half of a body that the gateway has not read yet."""
+    body, go_on = json.dumps(WHOLE["openai-chat"]).encode(), asyncio.Event()
+
+    async def halves(request: web.BaseRequest) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
+        await answer.prepare(request)
+        await answer.write(body[:40])
+        await go_on.wait()
+        await answer.write(body[40:])
+        return answer
+
+    async with provider(halves) as (url, _):
+        model = LiveModel(provider=Provider("acme", base_url=url, dialects=[DIALECTS["openai-chat"]]))
+        async with session_of(model) as session, aiohttp.ClientSession() as client:
+            head = {"Authorization": f"Bearer {session.token}"}
+            asking = asyncio.ensure_future(
+                client.post(f"{session.base_url}/v1/chat/completions", json=chat(stream=True), headers=head)
+            )
+            while not session.exchanges() or session.exchanges()[0].first_byte is None:
+                await asyncio.sleep(0.001)
+            done, _ = await asyncio.wait([asking], timeout=0.2)
+            assert not done
+            go_on.set()
+            assert await (await asking).read() == body
