@@ -76,6 +76,30 @@ def test_an_agent_that_only_talks_fails(project: Project, tmp_path: Path):
     assert "hello.txt" in found["create"]["detail"]
 
 
+SLOW = """\
+import time
+time.sleep(4)
+"""
+
+
+def test_an_agent_that_starts_slowly_gets_more_time(project: Project, tmp_path: Path):
+    """A silent provider is not tested by an agent that was stopped before its first request."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(SLOW + LIAR)
+    project.write(demeanor_toml=CONFIG.format(python=sys.executable, liar=slow))
+    code, found = checked(project, "liar", "--ability", "hang", "--timeout", "9", "--jobs", "1")
+    assert (code, found["hang"]["state"]) == (0, "shown"), found
+
+
+def test_options_may_stand_before_the_names(project: Project, tmp_path: Path):
+    """And after them; an unknown option is still an error."""
+    for words in (("--dir", str(tmp_path), "no-such-agent"), ("no-such-agent", "--dir", str(tmp_path))):
+        ran = project.demeanor("agents", "install", *words)
+        assert (ran.returncode, "unknown adapter 'no-such-agent'" in ran.stderr) == (2, True), ran.stderr
+    ran = project.demeanor("agents", "install", "--dri", str(tmp_path), "goose")
+    assert (ran.returncode, "unrecognized arguments: --dri" in ran.stderr) == (2, True), ran.stderr
+
+
 def test_the_list_shows_every_adapter_and_its_limits(project: Project):
     """Also those that are not installed."""
     listed = project.demeanor("agents", PATH="/usr/bin:/bin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
@@ -15,7 +16,7 @@ from demeanor.core.exit_code import ExitCode
 def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     chosen = next((word for word in argv if not word.startswith("-")), "")
-    args = make_parser(chosen).parse_args(argv)
+    args = _parse(make_parser(chosen), argv)
     try:
         code: int = command_module(args.command).run(args)
         sys.stdout.flush()
@@ -43,3 +44,14 @@ def _without_secrets(text: str) -> str:
     from demeanor.core.redaction.redactor import Redactor
 
     return Redactor(telling(os.environ)).text(text)
+
+
+def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments. If a command sets `more_words`, options may stand between its words."""
+    args, rest = parser.parse_known_args(argv)
+    words = getattr(args, getattr(args, "more_words", ""), None)
+    if rest and (words is None or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest and words is not None:
+        words += rest
+    return args

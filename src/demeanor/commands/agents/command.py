@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, positive_float, positive_int
 from demeanor.core.agent import Ability
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import printable
@@ -49,9 +49,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help=f"check only this ability; repeatable: {_LIST}",
     )
     parser.add_argument(
+        "--timeout",
+        type=positive_float,
+        metavar="SECONDS",
+        help="the time limit of an ordinary trial of a check (default: 60); the others are in proportion to it",
+    )
+    parser.add_argument(
+        "--jobs", type=positive_int, metavar="N", help="how many trials of a check run in parallel (default: 3)"
+    )
+    parser.add_argument(
         "--sandbox", metavar="LEVEL", help="the sandbox for checks (default: that of the configuration)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(more_words="names")
     config_argument(parser)
 
 
@@ -71,7 +81,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _check(args: argparse.Namespace) -> ExitCode:
     """Run the conformance suite with each agent and print the results."""
-    from demeanor.commands.agents.conformance.suite import check
+    from demeanor.commands.agents.conformance.suite import DEFAULT_JOBS, DEFAULT_TIMEOUT, check
     from demeanor.core.codec import encode
     from demeanor.core.errors import UsageError
 
@@ -81,7 +91,10 @@ def _check(args: argparse.Namespace) -> ExitCode:
     if args.sandbox:
         config = replace(config, sandbox=args.sandbox)
     only = [Ability(name) for name in args.ability]
-    results = {name: check(config, name, os.environ, _show_progress, only) for name in args.names}
+    timeout, jobs = args.timeout or DEFAULT_TIMEOUT, args.jobs or DEFAULT_JOBS
+    results = {
+        name: check(config, name, os.environ, _show_progress, only, timeout=timeout, jobs=jobs) for name in args.names
+    }
     if args.json:
         print(json.dumps(encode(results), indent=2))
     else:

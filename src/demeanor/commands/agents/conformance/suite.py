@@ -32,7 +32,9 @@ State: TypeAlias = Literal["shown", "declared", "failed", "unknown"]
 
 MODEL = "conformance"
 _HERE = Path(__file__).parent
-_JOBS = 3
+DEFAULT_JOBS = 3
+DEFAULT_TIMEOUT = 60.0
+"""Seconds for an ordinary trial of the suite; the limits of the others are in proportion to it."""
 _ATTEMPT_DIR = re.compile(r"[^\s'\"`]*/demeanor-[0-9a-f]{12}/[0-9]+(?=/)")
 """The folder of an attempt, which occurs in tool calls and results."""
 _DERIVED = {
@@ -77,11 +79,14 @@ def check(
     environ: Mapping[str, str],
     log: Callable[[str], None],
     only: Sequence[Ability] = (),
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    jobs: int = DEFAULT_JOBS,
 ) -> tuple[AbilityResult, ...]:
     """Run the suite, or only some abilities of it, with one agent."""
     script = {"script": str(_HERE / "model.py")}
     config = replace(
-        config, models={**config.models, MODEL: script}, trials=1, attempts=1, faults=(), budgets={}, jobs=_JOBS
+        config, models={**config.models, MODEL: script}, trials=1, attempts=1, faults=(), budgets={}, jobs=jobs
     )
     catalog = Catalog(config=config, environ=environ)
     agent = catalog.agent(agent_name)
@@ -89,7 +94,7 @@ def check(
         raise UsageError(missing.replace("; ", "\n  → ", 1))
     if agent.dialect is None:
         raise UsageError(f"{agent_name} does not use a model through the gateway, so the suite can't run with it")
-    evals = discover([str(_HERE / "eval_conformance.py")])
+    evals = [_longer(one, timeout / DEFAULT_TIMEOUT) for one in discover([str(_HERE / "eval_conformance.py")])]
     meanings = {Ability(one.name): one.description for one in evals} | _DERIVED
     wanted = set(only or Ability)
     able = [one for one in evals if Ability(one.name) in wanted - agent.cannot.keys()]
@@ -119,11 +124,12 @@ def _with_more_time(evals: Sequence[Eval], records: Mapping[str, Record]) -> lis
     Their limit is short, since the agent uses all of it; on a busy machine an agent may need longer to start.
     """
     unasked = {record.eval for record in records.values() if record.prompt_hash is None}
-    return [
-        replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * _MORE_TIME))
-        for one in evals
-        if Ability(one.name) in _MUST_BE_VOID and one.name in unasked
-    ]
+    return [_longer(one, _MORE_TIME) for one in evals if Ability(one.name) in _MUST_BE_VOID and one.name in unasked]
+
+
+def _longer(one: Eval, factor: float) -> Eval:
+    """The eval with a time limit that is `factor` times as long."""
+    return replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * factor))
 
 
 def _judge(ability: Ability, records: Sequence[Record], meaning: str) -> AbilityResult:
