@@ -49,7 +49,7 @@ test: check harbor  ## Run all checks and all tests
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
 
 test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
-	$(BIN)/python -m pytest -n 2 -m agents
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m agents
 
 fix: $(STAMP)  ## Format, and apply automatic lint fixes
 	$(BIN)/ruff format .

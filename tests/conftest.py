@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.helpers.behaviour_table import rows_of, table
 from tests.helpers.project import Project
 
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -20,3 +21,12 @@ settings.load_profile("steady")
 def project(tmp_path: Path) -> Project:
     """An empty project."""
     return Project(tmp_path / "project")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the table of agents and behaviours, if agents were tried."""
+    reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, [])]
+    if rows := rows_of(reports):
+        terminalreporter.section("agents and behaviours")
+        for line in table(rows):
+            terminalreporter.write_line(line)

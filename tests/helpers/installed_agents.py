@@ -5,10 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from demeanor.agents import adapter
+from demeanor.agents import CODING_AGENTS, adapter
 from demeanor.agents.install import install
 
 AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "demeanor-test-agents"
+
+
+def selected_agents(usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The agents to test: those of DEMEANOR_TEST_AGENTS (`all`, or names and commas) or the usual ones."""
+    selected = os.environ.get("DEMEANOR_TEST_AGENTS", "")
+    if selected == "all":
+        return CODING_AGENTS
+    return tuple(selected.split(",")) if selected else usual
 
 
 def installed(name: str) -> Path:

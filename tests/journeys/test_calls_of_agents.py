@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.installed_agents import AGENTS_FOLDER
+from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_agents
 from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
-AGENTS = ("claude-code", "cline", "codex", "gemini-cli", "goose", "mini-swe-agent", "opencode", "pi", "qwen-code")
+AGENTS = selected_agents(("codex", "goose", "mini-swe-agent"))
+"""Agents that do much in a shell; test_good_and_bad.py has more agents and behaviours."""
 ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 EVALS = """\
 import re
@@ -52,8 +52,7 @@ CONFIG = '[models.good]\nscript = "play.py:good"\n[models.bad]\nscript = "play.p
 def test_good_and_bad_behaviour_is_recognised_whatever_the_tools(project: Project, agent: str):
     """A shell, an editor or a patch: deletions, commands and the order of reads and edits are recognised."""
     project.write(evals__eval_a_py=EVALS, play_py=SCRIPT, demeanor_toml=CONFIG)
-    install = _demeanor(project, "agents", "install", agent, env=os.environ)
-    assert install.returncode == 0, install.stderr
+    installed(agent)
     ran = _demeanor(
         project, "run", "--policy", "all", "--trials", "1", "--jobs", "2",
         "--subject", f"{agent}:good", "--subject", f"{agent}:bad",
@@ -68,11 +67,11 @@ def _verdicts(folder: Path) -> dict[str, str]:
     return {line["subject"]: line["verdict"]["outcome"] for line in lines}
 
 
-def _demeanor(project: Project, *words: str, env=None) -> subprocess.CompletedProcess[str]:
+def _demeanor(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         project.command(*words),
         cwd=project.folder,
-        env={**project.env, **(env or {}), **ENV},
+        env={**project.env, **ENV},
         capture_output=True,
         text=True,
         timeout=600,

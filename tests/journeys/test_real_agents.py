@@ -7,7 +7,6 @@ to install and to start are tested.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,17 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents import CODING_AGENTS
-from tests.helpers.installed_agents import AGENTS_FOLDER
+from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_agents
 from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
-QUICK = (
-    *("goose", "pi", "claude-code", "codex", "gemini-cli", "cline", "opencode", "mini-swe-agent"),
-    *("copilot", "kimi-code"),
+AGENTS = selected_agents(
+    (
+        *("opencode", "cline", "gemini-cli", "mini-swe-agent", "kimi-code", "copilot"),
+        *("pi", "claude-code", "codex", "goose"),
+    )
 )
-_SELECTED = os.environ.get("DEMEANOR_TEST_AGENTS", "")
-AGENTS = CODING_AGENTS if _SELECTED == "all" else tuple(_SELECTED.split(",")) if _SELECTED else QUICK
+"""The slowest first, so that the workers of pytest end at the same time."""
+SMOKE = ("claude-code", "codex", "goose", "pi")
+"""Agents that start quickly; the others run many trials in one command in test_good_and_bad.py."""
 ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 
 
@@ -47,8 +48,7 @@ def demeanor(project: Project, *words: str, **env: str) -> subprocess.CompletedP
 @pytest.mark.parametrize("name", AGENTS)
 def test_real_agents_pass_the_conformance_suite(project: Project, name: str):
     """Except for the abilities that their adapters declare as unsupported."""
-    installed = demeanor(project, "agents", "install", name, **{**os.environ, **ENV})
-    assert installed.returncode == 0, installed.stderr
+    installed(name)
     ran = demeanor(project, "agents", "check", name, "--json", **ENV)
     assert ran.stdout, ran.stderr
     (found,) = json.loads(ran.stdout).values()
@@ -59,18 +59,18 @@ def test_real_agents_pass_the_conformance_suite(project: Project, name: str):
 
 
 def _smoke_subjects() -> Iterator[str]:
-    for name in AGENTS:
+    for name in SMOKE:
         yield from ("--subject", f"{name}:scripted")
 
 
-def test_the_smoke_suite_with_all_agents_in_one_command(project: Project):
+def test_the_smoke_suite_with_several_agents_in_one_command(project: Project):
     """Five scenarios x agents x trials; the scripted model makes mistakes, but no trial is void."""
     shutil.copytree(Path(__file__).parents[2] / "examples/smoke", project.folder / "smoke")
-    for name in AGENTS:
-        assert demeanor(project, "agents", "install", name, **{**os.environ, **ENV}).returncode == 0
+    for name in SMOKE:
+        installed(name)
     ran = demeanor(
         project, "run", "smoke", "--policy", "all", "--trials", "1", "--jobs", "3", *_smoke_subjects(), **ENV
     )
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
     assert "void" not in re.search(r"^trials .*$", ran.stdout, re.M)[0], ran.stdout  # type: ignore[index]
-    assert ran.stdout.count("01-create-file") >= len(AGENTS)
+    assert ran.stdout.count("01-create-file") >= len(SMOKE)

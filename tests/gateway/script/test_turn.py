@@ -143,3 +143,10 @@ def test_the_text_is_handed_over_by_a_call_where_a_text_does_not_end_the_convers
     submit = Turn(request, seed=1).submit_call("Found it.")
     assert submit is not None
     assert (submit.name, submit.arguments) == ("complete_task", {"result": "Found it."})
+
+
+@pytest.mark.parametrize("tag", ["system-reminder", "subagent_notification"])
+def test_a_remark_of_the_agent_in_a_message_of_its_own_is_no_prompt(tag: str) -> None:
+    """Codex tells in one that a sub-agent has ended; the results before it still count."""
+    turn = turn_of(user("One."), result("a"), user(f"<{tag}>\nIt has ended.\n</{tag}>"))
+    assert (turn.prompt, turn.done) == ("One.", 1)

@@ -19,6 +19,8 @@ from demeanor.gateway.script.tools import find_tool, shell_command, tool_argumen
 _TAGGED_BLOCK = re.compile(r"<([a-z]+[-_][a-z_-]+|task|context|environment|instructions)(?:\s[^>]*)?>(.*?)</\1>", re.S)
 """Tags that agents put around a prompt or next to it: `<system-reminder>`, `<environment_context>`, `<task>` …"""
 
+_NO_PROMPT = re.compile(r"[-_](?:reminder|notification)$")
+"""Tags of remarks that may be a message of their own: `<system-reminder>`, Codex's `<subagent_notification>`."""
 
 _MINI_SWE_TASK = re.compile(r"\s*Please solve this issue: (.*?)\n\s*You can execute bash commands and edit files", re.S)
 """How mini-swe-agent presents its task, followed by pages of advice."""
@@ -187,7 +189,7 @@ def _call_error(message: Message) -> ToolResult | None:
 def user_text(message: Message) -> str:
     """The user's text in a message. Agents put their own remarks into tags; a prompt in a tag stands alone.
 
-    A `<system-reminder>` is never a prompt: Kimi Code sends some as messages of their own.
+    Reminders and notifications are never prompts, although Kimi Code and Codex send some as messages of their own.
     """
     text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
     if issue := _MINI_SWE_TASK.match(text):
@@ -195,7 +197,7 @@ def user_text(message: Message) -> str:
     outside = _TAGGED_BLOCK.sub("", text).strip()
     if outside or any(isinstance(part, ToolResult) for part in message.parts):
         return outside
-    blocks = [content for tag, content in _TAGGED_BLOCK.findall(text) if tag != "system-reminder"]
+    blocks = [content for tag, content in _TAGGED_BLOCK.findall(text) if not _NO_PROMPT.search(tag)]
     return blocks[-1].strip() if blocks else ""
 
 
