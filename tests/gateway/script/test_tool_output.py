@@ -26,6 +26,11 @@ def test_the_wrapping_of_agents_is_removed(wrapped: str) -> None:
     assert unwrap(wrapped) == "Hello\nWorld\n"
 
 
+def test_the_report_about_a_file_is_its_content() -> None:
+    """For Vibe."""
+    assert unwrap('{"content":"Hello\\nWorld\\n","lines_read":2,"path":"/a.txt"}') == "Hello\nWorld\n"
+
+
 def test_a_list_of_one_result_is_that_result() -> None:
     """For Cline, which drops the last newline."""
     assert unwrap('[{"query":"a.txt","result":"1 | Hello\\n2 | World","success":true}]') == "Hello\nWorld"
@@ -34,5 +39,5 @@ def test_a_list_of_one_result_is_that_result() -> None:
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3).map(json.dumps))
 def test_json_that_is_a_files_content_stays_as_it_is(content: str) -> None:
     """Only an agent's own report is unwrapped."""
-    if not json.loads(content).keys() & {"returncode", "success"}:
+    if not json.loads(content).keys() & {"returncode", "success", "lines_read"}:
         assert unwrap(content) == content

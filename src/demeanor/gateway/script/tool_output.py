@@ -9,6 +9,8 @@ from typing import Any
 _LINE_NUMBER = re.compile(r"\s*\d+(?:\t|→|: | ?\| )")
 _COMMAND_HEADER = re.compile(r"\AChunk ID: \w+\n(?:[A-Z][^\n]*\n){0,6}?Output:\n")
 """What one agent prints before the output of a command."""
+_REPORTS = frozenset({"returncode", "success", "lines_read"})
+"""Keys of an agent's own report; other JSON is the content of a file."""
 _CONTENT_TAG = re.compile(r"<content>\n(.*?)\n*(?:\n\([^\n]*\)\n)?</content>", re.S)
 
 
@@ -26,14 +28,14 @@ def unwrap(text: str) -> str:
 
 
 def _in_json(text: str) -> str:
-    """The output in `{"returncode": 0, "output": …}` or `[{"result": …, "success": true}]`."""
+    """The output in an agent's report: `{"returncode": 0, "output": …}`, `[{"result": …, "success": true}]`, …"""
     try:
         found: Any = json.loads(text) if text[:1] in {"{", "["} else None
     except (ValueError, RecursionError):
         return text
     if isinstance(found, list) and len(found) == 1:
         found = found[0]
-    if not isinstance(found, dict) or not found.keys() & {"returncode", "success"}:
+    if not isinstance(found, dict) or not found.keys() & _REPORTS:
         return text
-    output = found.get("output", found.get("result"))
+    output = next((found[key] for key in ("output", "result", "content") if key in found), None)
     return output if isinstance(output, str) else text
