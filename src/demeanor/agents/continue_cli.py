@@ -112,6 +112,7 @@ RECIPE = Recipe(
     read_log=_read_log,
     tool_kinds=_KINDS,
     approval_modes=("auto", "readonly"),
+    prints_events=False,
     cannot={
         Ability.DENY: "it hides a denied tool from the model, so an attempt to use it could not be seen",
         Ability.CUT: "it takes an answer that breaks off for a complete one",
