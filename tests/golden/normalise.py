@@ -14,7 +14,10 @@ _DAY = re.compile(r"(?<!\d)20\d\d-\d\d-\d\d(?!T)")
 _MONTH_AND_DAY = re.compile(r"(?<![\w–-])[01]\d-[0-3]\d(?![\w–-])")
 _CLOCK = re.compile(r"(?<=01-01 )\d\d:\d\d(?!:)")
 _DURATION = re.compile(r"(?<![\w.])([+-]|&#43;)?\d+(\.|&#46;)(\d+)(?= ?s\b)")
-_WHOLE_SECONDS = re.compile(r"\b\d\d s(?= (?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)")
+_WHOLE_SECONDS = re.compile(
+    r"\b\d\d s(?= (?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)"
+    r"|(?<=[|] )(?:\d+ min )?\d\d? s(?= [|])|(?<=>)(?:\d+ min )?\d\d? s(?=<)"
+)
 _MILLISECONDS = re.compile(r'("durationMs": )\d+')
 _COLUMN = re.compile(r"(\+00:00,)\d+\.\d+(?=,)")
 _DIFFERENCE = re.compile(r'"seconds": \{.*?\}', re.S)

@@ -131,7 +131,7 @@ def test_resuming_a_finished_run_runs_nothing(slow: Project):
     first = slow.demeanor("run")
     before = records(slow)
     again = slow.demeanor("run", "--resume", "latest")
-    assert (first.returncode, again.returncode) == (0, 0)
+    assert (first.returncode, again.returncode) == (0, 0), again.stderr
     assert records(slow) == before
 
 

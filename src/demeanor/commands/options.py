@@ -152,11 +152,12 @@ def print_report(
     print(text, end="")
 
 
-def load_config(args: argparse.Namespace) -> Config:
-    """The configuration that the command line selects."""
+def load_config(args: argparse.Namespace, *, near: Path | None = None) -> Config:
+    """The configuration that the command line selects: by default that of the project around `near`, if it is a folder,
+    or around the current folder."""
     if args.config is not None and not args.config.is_file():
         raise BadInput("there is no such file", where=args.config, remedy="correct the path, or leave --config out")
-    config = read_config(Path.cwd(), args.config)
+    config = read_config(near if near is not None and near.is_dir() else Path.cwd(), args.config)
     if config.hint:
         sys.stderr.write(f"demeanor: {config.hint}\n")
     return config

@@ -121,6 +121,9 @@ class Record:
     fingerprint: str = ""
     """Twelve hex digits of the subject as it really ran: agent and version, model, settings, prompt and tools."""
 
+    settings_hash: str = ""
+    """Twelve hex digits of the subject as it was configured: agent, model and settings."""
+
     @property
     def trial(self) -> str:
         """The trial's id."""

@@ -108,6 +108,11 @@ class Tally:
         return self.passed + self.failed
 
     @property
+    def planned(self) -> int:
+        """The number of trials, judged or not."""
+        return self.judged + self.voided + self.missing
+
+    @property
     def status(self) -> Status:
         """The result of the cell in one word."""
         if self.skipped is not None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -83,6 +83,9 @@ class PreparedRun:
     in_history: bool = True
     """Whether it is written to the project's history and becomes the `latest` run when it starts."""
 
+    stale: Mapping[str, int] = field(default_factory=dict)
+    """Of a resumed run: trial → its last stored attempt that does not count, because what it tested has changed."""
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the run; complete once it has ended."""
@@ -131,11 +134,13 @@ def prepare(
     info: RunInfo | None = None,
     commit: str | None = None,
     in_history: bool = True,
+    stale: Mapping[str, int] | None = None,
 ) -> PreparedRun:
     """Open the sandbox, create the run folder and assemble everything else that the run needs.
 
     `into` is the results folder in which a run folder is created, or a run folder to use. `info` continues an earlier
-    run. `commit` says that exactly this commit is under test: files that its build changed do not make it dirty.
+    run; its attempts in `stale` do not count, and their trials run again. `commit` says that exactly this commit is
+    under test: files that its build changed do not make it dirty.
     """
     sandbox = open_sandbox(catalog.config, request, plan)
     try:
@@ -149,7 +154,14 @@ def prepare(
         raise
     limits = stop_conditions(catalog.config, request)
     return PreparedRun(
-        plan=plan, request=request, info=info, folder=folder, context=context, limits=limits, in_history=in_history
+        plan=plan,
+        request=request,
+        info=info,
+        folder=folder,
+        context=context,
+        limits=limits,
+        in_history=in_history,
+        stale=stale or {},
     )
 
 
@@ -172,7 +184,7 @@ def execute(
     returns further trials, they run in another round.
     """
     stop, started = Stop(), time.monotonic()
-    with ui.progress(run.plan, run.folder.records()) as show:
+    with ui.progress(run.plan, _counting(run, run.folder.records())) as show:
 
         def watch_and_show(news: Progress) -> None:
             watch(news)
@@ -223,7 +235,8 @@ async def execute_async(
         _mark_latest(run)
         stored = context.store.records()
         spending.usd += sum(record.spent.cost_usd or 0.0 for record in stored)
-        judged = {record.trial for record in stored if record.final and not isinstance(record.verdict, Void)}
+        counting = _counting(run, stored)
+        judged = {record.trial for record in counting if record.final and not isinstance(record.verdict, Void)}
         missing = [trial for trial in run.plan.trials() if trial.id not in judged]
         tried: dict[str, int] = {}
         for record in stored:
@@ -280,12 +293,17 @@ def _mark_latest(run: PreparedRun) -> None:
         raise StoreError(f"{run.folder.folder}: `latest` can't be updated: {error.strerror}") from error
 
 
+def _counting(run: PreparedRun, records: Iterable[Record]) -> tuple[Record, ...]:
+    """The attempts without the stale ones of a resumed run."""
+    return tuple(record for record in records if record.attempt > run.stale.get(record.trial, 0))
+
+
 def _result(run: PreparedRun, stop: Stop, started: float, *, interrupted: bool) -> RunResult:
     return RunResult(
         plan=run.plan,
         info=run.info,
         folder=run.folder.folder,
-        records=run.folder.records(),
+        records=_counting(run, run.folder.records()),
         seconds=time.monotonic() - started,
         stopped=stop.reason,
         interrupted=interrupted,

@@ -115,6 +115,7 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
         notes=evidence.notes,
         policy=trial.eval.policy,
         eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
+        settings_hash=trial.subject.fingerprint,
         prompt_hash=short_hash(evidence.asked) if evidence.asked is not None else None,
     )
     return record, evidence

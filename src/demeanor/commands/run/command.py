@@ -20,8 +20,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
-from demeanor.core.codec import DecodeError, decode
-from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.trial import Plan
-    from demeanor.store.runs.run_folder import RunFolder
 
 _NOTHING_GATES = """\
 demeanor: none of the {defined} is ALWAYS_PASSES, so nothing was run
@@ -105,18 +103,24 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from demeanor.commands.run.collection import compare_collection
     from demeanor.commands.run.interrupts import make_ui
+    from demeanor.commands.run.resume import resumed_request
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import collect_evals, plan_evals, select_evals
     from demeanor.store.runs.run_dirs import find_run
 
-    config = load_config(args)
+    config = load_config(args, near=Path(args.resume) if args.resume else None)
     results = args.out or config.root / config.results
     earlier = find_run(results, args.resume) if args.resume else None
-    request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
+    request = _request(args, config)
+    if earlier:
+        request = resumed_request(earlier, request)
+    elif os.environ.get("RUN_EVALS"):
+        request = replace(request, policy=request.policy or "all")
+    paths = [str(config.root / path) for path in request.paths]
     config = config.at_night() if request.kind == "nightly" else config
     catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
-    evals = collect_evals(config, request.paths)
+    evals = collect_evals(config, paths)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     if not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
         sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
@@ -134,7 +138,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         ui=make_ui(quiet=args.json),
         environ=os.environ,
         plug_in=args.plug_in,
-        collection=compare_collection(config, evals, request.paths, os.environ, results),
+        collection=compare_collection(config, evals, paths, os.environ, results),
         junit=args.junit,
     )
     _print(report, as_json=args.json)
@@ -185,21 +189,21 @@ def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bo
     return str(folder)
 
 
+def _from_root(path: str, config: Config) -> str:
+    """A path of the command line, relative to the project, so that the run can be resumed from another folder."""
+    whole = Path.cwd() / path
+    return str(whole.relative_to(config.root)) if whole.is_relative_to(config.root) else str(whole)
+
+
 def _request(args: argparse.Namespace, config: Config) -> RunRequest:
     return request_of(
         args,
-        policy=args.policy or ("all" if os.environ.get("RUN_EVALS") else None),
+        paths=tuple(_from_root(path, config) for path in args.paths),
+        trials=args.trials,
+        policy=args.policy,
         fail_fast=args.fail_fast,
         update_snapshots=args.update_snapshots,
         faults=parse_faults(args.fault, where="--fault"),
         record=_cassettes(args.record, config, "--record", must_exist=False),
         replay=_cassettes(args.replay, config, "--replay", must_exist=True),
     )
-
-
-def _earlier_request(store: RunFolder, *, jobs: int | None) -> RunRequest:
-    """The request of the earlier run."""
-    try:
-        return replace(decode(RunRequest, store.info().arguments), jobs=jobs)
-    except DecodeError as error:
-        raise StoreError(f"{store.folder}: the request of the run can't be read: {error}") from None

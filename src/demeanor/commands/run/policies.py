@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from demeanor.core.exit_code import ExitCode
@@ -21,13 +22,31 @@ NAMES: Mapping[Policy, str] = {
 
 
 def decide(tally: Tally) -> Decision:
-    """Decide a tally by its policy. Voids do not count: without a judged trial the answer is undecided."""
+    """Decide a tally by its policy. Voids and trials that did not run are no evidence: with too little evidence, and
+    unless the outcome is certain anyway, the answer is undecided."""
     rule = NAMES[tally.policy]
     if tally.skipped is not None:
         return Decision(answer="skipped", rule=rule, reason=f"nothing was tried: {tally.skipped}")
     if tally.judged == 0:
         return Decision(answer="undecided", rule=rule, reason=_why_undecided(tally))
+    needed = needed_trials(tally)
+    if tally.judged < needed and not _certainly_rejected(tally):
+        reason = f"{_score(tally)}, but at least {needed} of {tally.planned} planned trials must be judged"
+        return Decision(answer="undecided", rule=rule, reason=reason)
     return RULES[rule](tally)
+
+
+def needed_trials(tally: Tally) -> int:
+    """How many of the planned trials must be judged: all of them for ALWAYS_PASSES, two thirds for other policies."""
+    if tally.policy is Policy.ALWAYS_PASSES:
+        return tally.planned
+    return -(-tally.planned * 2 // 3)
+
+
+def _certainly_rejected(tally: Tally) -> bool:
+    """Whether the eval would be rejected even if every trial that was not judged had passed."""
+    best = replace(tally, passed=tally.planned - tally.failed, voided=0, missing=0)
+    return RULES[NAMES[tally.policy]](best).answer == "reject"
 
 
 def exit_code(decisions: Iterable[Decision]) -> ExitCode:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from demeanor.commands.run.policies import decide
 from demeanor.commands.run.report import Collection, RunReport, run_report
+from demeanor.commands.run.resume import Stale, stale_attempts
+from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.run_request import RunRequest
@@ -35,9 +38,13 @@ def run_and_report(
     junit: Path | None = None,
 ) -> RunReport:
     """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
-    info = into.info() if isinstance(into, RunFolder) else None
-    result = execute(prepare(catalog, plan, request, into, info=info), ui=ui)
-    report = make_report(result, plug_in=plug_in, collection=collection)
+    if isinstance(into, RunFolder):
+        info, stale = replace(into.info(), arguments=encode(request)), stale_attempts(into, plan)
+        prepared = prepare(catalog, plan, request, into, info=info, stale=stale.attempts)
+    else:
+        prepared, stale = prepare(catalog, plan, request, into), Stale()
+    result = execute(prepared, ui=ui)
+    report = make_report(result, plug_in=plug_in, collection=collection, notes=stale.notes)
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report
 

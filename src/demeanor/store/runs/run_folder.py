@@ -56,7 +56,7 @@ class RunFolder:
         self.starts = StartingStates(folder)
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
-        """Write run.json and open the ledger. A resumed run keeps its run.json."""
+        """Write run.json and open the ledger. Resuming a run with other options updates request and plan."""
         _refuse_shared_folders(plan)
         try:
             self._begin(run, plan)
@@ -66,7 +66,7 @@ class RunFolder:
     def _begin(self, run: RunInfo, plan: Plan) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / RUN_FILE
-        if not path.exists():
+        if not path.exists() or (self._users == 0 and self.info().arguments != run.arguments):
             cells = [
                 {
                     "eval": cell.eval.name,
