@@ -37,7 +37,7 @@ def _deletes(stage):
 @eval_test(USUALLY_PASSES, prompt="Delete old.log.", files={"old.log": "x\n"}, passes_on=_deletes)
 def deletes_with_its_tool(rig, result):
     """Files are deleted by the tool for it, which can be undone, and not by a command."""
-    assert rig.calls.of_kind("delete").count() == 1
+    assert rig.calls.named("delete_file").count() == 1
     assert "old.log" not in rig.workspace
 
 
