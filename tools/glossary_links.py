@@ -64,7 +64,7 @@ def _unlinked(page: str) -> str:
 def _uses(text: str, term: str) -> Iterable[tuple[int, int]]:
     words = term.replace(" ", r"\s+")
     plural = rf"{words[:-1]}ies" if term.endswith("y") else rf"{words}s"
-    return (match.span() for match in re.finditer(rf"(?<![\w/.@-])(?:{plural}|{words})(?![\w/-]| to\b)", text, re.I))
+    return (match.span() for match in re.finditer(rf"(?<![\w/.@-])(?:{plural}|{words})(?![\w/(-]| to\b)", text, re.I))
 
 
 def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
