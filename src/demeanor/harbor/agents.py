@@ -129,6 +129,31 @@ AGENTS: Mapping[str, TaskAgentSpec] = {
         kwargs={"model_api": "openai-completions"},
         keys=_OPENAI_KEYS,
     ),
+    "copilot": TaskAgentSpec(
+        agent="copilot-cli",
+        keys=("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
+        output="copilot-cli.txt",
+        reachable=False,
+    ),
+    "kimi-code": TaskAgentSpec(
+        agent="kimi-code",
+        env={"KIMI_MODEL_BASE_URL": "{url}/v1", "KIMI_MODEL_API_KEY": "{token}"},
+        keys=("KIMI_MODEL_API_KEY",),
+        output="kimi-code.txt",
+    ),
+    "vibe": TaskAgentSpec(
+        agent="vibe",
+        env={"VIBE_BACKEND": "generic", "VIBE_API_BASE": "{url}/v1", "OPENAI_API_KEY": "{token}"},
+        keys=_OPENAI_KEYS,
+        output="vibe.txt",
+    ),
+    "openhands": TaskAgentSpec(
+        agent="openhands",
+        model="openai/{model}",
+        env={"LLM_BASE_URL": "{url}/v1", "LLM_API_KEY": "{token}"},
+        keys=("LLM_API_KEY",),
+        output="openhands.txt",
+    ),
     "terminus-2": TaskAgentSpec(
         agent="terminus-2",
         model="openai/{model}",

@@ -140,7 +140,7 @@ def _reads_notes(
     """Notes on files of this machine that a failed agent did not find, because the sandbox hides them."""
     if level.name == "none" or not ends or ends[-1].exit_code == 0:
         return ()
-    own = (str(sandbox.workspace), str(sandbox.home), "/tmp/")  # noqa: S108 - each agent has its own
+    own = (str(sandbox.workspace), str(sandbox.home))
     return tuple(
         f"the agent did not find {path}, which exists on this machine but not in the sandbox"
         f"; → add it to agents.{trial.subject.agent}.reads"

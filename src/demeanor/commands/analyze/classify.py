@@ -28,6 +28,7 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.AUTH: "auth",
     VoidCause.BUDGET: "budget",
     VoidCause.MISSING: "environment",
+    VoidCause.AGENT_START: "environment",
     VoidCause.SANDBOX: "environment",
     VoidCause.HARNESS: "harness",
     VoidCause.UNREADABLE: "harness",
