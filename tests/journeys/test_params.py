@@ -72,12 +72,12 @@ def reads_it(rig, result):
 
 def test_a_python_agent_can_read_more_files(project: Project):
     """The sandbox hides a file of the host unless `reads` names it."""
-    shared = project.folder.parent / "shared"
-    shared.mkdir()
-    (shared / "data.txt").write_text("outside\n")
-    project.write(toy_py=TOOLS.format(path=str(shared / "data.txt")), evals__eval_a_py=SAYS)
+    data = project.folder.parent / "data"
+    data.mkdir()
+    (data / "data.txt").write_text("outside\n")
+    project.write(toy_py=TOOLS.format(path=str(data / "data.txt")), evals__eval_a_py=SAYS)
     project.write(demeanor_toml=READS.format(reads=[]))
     assert project.demeanor("run", "--subject", "toy").returncode == 1
-    project.write(demeanor_toml=READS.format(reads=["../shared"]))
+    project.write(demeanor_toml=READS.format(reads=["../data"]))
     ran = project.demeanor("run", "--subject", "toy")
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -14,6 +14,7 @@ from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
 from demeanor.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
 from demeanor.define.harbor.task_digest import TASK
 from demeanor.define.harbor.task_folder import looks_like_task, read_task_folder
+from demeanor.define.python.decorated import decorated_functions
 from demeanor.define.python.import_file import evals_in_file, is_eval_file
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "results", "venv"}
@@ -82,9 +83,9 @@ def _places(path: Path) -> Iterator[Path]:
 def _below(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            if path.name.startswith(".") or path.name in _SKIPPED_FOLDERS or path.is_symlink():
+            if _is_skipped(path):
                 continue
-            if (path / SCENARIO).is_file() or looks_like_cline(path) or looks_like_task(path):
+            if _is_eval_folder(path):
                 yield path
             elif (path / DATASET).is_file():
                 yield path / DATASET
@@ -92,6 +93,14 @@ def _below(folder: Path) -> Iterator[Path]:
                 yield from _below(path)
         elif is_eval_file(path.name) and (not path.name.startswith("test_") or _mentions_eval_test(path)):
             yield path
+
+
+def _is_skipped(folder: Path) -> bool:
+    return folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or folder.is_symlink()
+
+
+def _is_eval_folder(folder: Path) -> bool:
+    return (folder / SCENARIO).is_file() or looks_like_cline(folder) or looks_like_task(folder)
 
 
 def _reject_misnamed(path: Path, found: Iterable[Eval]) -> None:
@@ -113,8 +122,7 @@ def _other_python_files(folder: Path) -> Iterator[Path]:
     """The Python files below a folder whose names are not those of eval files."""
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            scenario = (path / SCENARIO).is_file() or looks_like_cline(path) or looks_like_task(path)
-            if not (path.name.startswith(".") or path.name in _SKIPPED_FOLDERS or path.is_symlink() or scenario):
+            if not _is_skipped(path) and not _is_eval_folder(path):
                 yield from _other_python_files(path)
         elif path.suffix == ".py" and path.is_file() and not is_eval_file(path.name):
             yield path
@@ -128,11 +136,8 @@ def _decorated_evals(file: Path) -> Iterator[tuple[str, range]]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for call in node.decorator_list:
-                if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "eval_test":
-                    yield node.name, range(node.decorator_list[0].lineno, node.lineno + 1)
+    for function, _ in decorated_functions(tree):
+        yield function.name, range(function.decorator_list[0].lineno, function.lineno + 1)
 
 
 def _mentions_eval_test(path: Path) -> bool:

@@ -16,9 +16,8 @@ from typing import Any
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
 from demeanor.define.folder.toml_folder import SCENARIO
 from demeanor.define.harbor.task_digest import TASK
+from demeanor.define.python.decorated import Function, decorated_functions, is_eval_test
 from demeanor.define.python.import_file import is_eval_file
-
-_DECORATOR = "eval_test"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,40 +80,16 @@ def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _named_in_python(source: str) -> NamedEvals:
-    if _DECORATOR not in source:
-        return NamedEvals()
     tree = ast.parse(source)
-    names: set[str] = set()
-    decorators: set[int] = set()
-    for node in _functions(tree):
-        for call in node.decorator_list:
-            if _is_eval_test(call):
-                decorators.add(id(call))
-                names.update(_name_of(node, call))
-    calls = [node for node in ast.walk(tree) if _is_eval_test(node)]
-    return NamedEvals(names=frozenset(names), complete=len(names) == len(calls) == len(decorators))
+    decorated = list(decorated_functions(tree))
+    names = {name for function, call in decorated for name in _name_of(function, call)}
+    calls = sum(is_eval_test(node) for node in ast.walk(tree))
+    return NamedEvals(names=frozenset(names), complete=len(names) == len(decorated) == calls)
 
 
-def _functions(tree: ast.Module) -> Iterable[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of a module and of its classes."""
-    for node in tree.body:
-        for inner in node.body if isinstance(node, ast.ClassDef) else (node,):
-            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield inner
-
-
-def _is_eval_test(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    return (isinstance(function, ast.Name) and function.id == _DECORATOR) or (
-        isinstance(function, ast.Attribute) and function.attr == _DECORATOR
-    )
-
-
-def _name_of(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.expr) -> Iterable[str]:
+def _name_of(function: Function, call: ast.Call) -> Iterable[str]:
     """The name of a decorated function's eval; nothing if it is not a plain string."""
-    given = [word.value for word in call.keywords if word.arg in {"name", None}] if isinstance(call, ast.Call) else []
+    given = [word.value for word in call.keywords if word.arg in {"name", None}]
     if not given:
         return (function.name,)
     value = given[0]

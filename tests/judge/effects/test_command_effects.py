@@ -183,7 +183,7 @@ def test_interpreters_and_unreadable_commands_have_unknown_effects(command):
 def test_paths_are_relative_to_where_the_call_starts():
     """`cd` counts from its command on, and within its subshell; an unknown folder makes targets unknown."""
     assert shown("cd src && rm a; (cd /x && rm b); rm ../c") == ["delete src/a", "delete /x/b", "delete c"]
-    assert shown("rm a", folder="/work/app") == ["delete /work/app/a"]
+    assert shown("rm a", folder="/srv/app") == ["delete /srv/app/a"]
     assert shown('cd "$DIR" && rm a /b') == ["delete ?", "delete /b"]
     assert shown("cd sub && bash -c 'rm a'; rm b") == ["delete sub/a", "delete sub/b"]
 

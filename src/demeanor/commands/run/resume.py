@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError, UsageError
+from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 from demeanor.core.trial import Plan
@@ -91,17 +92,17 @@ def stale_attempts(run: RunFolder, plan: Plan) -> Stale:
             attempts[record.trial] = max(attempts.get(record.trial, 0), record.attempt)
             evals |= {record.eval} if edited else set()
             subjects |= {record.subject} if changed else set()
-    return Stale(attempts=attempts, notes=tuple(_notes(run, plan, evals, subjects)))
+    return Stale(attempts=attempts, notes=tuple(_notes(records, plan, evals, subjects)))
 
 
-def _notes(run: RunFolder, plan: Plan, evals: set[str], subjects: set[str]) -> Sequence[str]:
+def _notes(records: Iterable[Record], plan: Plan, evals: set[str], subjects: set[str]) -> Sequence[str]:
     notes = []
     if evals:
         notes.append(f"edited since the run began, so their trials ran again: {', '.join(sorted(evals))}")
     if subjects:
         notes.append(f"configured differently since the run began, so tried again: {', '.join(sorted(subjects))}")
     planned = {cell.id for cell in plan.cells}
-    gone = sorted({record.cell for record in run.records()} - planned)
+    gone = sorted({record.cell for record in records} - planned)
     if gone:
         notes.append(f"not defined any more, so their trials are left out: {', '.join(gone)}")
     return notes
