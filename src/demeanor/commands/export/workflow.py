@@ -7,6 +7,7 @@ from pathlib import Path
 
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.workflow import make_report
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.exchange import Exchange
 from demeanor.core.history import PastRun, RunCell
@@ -16,7 +17,7 @@ from demeanor.core.text import slug
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
 from demeanor.runner.execute import RunResult
-from demeanor.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
+from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
@@ -47,7 +48,7 @@ def export(history: History, name: str, form: str, out: Path | None) -> tuple[st
     text = _text(history, run, records, form)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out, text)
+        write_atomically(out, text)
     return (text if out is None else None), len(records)
 
 
@@ -89,7 +90,7 @@ def _write_trajectories(run: PastRun, records: tuple[Record, ...], folder: Path)
         place.mkdir(parents=True, exist_ok=True)
         again = f".{record.attempt}" if record.attempt > 1 else ""
         text = json.dumps(trajectory(record, events, exchanges), indent=2)
-        write_whole(place / f"trial-{record.number}{again}.json", text + "\n")
+        write_atomically(place / f"trial-{record.number}{again}.json", text + "\n")
     return len(records)
 
 

@@ -17,11 +17,11 @@ from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.render import fix_markdown
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixReport
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
 from demeanor.store.runs.run_dirs import new_run
-from demeanor.store.runs.run_folder import write_whole
 from demeanor.vcs.patch import apply_patch
 
 FIXES = "fixes"
@@ -60,6 +60,6 @@ def _write(folder: Path, files: dict[str, str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            write_whole(folder / name, text)
+            write_atomically(folder / name, text)
     except OSError as error:
         raise StoreError(f"{folder}: can't write the fix here: {error.strerror}") from error

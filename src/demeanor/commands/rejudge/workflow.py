@@ -14,6 +14,7 @@ from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Re
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
@@ -32,7 +33,6 @@ from demeanor.runner.sandbox import Level, no_isolation
 from demeanor.runner.template import TemplateCache
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.run_dirs import store_rejudged
-from demeanor.store.runs.run_folder import write_whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,7 +114,7 @@ def store_verdicts(runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], c
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,
         )  # fmt: skip
         kept = store_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
-        write_whole(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
+        write_atomically(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
         made.append(kept.folder)
     return tuple(made)
 

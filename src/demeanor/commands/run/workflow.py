@@ -9,6 +9,7 @@ from pathlib import Path
 from demeanor.commands.run.policies import decide
 from demeanor.commands.run.report import Collection, RunReport, run_report
 from demeanor.commands.run.resume import Stale, stale_attempts
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
@@ -18,7 +19,7 @@ from demeanor.core.trial import Plan
 from demeanor.runner.catalog import SCRIPTED, Catalog
 from demeanor.runner.execute import RunResult, execute, prepare
 from demeanor.runner.ui import UI
-from demeanor.store.runs.run_folder import RunFolder, write_whole
+from demeanor.store.runs.run_folder import RunFolder
 
 _SCRIPTED_NOTE = (
     "`scripted` follows fixed rules in place of a model: it shows how Demeanor works, not how a model behaves"
@@ -105,7 +106,7 @@ def publish(
     """
     try:
         for name, text in (files or {}).items():
-            write_whole(folder / name, redactor.text(text))
+            write_atomically(folder / name, redactor.text(text))
         _write(report, folder, environ, redactor, junit, lead)
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
@@ -117,14 +118,14 @@ def _write(
     from demeanor.commands.run.markdown import markdown
     from demeanor.commands.run.to_json import json_report
 
-    write_whole(folder / "report.json", redactor.text(json_report(report)))
+    write_atomically(folder / "report.json", redactor.text(json_report(report)))
     summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
-    write_whole(folder / "summary.md", summary)
+    write_atomically(folder / "summary.md", summary)
     if junit is not None:
         from demeanor.commands.run.junit import junit as junit_xml
 
         junit.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(junit, redactor.text(junit_xml(report)))
+        write_atomically(junit, redactor.text(junit_xml(report)))
     step_summary = environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as file:

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _install(targets: Sequence[SkillTarget]) -> None:
-    from demeanor.store.runs.run_folder import write_whole
+    from demeanor.core.atomic_file import write_atomically
 
     for one in targets:
         if one.new is None:
@@ -82,7 +82,7 @@ def _install(targets: Sequence[SkillTarget]) -> None:
             _remove_if_empty(one.path.parent)
         elif one.new != one.old:
             one.path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(one.path.resolve(), one.new)  # keep symbolic links: AGENTS.md often links to another file
+            write_atomically(one.path.resolve(), one.new)  # keep symbolic links: AGENTS.md often links to another file
         done = {"fresh": "kept", "missing": "created", "stale": "updated", "obsolete": "removed"}[one.state]
         print(f"{done:<8} {one.path}")
 

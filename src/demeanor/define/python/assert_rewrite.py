@@ -23,6 +23,7 @@ from pathlib import Path
 from types import CodeType
 
 from demeanor._version import __version__
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.cache_dir import cache_folder
 
 _REWRITER = "_pytest.assertion.rewrite"
@@ -79,11 +80,9 @@ def _read_cache(place: Path) -> CodeType | None:
 def _write_cache(place: Path, code: CodeType) -> None:
     """Cache the code if possible; delete old entries if there are too many."""
     packed = marshal.dumps(code)
-    half = place.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        half.write_bytes(sha256(packed).digest() + packed)
-        half.replace(place)
+        write_atomically(place, sha256(packed).digest() + packed)
         cached = list(place.parent.iterdir())
         if len(cached) > _MAX_CACHED:
             for old in sorted(cached, key=lambda one: one.stat().st_mtime)[: _MAX_CACHED // 2]:

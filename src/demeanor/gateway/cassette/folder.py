@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.errors import CassetteAbsent, CassetteUnreadable
 from demeanor.core.text import slug
 from demeanor.gateway.cassette.cassette import BadCassette, read_cassette, write_cassette
@@ -71,12 +72,7 @@ class CassetteFolder:
         if path != plain:
             content = gzip.compress(content, mtime=0)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            temporary.write_bytes(content)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(path, content)
         stale.unlink(missing_ok=True)
         return path
 

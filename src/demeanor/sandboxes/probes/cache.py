@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from demeanor.core.atomic_file import write_atomically
 from demeanor.sandboxes.probes.result import Probe
 
 _TOOLS = {"bubblewrap": "bwrap"}
@@ -75,9 +76,7 @@ class ProbeCache:
                 path.unlink()
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                draft = path.with_suffix(f".{os.getpid()}")
-                draft.write_text(json.dumps(asdict(results)))
-                draft.replace(path)
+                write_atomically(path, json.dumps(asdict(results)))
         return results
 
     def _path(self, level: str) -> Path:

@@ -9,13 +9,13 @@ attempts. They are published when the run ends; the same content is stored once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
 from demeanor.config.config import Config
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.capture import Capture
 from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.record import Record
@@ -63,9 +63,7 @@ class FolderCaptureStore:
         if path.exists():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_bytes(packed)
-        temporary.replace(path)
+        write_atomically(path, packed)
 
     def get(self, name: str) -> bytes | None:
         """Read one; None if it is not stored."""

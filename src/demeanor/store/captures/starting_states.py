@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import threading
 import zlib
 from hashlib import sha256
 from pathlib import Path
 
+from demeanor.core.atomic_file import atomic_file
 from demeanor.core.codec import decode, encode
 from demeanor.core.errors import StoreError
 from demeanor.core.starting_state import fit_to_keep, start_hash
@@ -83,14 +83,9 @@ class StartingStates:
         self.folder.mkdir(exist_ok=True)
         if sum(entry.size for entry in tree.entries.values()) >= _LINK_THRESHOLD and self._link(path):
             return
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with gzip.GzipFile(temporary, "wb", compresslevel=1, mtime=0) as out:
-                for file, entry in sorted(tree.entries.items()):
-                    out.write(json.dumps({"path": file, **encode(entry)}).encode() + b"\n")
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_file(path) as temporary, gzip.GzipFile(temporary, "wb", compresslevel=1, mtime=0) as out:
+            for file, entry in sorted(tree.entries.items()):
+                out.write(json.dumps({"path": file, **encode(entry)}).encode() + b"\n")
 
     def _link(self, path: Path) -> bool:
         """Make `path` a hard link to the same state of an earlier run; False if no run has it."""

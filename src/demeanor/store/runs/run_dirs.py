@@ -6,12 +6,12 @@ They are not a run of their own: the history does not contain them, and no night
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from demeanor.core.atomic_file import atomic_file
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan
@@ -49,10 +49,8 @@ def point_latest(run: Path) -> None:
     link = run.parent / LATEST
     if link.exists() and not link.is_symlink():
         return  # a file or folder of the user; do not replace it
-    temporary = run.parent / f".{LATEST}.{os.getpid()}"
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(run.name)
-    temporary.replace(link)
+    with atomic_file(link) as temporary:
+        temporary.symlink_to(run.name)
 
 
 def runs(results: Path) -> list[Path]:

@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from demeanor.core.atomic_file import write_atomically
 from demeanor.core.capture import Capture
 from demeanor.core.codec import DecodeError, decode, encode
 from demeanor.core.errors import StoreError, UsageError
@@ -77,7 +78,7 @@ class RunFolder:
                 }
                 for cell in plan.cells
             ]
-            write_whole(path, json.dumps({"schema": SCHEMA, "run": encode(run), "cells": cells}, indent=2) + "\n")
+            write_atomically(path, json.dumps({"schema": SCHEMA, "run": encode(run), "cells": cells}, indent=2) + "\n")
         with self._lock:
             self._users += 1
             if self._ledger is None:
@@ -233,13 +234,6 @@ def restore(tree: Tree, folder: Path) -> None:
         target.write_bytes(content)
         if entry.executable:
             target.chmod(0o755)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically: readers see the old content or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
 
 
 def _write(folder: str, name: str, content: bytes) -> None:

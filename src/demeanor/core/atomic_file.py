@@ -1,0 +1,28 @@
+"""Writes files atomically: a reader sees the old content or the new one, and a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` to write to; it replaces `path` if the block succeeds and is removed if not.
+
+    The name is unique for each call, so that threads and processes can write the same file at once.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file; text is encoded as UTF-8."""
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
