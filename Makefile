@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 MODEL  ?= qwen2.5-coder-1.5b
 DEMO   := examples/smoke examples/eval_notes.py
+# A test that fails is tried once more; the summary lists it as RERUN. One that needs this is a bug to fix.
+AGAIN  := --reruns 1 -rsR
 
 .DEFAULT_GOAL := help
 .PHONY: help env machine harbor demo test test-agents check fix docs bench release-check clean
@@ -46,10 +48,10 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
 test: check harbor  ## Run all checks and all tests
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
+	$(BIN)/python -m pytest -n 4 --dist worksteal $(AGAIN) -m "not agents"
 
 test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m agents
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(AGAIN) -m agents
 
 fix: $(STAMP)  ## Format, and apply automatic lint fixes
 	$(BIN)/ruff format .
