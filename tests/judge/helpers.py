@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import stat
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from demeanor.core.evidence import Evidence, Spent
@@ -24,7 +26,7 @@ def read_back(folder: Path) -> Tree:
         if path.is_symlink():
             entries[name] = Entry(kind="link", target=str(path.readlink()))
         elif path.is_file():
-            entries[name] = file(path.read_bytes())
+            entries[name] = replace(file(path.read_bytes()), executable=bool(path.stat().st_mode & stat.S_IXUSR))
     return Tree(entries=entries)
 
 

@@ -1,9 +1,6 @@
-"""`rig.workspace`: files, changes, git and commands; what is missing fails the check and says what is there."""
+"""`rig.workspace`: files, changes and commands; what is missing fails the check and says what is there."""
 
 from __future__ import annotations
-
-import os
-import subprocess
 
 import pytest
 
@@ -11,7 +8,7 @@ from demeanor.core.ports import CommandResult
 from demeanor.core.tree import Entry, Tree
 from demeanor.judge.unknowable import Unknowable
 from demeanor.judge.workspace_view import MissingFile
-from tests.judge.helpers import file, read_back, rig, run_command, tree
+from tests.judge.helpers import file, rig, run_command, tree
 
 
 def workspace(after, before=None, **more):
@@ -198,66 +195,3 @@ def test_command_gets_its_timeout():
 
     workspace({}, run=note).run("make", "test", timeout=5)
     assert asked == [(("make", "test"), 5)]
-
-
-@pytest.fixture
-def repository(tmp_path):
-    """A folder as a trial begins with: one commit on main."""
-    git(tmp_path, "init", "--initial-branch=main")
-    (tmp_path / "a.txt").write_text("1\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "start")
-    return tmp_path
-
-
-def git(folder, *arguments):
-    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, env={**os.environ, **own})
-
-
-def test_git_state_is_available(repository):
-    """Branch, new commits, what is not committed."""
-    before = read_back(repository)
-    git(repository, "checkout", "-b", "fix")
-    (repository / "a.txt").write_text("2\n")
-    git(repository, "commit", "-am", "Mend it")
-    (repository / "b.txt").write_text("new\n")
-    found = workspace(read_back(repository), before, run=run_command).git
-    assert (found.branch, found.commits, found.status, found.is_clean) == ("fix", ("Mend it",), ("?? b.txt",), False)
-    assert repr(found) == "<git: branch 'fix', 1 new commits, 1 paths not committed>"
-
-
-def test_git_state_of_nothing_done_is_clean(repository):
-    """Nothing done: no commits, all clean."""
-    before = read_back(repository)
-    found = workspace(before, before, run=run_command).git
-    assert (found.commits, found.is_clean) == ((), True)
-
-
-def test_agents_git_configuration_starts_no_program(repository, tmp_path):
-    """The repository's configuration is hostile: its hooks, monitors and pagers are not run."""
-    before = read_back(repository)
-    trap = tmp_path / "trapped"
-    for key in ("core.fsmonitor", "core.pager", "diff.external", "pager.log", "filter.x.clean", "filter.x.process"):
-        git(repository, "config", key, f"touch {trap}; false")
-    (repository / ".gitattributes").write_text("* filter=x\n")
-    (repository / "a.txt").write_text("2\n")
-    found = workspace(read_back(repository), before, run=run_command).git
-    assert found.status == (" M a.txt", "?? .gitattributes")
-    assert found.commits == ()
-    assert found.branch == "main"
-    assert not trap.exists()
-
-
-def test_deleted_repository_fails_the_check(repository):
-    """An agent that deletes .git fails every check that asks for it."""
-    before = read_back(repository)
-    with pytest.raises(AssertionError, match=r"\.git/HEAD is missing"):
-        _ = workspace({"a.txt": ""}, before, run=run_command).git.branch
-
-
-def test_workspace_that_never_was_a_repository_can_not_be_asked():
-    """Without a repository at the start, the answer is unknown."""
-    with pytest.raises(Unknowable, match="not a git repository at the start"):
-        _ = workspace({"a.txt": ""}).git.is_clean

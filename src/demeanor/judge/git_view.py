@@ -1,49 +1,48 @@
-"""`rig.workspace.git`: what the agent did to the repository.
+"""`rig.workspace.git`: what the agent did to the repository, read from its objects and files without git.
 
-git runs in a temporary copy. The agent may have changed the repository's configuration, hooks and attributes, and git
-would start the programs they name. So the copy gets the initial configuration instead.
+The agent may have changed the repository's configuration, index, hooks and attributes. git would start the programs
+they name and believe them; see git_objects.py and git_status.py for what is read instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import cached_property
 
-from demeanor.core.ports import RunCommand
-from demeanor.core.text import excerpt
 from demeanor.core.tree import Tree
-from demeanor.judge.command_input import run_on
+from demeanor.judge.git_objects import ObjectDatabase
+from demeanor.judge.git_status import status
 from demeanor.judge.unknowable import Unknowable
 
-_GIT = ("git", "--no-pager", "--no-optional-locks")
 _HEAD = ".git/HEAD"
-_CONFIG = ".git/config"
-_STARTS_PROGRAMS = (_CONFIG, ".git/config.worktree", ".git/hooks/", ".git/info/attributes", ".git/modules/")
-_TIMEOUT = 30.0
+_OTHER_FORMATS = ("sha256", "reftable")
 
 
 class GitView:
     """The repository's state at the end."""
 
-    def __init__(self, before: Tree, after: Tree, run_command: RunCommand) -> None:
+    def __init__(self, before: Tree, after: Tree) -> None:
         self._before = before
         self._after = after
-        self._run_command = run_command
 
     @property
     def branch(self) -> str:
         """The current branch; empty if HEAD is detached."""
-        return self._git(self._after, "branch", "--show-current").strip()
+        return self._database.head()[0]
 
     @property
     def commits(self) -> tuple[str, ...]:
-        """The subjects of the commits made since the start, oldest first."""
-        start = self._git(self._before, "rev-parse", "HEAD").strip()
-        return tuple(self._git(self._after, "log", "--reverse", "--format=%s", f"{start}..HEAD").splitlines())
+        """The subjects of the commits made since the start that HEAD reaches, oldest first."""
+        _, head = self._database.head()
+        return tuple(self._new_commits(head)) if head else ()
 
     @property
     def status(self) -> tuple[str, ...]:
         """The uncommitted changes, as in `git status --porcelain`: ` M app.py`, `?? notes.txt`."""
-        return tuple(self._git(self._after, "status", "--porcelain", "--no-renames").splitlines())
+        if gaps := self._before.gaps + self._after.gaps:
+            raise Unknowable(f"can't know what is committed: {'; '.join(gaps)}")
+        _, start = self._initial.head()
+        _, head = self._database.head()
+        return tuple(status(self._before, self._after, self._database, start=start, head=head))
 
     @property
     def is_clean(self) -> bool:
@@ -53,20 +52,33 @@ class GitView:
     def __repr__(self) -> str:
         return f"<git: branch {self.branch!r}, {len(self.commits)} new commits, {len(self.status)} paths not committed>"
 
-    def _git(self, tree: Tree, *arguments: str) -> str:
+    def _new_commits(self, head: str) -> list[str]:
+        """The subjects of the commits that did not exist at the start, parents before children."""
+        subjects: list[str] = []
+        seen: set[str] = set()
+        pending: list[tuple[str, str | None]] = [(head, None)]
+        while pending:
+            name, subject = pending.pop()
+            if subject is not None:
+                subjects.append(subject)
+            elif name not in seen and not self._initial.has(name):
+                seen.add(name)
+                commit = self._database.commit(name)
+                pending.append((name, commit.subject))
+                pending.extend((parent, None) for parent in reversed(commit.parents))
+        return subjects
+
+    @cached_property
+    def _initial(self) -> ObjectDatabase:
         if _HEAD not in self._before.entries:
             raise Unknowable("the workspace was not a git repository at the start")
-        if _HEAD not in tree.entries:
-            raise AssertionError("the workspace is no longer a git repository: .git/HEAD is missing")
-        end = run_on(self._run_command, self._with_initial_config(tree), (*_GIT, *arguments), timeout=_TIMEOUT)
-        if end.timed_out or end.exit_code != 0:
-            why = "took too long" if end.timed_out else excerpt(end.stderr, lines=3)
-            raise AssertionError(f"git {' '.join(arguments)}: {why}")
-        return end.stdout
+        config = self._before.entries.get(".git/config")
+        text = (config.read() or b"").decode("utf-8", "backslashreplace").lower() if config else ""
+        for name in _OTHER_FORMATS:
+            if name in text:
+                raise Unknowable(f"the repository uses {name}, which `rig.workspace.git` does not support")
+        return ObjectDatabase(self._before)
 
-    def _with_initial_config(self, tree: Tree) -> Tree:
-        """The same tree with the repository's initial configuration."""
-        kept = {path: entry for path, entry in tree.entries.items() if not path.startswith(_STARTS_PROGRAMS)}
-        if _CONFIG in self._before.entries:
-            kept[_CONFIG] = self._before.entries[_CONFIG]
-        return replace(tree, entries=kept)
+    @cached_property
+    def _database(self) -> ObjectDatabase:
+        return ObjectDatabase(self._after, initial=self._initial)

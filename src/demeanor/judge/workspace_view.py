@@ -170,7 +170,7 @@ class WorkspaceView:
     @property
     def git(self) -> GitView:
         """The state of the workspace's git repository."""
-        return GitView(self._before, self._after, self._run_command)
+        return GitView(self._before, self._after)
 
     def run(self, *argv: str, timeout: float = 60.0) -> CommandResult:
         """Run a command in a temporary copy of the workspace, without a shell."""
