@@ -50,6 +50,73 @@ def does_not_ask(rig, result):
 def exits_early(rig, result):
     pass
 """
+WIRE_AGENT = '''\
+"""Makes one call of its model, and asks for permission without saying which tool it is about to use."""
+import json, os, sys, urllib.request
+from pathlib import Path
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def tool(name, *properties):
+    schema = {"type": "object", "properties": {one: {"type": "string"} for one in properties}}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+def requested(prompt):
+    tools = [tool("write_file", "path", "content"), tool("run_shell_command", "command")]
+    body = {"model": "m", "messages": [{"role": "user", "content": prompt}], "tools": tools}
+    headers = {"Authorization": "Bearer " + os.environ["KEY"], "Content-Type": "application/json"}
+    request = urllib.request.Request(os.environ["BASE"] + "/v1/chat/completions", json.dumps(body).encode(), headers)
+    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]["tool_calls"]
+
+def prompted(text):
+    for one in requested(text):
+        arguments = json.loads(one["function"]["arguments"])
+        own = one["id"] if sys.argv[1] == "id" else "mine" + one["id"][-6:]
+        call = {"toolCallId": own, "title": "Next step", "kind": "other"}
+        if sys.argv[1] == "arguments":
+            call["rawInput"] = arguments
+        send(method="session/update", params={"sessionId": "s", "update": {"sessionUpdate": "tool_call", **call}})
+        options = [{"optionId": kind, "name": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
+        params = {"sessionId": "s", "toolCall": call, "options": options}
+        send(id="p", method="session/request_permission", params=params)
+        if json.loads(sys.stdin.readline())["result"]["outcome"]["optionId"] == "allow_once":
+            Path(arguments.get("path", "ran.txt")).write_text("x")
+        done = {"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": "completed"}
+        send(method="session/update", params={"sessionId": "s", "update": done})
+
+RESULTS = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "session/prompt":
+        prompted(message["params"]["prompt"][0]["text"])
+    send(id=message["id"], result=RESULTS.get(message["method"], {"stopReason": "end_turn"}))
+'''
+WIRE_CONFIG = f"""\
+attempts = 1
+[models.m]
+script = "model.py"
+[agents.silent]
+adapter = "acp"
+command = [{json.dumps(sys.executable)}, "{{project}}/agent.py", "TELLS"]
+reads = ["agent.py"]
+dialect = "openai-chat"
+env = {{ BASE = "{{base_url}}", KEY = "{{token}}" }}
+"""
+WIRE_MODEL = """\
+def play(turn):
+    return turn.call("edit", path="a.txt", content="x"), turn.call("execute", command="ls")
+"""
+WIRE_EVAL = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Go.", approval={"edit": "deny"})
+def must_not_edit(rig, result):
+    assert rig.workspace.changed_paths == ["ran.txt"]
+    assert [(one.tool, one.kind, one.answer) for one in rig.permissions] == [
+        ("write_file", "edit", "deny"), ("run_shell_command", "execute", "allow")]
+    assert not [note for note in rig.notes if "`other`" in note]
+"""
 GOOSE_CONFIG = """\
 subjects = ["goose-acp:scripted"]
 attempts = 1
@@ -105,6 +172,26 @@ def test_permission_requests_of_a_small_agent(project: Project):
     assert trace.index("asked for permission: write_file [edit] → deny") < trace.index("write_file [edit] → failed")
     assert "asked for permission: write_file [edit] → allow" in trace
     assert project.temporary() == []
+
+
+@pytest.mark.parametrize("tells", ["id", "arguments"])
+def test_a_denial_by_kind_is_decided_from_the_models_answer(project: Project, tells: str):
+    """The agent never says what the tool does. The call in the model's answer has the same id or arguments."""
+    config = WIRE_CONFIG.replace("TELLS", tells)
+    project.write(demeanor_toml=config, agent_py=WIRE_AGENT, model_py=WIRE_MODEL, evals__eval_a_py=WIRE_EVAL)
+    ran = project.demeanor("run", "--subject", "silent:m", "--trials", "1")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_a_tool_that_neither_the_agent_nor_the_model_tells_is_other(project: Project):
+    """The rule for `other` answers, and a note says so."""
+    evals = WIRE_EVAL.replace('"edit": "deny"', '"edit": "allow", "other": "deny"').partition("    assert")[0]
+    evals += "    assert not rig.workspace.changed_paths\n"
+    evals += "    assert [note for note in rig.notes if 'the rule for `other` answered' in note]\n"
+    config = WIRE_CONFIG.replace("TELLS", "nothing")
+    project.write(demeanor_toml=config, agent_py=WIRE_AGENT, model_py=WIRE_MODEL, evals__eval_a_py=evals)
+    ran = project.demeanor("run", "--subject", "silent:m", "--trials", "1")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_an_agent_that_does_not_exit_is_killed(project: Project):

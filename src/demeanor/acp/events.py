@@ -47,6 +47,15 @@ class EventLog:
         """The kind of the call that a request for permission is about, as far as it is known by now."""
         return self._kind(self._update_call(call))
 
+    def identity(self, call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """The id and the arguments of the call that a request for permission is about."""
+        known = self._update_call(call)
+        return known["id"], known["arguments"] or _table(call.get("rawInput"))
+
+    def set_tool(self, call: Mapping[str, Any], tool: str) -> None:
+        """Set the name of a call's tool, which the agent may not have told."""
+        self._update_call(call)["tool"] = tool
+
     def asked(self, call: Mapping[str, Any], decide: Callable[[str, str], str]) -> str:
         """Handle a request for permission; `decide` answers it by the tool's name and kind."""
         known = self._update_call(call)

@@ -9,6 +9,7 @@ from demeanor.acp.events import EventLog
 from demeanor.acp.files import BAD_PARAMS, PathRefused, read_text, write_text
 from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
 from demeanor.acp.permission import PermissionHandler
+from demeanor.acp.wire import Wire
 
 _VERSION = 1
 _UNKNOWN_METHOD = -32601
@@ -23,7 +24,7 @@ class AcpSession:
         self._rpc = rpc
         self._events = events
         self._task = task
-        self._permissions = PermissionHandler(task["approval"])
+        self._permissions = PermissionHandler(task["approval"], Wire(task["base_url"], task["token"]))
         self._session: Any = None
         self._listening = False
         self._waiting: list[tuple[Any, Mapping[str, Any]]] = []
@@ -109,6 +110,7 @@ class AcpSession:
             if isinstance(update, dict) and self._listening and params.get("sessionId") == self._session:
                 self._events.update(update)
         elif method == "session/request_permission":
+            self._permissions.identify(params, self._events)
             self._waiting.append((request, params))
         elif method in ("fs/read_text_file", "fs/write_text_file") and self._task["files"]:
             self._serve_file(method, request, params)

@@ -104,6 +104,8 @@ class AcpAgent:
             "hide": [*_CLIENT_ENV],
             "prompts": task.prompts,
             "workspace": str(task.workspace),
+            "base_url": task.base_url,
+            "token": task.token,
             "approval": encode(task.approval),
             "own_kinds": {**self.tool_kinds, **own.tool_kinds},
             "usual_kinds": dict(usual_kinds()),

@@ -15,6 +15,8 @@ from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.models.upstream import ErrorReply, ModelCall
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
+from demeanor.gateway.server.requested_calls import PATH as CALLS
+from demeanor.gateway.server.requested_calls import requested_calls
 from demeanor.gateway.server.respond import deliver, to_http_response
 from demeanor.gateway.server.routing import forward_path, match_route, split_prefix
 
@@ -61,6 +63,8 @@ class RequestHandler:
     async def serve(self, request: web.BaseRequest, session: Session, path: str) -> web.StreamResponse:
         """Handle one request; `path` is the path below the session's prefix."""
         started = time.monotonic()
+        if path == CALLS and request.method == "GET":
+            return requested_calls(request, session)
         headers = {name.lower(): value for name, value in request.headers.items()}
         found = match_route(
             self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
