@@ -5,19 +5,37 @@ from __future__ import annotations
 import gc
 import sys
 
+from demeanor.core.streams import install_streams
+
+_LOST = "demeanor: standard output can't be written: {why}; exit code 70 instead of {code}\n"
+
 
 def main() -> None:
-    """Run the command line and end with its exit code."""
+    """Run the command line and end with its exit code; with 70 if its output could not be written."""
+    streams = install_streams()
+    try:
+        code = _run()
+    except SystemExit as ending:  # argparse ends the program after --help and after a mistake
+        code = ending.code if isinstance(ending.code, int) else 0
+    why = streams.lost()
+    if why is not None:
+        sys.stderr.write(_LOST.format(why=why, code=int(code)))
+        code = 70
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+def _run() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from demeanor._version import __version__
 
         sys.stdout.write(f"demeanor {__version__}\n")
-        return
+        return 0
     # A run creates many small values and few reference cycles: collecting less often makes it about 5 % faster.
     gc.set_threshold(50_000, 20, 20)
     from demeanor.cli import main as run_command
 
-    sys.exit(run_command(sys.argv[1:]))
+    return run_command(sys.argv[1:])
 
 
 if __name__ == "__main__":

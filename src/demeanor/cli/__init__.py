@@ -9,27 +9,27 @@ import traceback
 from collections.abc import Sequence
 
 from demeanor.commands.registry import command_module, make_parser
+from demeanor.core import started
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.exit_code import ExitCode
+
+_TOO_LATE = "demeanor: this was found after something was run or written, so the exit code is 70 and not 2\n"
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     chosen = next((word for word in argv if not word.startswith("-")), "")
     args = _parse(make_parser(chosen), argv)
+    started.reset()
     try:
-        code: int = command_module(args.command).run(args)
-        sys.stdout.flush()
-        return code
+        return int(command_module(args.command).run(args))
     except DemeanorError as error:
         sys.stderr.write(f"demeanor: {error}\n")
-        return ExitCode.BROKEN if isinstance(error, StoreError) else ExitCode.USAGE
+        if not isinstance(error, StoreError) and started.has_started():
+            sys.stderr.write(_TOO_LATE)
+        return ExitCode.BROKEN if isinstance(error, StoreError) or started.has_started() else ExitCode.USAGE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has exited, which is not an error. Keep Python from reporting it again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.ACCEPTED
     except Exception:  # noqa: BLE001 - a bug must never look like a verdict
         sys.stderr.write(_without_secrets(traceback.format_exc()))
         sys.stderr.write(

@@ -15,7 +15,7 @@ class ExitCode(IntEnum):
     """At least one decision is reject, or a validation found a fault."""
 
     USAGE = 2
-    """The command or its input is invalid. Nothing ran and nothing was spent."""
+    """The command or its input is invalid. Nothing was run, written or spent."""
 
     UNDECIDED = 3
     """Nothing was rejected, but at least one cell has only voids, or nothing could run: there is no verdict."""
@@ -24,7 +24,8 @@ class ExitCode(IntEnum):
     """`demeanor fix`: the agent's patch breaks a rule, so it was not tested."""
 
     BROKEN = 70
-    """Demeanor itself failed, for example because of a full disk or a bug. This is not a verdict."""
+    """Demeanor itself failed, or its report could not be written: a full disk, a closed stream, a bug, or invalid input
+    that was found only after something had been run. This is not a verdict."""
 
     INTERRUPTED = 130
-    """Stopped by Ctrl-C. Finished trials are kept and the run can be resumed."""
+    """Stopped by Ctrl-C, SIGTERM or SIGHUP. Finished trials are kept and the run can be resumed."""

@@ -25,6 +25,7 @@ from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.values import redacted
 from demeanor.core.run_request import RunRequest
+from demeanor.core.started import mark_started
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
@@ -35,7 +36,7 @@ from demeanor.runner.executors.local import SharedExecutor
 from demeanor.runner.judging import judge_and_store
 from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
-from demeanor.store.runs.run_dirs import point_latest
+from demeanor.store.runs.run_dirs import discard_empty, point_latest
 from demeanor.store.runs.run_folder import RunFolder
 
 
@@ -143,6 +144,7 @@ def prepare(
     under test: files that its build changed do not make it dirty.
     """
     sandbox = open_sandbox(catalog.config, request, plan)
+    folder: RunFolder | None = None
     try:
         folder = into if isinstance(into, RunFolder) else new_run_folder(into)
         if info is None:
@@ -151,6 +153,8 @@ def prepare(
         context = assemble(catalog, plan, request, folder, sandbox, seed=info.seed, in_history=in_history)
     except BaseException:
         asyncio.run(sandbox.stop())
+        if folder is not None:
+            discard_empty(folder.folder)
         raise
     limits = stop_conditions(catalog.config, request)
     return PreparedRun(
@@ -229,49 +233,66 @@ async def execute_async(
 
     For callers with an event loop of their own; others use `execute`.
     """
-    context, spending = run.context, spending or Spending()
-    context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
+    context, begun = run.context, False
     try:
-        _mark_latest(run)
-        stored = context.store.records()
-        spending.usd += sum(record.spent.cost_usd or 0.0 for record in stored)
-        counting = _counting(run, stored)
-        judged = {record.trial for record in counting if record.final and not isinstance(record.verdict, Void)}
-        missing = [trial for trial in run.plan.trials() if trial.id not in judged]
-        tried: dict[str, int] = {}
-        for record in stored:
-            tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
-        del stored
-
-        async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
-            record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
-            spending.usd += record.spent.cost_usd or 0.0
-            watch(AttemptJudged(record=record))
-            _stop_if_due(run.limits, record, trial, spending, stop)
-            return record
-
-        def started(trial: Trial, attempt: int) -> None:
-            subject = str(trial.subject)
-            watch(AttemptStarted(eval=trial.eval.name, subject=subject, number=trial.number, attempt=attempt))
-
         async with AsyncExitStack() as stack:
             services: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.other_sandboxes, context.gateway)
             for service in services:
                 await service.start()
                 stack.push_async_callback(service.stop)
-            while stop.reason is None and (missing := missing or list(more())):
-                await run_trials(
-                    missing,
-                    context.executor,
-                    conclude,
-                    retries=context.retries,
-                    stop=stop,
-                    started=started,
-                    tried=tried,
-                )
-                missing = []
+            context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
+            begun = True
+            mark_started()
+            _mark_latest(run)
+            await _run_missing(run, watch, stop, more, spending or Spending())
     finally:
-        context.store.close()
+        if begun:
+            context.store.close()
+        else:
+            discard_empty(run.folder.folder)
+
+
+async def _run_missing(
+    run: PreparedRun,
+    watch: Callable[[Progress], None],
+    stop: Stop,
+    more: Callable[[], Sequence[Trial]],
+    spending: Spending,
+) -> None:
+    """Run the trials that have no verdict yet, then those that `more` adds."""
+    context = run.context
+    stored = context.store.records()
+    spending.usd += sum(record.spent.cost_usd or 0.0 for record in stored)
+    counting = _counting(run, stored)
+    judged = {record.trial for record in counting if record.final and not isinstance(record.verdict, Void)}
+    missing = [trial for trial in run.plan.trials() if trial.id not in judged]
+    tried: dict[str, int] = {}
+    for record in stored:
+        tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
+    del stored
+
+    async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
+        record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
+        spending.usd += record.spent.cost_usd or 0.0
+        watch(AttemptJudged(record=record))
+        _stop_if_due(run.limits, record, trial, spending, stop)
+        return record
+
+    def started(trial: Trial, attempt: int) -> None:
+        subject = str(trial.subject)
+        watch(AttemptStarted(eval=trial.eval.name, subject=subject, number=trial.number, attempt=attempt))
+
+    while stop.reason is None and (missing := missing or list(more())):
+        await run_trials(
+            missing,
+            context.executor,
+            conclude,
+            retries=context.retries,
+            stop=stop,
+            started=started,
+            tried=tried,
+        )
+        missing = []
 
 
 def _stop_if_due(limits: StopConditions, record: Record, trial: Trial, spending: Spending, stop: Stop) -> None:

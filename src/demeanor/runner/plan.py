@@ -20,6 +20,7 @@ from demeanor.define.discover import discover
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
+from demeanor.store.runs.run_folder import refuse_shared_folders
 
 PolicyChoice: TypeAlias = Literal["always", "all"]
 DEFAULT_TRIALS = 3
@@ -203,6 +204,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         default_timeout=config.timeout or DEFAULT_TIMEOUT,
         environ=environ,
     )
+    refuse_shared_folders(plan)
     for one in evals:
         check_template(one.scenario, one.source.path)
     return check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)

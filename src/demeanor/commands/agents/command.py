@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from demeanor.commands.options import config_argument, load_config, positive_float, positive_int
 from demeanor.core.agent import Ability
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.started import mark_started
 from demeanor.core.text import printable
 
 if TYPE_CHECKING:
@@ -173,12 +174,12 @@ def _install(names: list[str], folder: Path) -> ExitCode:
 
     if not names:
         raise UsageError("no agent is named\n  → demeanor agents install NAME[@VERSION]")
-    for text in names:
-        name, _, version = text.partition("@")
-        for recipe in _recipes([name]):
-            program = install(recipe, version or None, folder, os.environ, _show_progress)
-            print(f"{name} is ready: {program}")
-            print(f"try it: demeanor run --subject {name}:scripted")
+    versions = {name: version for name, _, version in (text.partition("@") for text in names)}
+    for recipe in list(_recipes(list(versions))):
+        program = install(recipe, versions.get(recipe.name) or None, folder, os.environ, _show_progress)
+        mark_started()
+        print(f"{recipe.name} is ready: {program}")
+        print(f"try it: demeanor run --subject {recipe.name}:scripted")
     return ExitCode.ACCEPTED
 
 

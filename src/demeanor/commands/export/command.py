@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.started import mark_started
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
         evals += choose_evals(config, paths=[named] if path else (), names=() if path else (named,))
     for one in evals:
         done = export_task(one, args.out or Path("tasks"), org=args.org, image=args.image, partial=args.partial)
+        mark_started()
         print(f"{done.folder}: written; check it with `demeanor validate {done.folder}`")
         for reason in done.left_out:
             print(f"  left out: {reason}")

@@ -21,6 +21,7 @@ from demeanor.core.atomic_file import write_atomically
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
+from demeanor.core.started import mark_started
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.vcs.patch import apply_patch
 
@@ -29,7 +30,9 @@ FIXES = "fixes"
 
 def create_fix_folder(results: Path) -> Path:
     """Create the folder of a fix that starts now."""
-    return new_run(results / FIXES, datetime.now(UTC)).folder
+    folder = new_run(results / FIXES, datetime.now(UTC)).folder
+    mark_started()
+    return folder
 
 
 def write_brief(diagnosis: Diagnosis, folder: Path, redactor: Redactor) -> str:

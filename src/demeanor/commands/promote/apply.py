@@ -18,6 +18,7 @@ from demeanor.commands.options import (
 )
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.started import mark_started
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def _change(
     print(f"{'changed' if kept else 'restored'}  {where}  {own.name}" + (f"  {result}" if result else ""))
     if not kept:
         return None
+    mark_started()
     with open_project_history(config, os.environ, results=results, reading=False) as history:
         keep_change(history, action, one, now, run=run, commit=commit)
     return result or f"the file was changed to {TARGETS[action].value}"

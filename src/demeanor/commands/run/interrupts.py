@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from demeanor.core.trial import Plan
     from demeanor.runner.ui import UI
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOPPING = "\ndemeanor: stopping; finished trials are kept (press Ctrl-C again to force)\n"
 
 
 def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPING) -> bool:
-    """Run `work` to its end, or until the first Ctrl-C or SIGTERM cancels it; True if it was cancelled.
+    """Run `work` to its end, or until the first Ctrl-C, SIGTERM or SIGHUP cancels it; True if it was cancelled.
 
-    A second Ctrl-C exits at once. The agents die too: their supervisors notice that the connection is closed.
+    A second Ctrl-C exits at once. The agents die too: their supervisors notice that the connection is closed. SIGHUP
+    comes twice when a terminal is closed, so it never forces; under `nohup` it is ignored.
     """
 
     async def guarded() -> bool:
@@ -48,7 +49,8 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPIN
         for number, handler in before.items():  # the caller may have cleaning up to do
             signal.signal(number, handler)
     if cancelled:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is stopped; let the report be printed
+        for number in (signal.SIGINT, signal.SIGHUP):  # everything is stopped; let the report be printed
+            signal.signal(number, signal.SIG_IGN)
     return cancelled
 
 
@@ -72,20 +74,22 @@ def log(line: str) -> None:
     sys.stderr.flush()
 
 
-def _on_signals(cancel: Callable[[], object], message: str) -> list[int]:
-    presses: list[int] = []
+def _on_signals(cancel: Callable[[], object], message: str) -> list[signal.Signals]:
+    presses: list[signal.Signals] = []
 
-    def pressed() -> None:
-        presses.append(1)
-        if len(presses) > 1:
+    def pressed(number: signal.Signals) -> None:
+        if presses and number is not signal.SIGHUP:
             os._exit(ExitCode.INTERRUPTED)
-        sys.stderr.write(message)
-        sys.stderr.flush()
-        cancel()
+        if not presses:
+            presses.append(number)
+            sys.stderr.write(message)
+            sys.stderr.flush()
+            cancel()
 
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
-        loop.add_signal_handler(number, pressed)
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, pressed, number)
     return presses
 
 

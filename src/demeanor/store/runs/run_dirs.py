@@ -7,6 +7,7 @@ They are not a run of their own: the history does not contain them, and no night
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -42,6 +43,13 @@ def _new_run(results: Path, stamp: str) -> RunFolder:
             continue
         return RunFolder(folder)
     raise UsageError(f"{results} contains 999 runs of the same second")
+
+
+def discard_empty(run: Path) -> None:
+    """Remove the folder of a run that did not start, and its results folder, as far as they are empty."""
+    with suppress(OSError):
+        run.rmdir()
+        run.parent.rmdir()
 
 
 def point_latest(run: Path) -> None:

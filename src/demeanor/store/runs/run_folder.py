@@ -58,7 +58,7 @@ class RunFolder:
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Write run.json and open the ledger. Resuming a run with other options updates request and plan."""
-        _refuse_shared_folders(plan)
+        refuse_shared_folders(plan)
         try:
             self._begin(run, plan)
         except OSError as error:
@@ -210,7 +210,7 @@ def _cell_folder(name: str, subject: str) -> str:
     return f"{slug(name)}/{slug(subject)}"
 
 
-def _refuse_shared_folders(plan: Plan) -> None:
+def refuse_shared_folders(plan: Plan) -> None:
     """Refuse cells that would overwrite each other, because their names differ only in characters that a slug drops."""
     taken: dict[str, str] = {}
     for cell in plan.cells:

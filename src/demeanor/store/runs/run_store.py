@@ -11,7 +11,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from demeanor.core.capture import Capture
@@ -67,10 +66,6 @@ class RunStore:
             self._writer.write(planned_cells(plan), ())
         except StoreBusy:
             self._writer = None  # another process is writing; it is tried again when the run ends
-        except StoreError:
-            with suppress(OSError):  # remove the new folder; that of a resumed run is not empty
-                self.folder.rmdir()
-            raise
         try:
             self.run.begin(run, plan)
         except BaseException:
