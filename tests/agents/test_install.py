@@ -1,13 +1,28 @@
-"""Installing agents with a package manager that stands in for npm."""
+"""Installing agents: with a package manager that stands in for npm, and with real ones and packages of this machine."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
+import json
 import os
+import socket
+import sys
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from demeanor.agents.install import install_package
-from demeanor.agents.package import Package
+from demeanor.agents.install_error import InstallError
+from demeanor.agents.lock_file import lock_name
+from demeanor.agents.package import Package, this_platform
 
 NPM = """\
 #!/bin/sh
@@ -56,3 +71,215 @@ def test_helpers_are_made_executable_and_an_incomplete_installation_is_repaired(
     _install(tmp_path, environ=environ, helpers=("node_modules/*/vendor/rg",))
     assert os.access(helper, os.X_OK)
     assert (tmp_path / "count").read_text() == "x\nx\n"
+
+
+def test_a_version_without_a_lock_file_is_installed_and_the_user_is_told(tmp_path: Path):
+    told: list[str] = []
+    package = Package(manager="npm", name="agent", version="1.0", program="node_modules/agent/agent")
+    install_package("agent", package, "0.9", tmp_path / "agents", _environ(tmp_path), told.append)
+    assert (
+        f"agent 0.9 has no lock file for {this_platform()}: the versions and checksums of its dependencies" in told[1]
+    )
+
+
+@pytest.mark.parametrize("missing", ["npm", "node"])
+def test_a_missing_npm_or_node_is_named_with_the_agent_and_a_remedy(tmp_path: Path, missing: str):
+    for program in {"npm", "node"} - {missing}:
+        (tmp_path / program).write_text("#!/bin/sh\n")
+        (tmp_path / program).chmod(0o755)
+    with pytest.raises(InstallError) as error:
+        _install(tmp_path, environ={"PATH": str(tmp_path), "HOME": str(tmp_path)}, needs="node >= 20")
+    assert str(error.value) == (
+        f"agent 1.0 could not be installed: it is an npm package, and {missing} is not on PATH\n"
+        "  → install Node.js with npm (node >= 20), or set agents.agent.program to an installed agent"
+    )
+
+
+class _Wheels:
+    """Wheels `agent` and `needed`, the second in two versions, in a folder that pip takes for its registry."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.folder = tmp_path / "wheels"
+        self.folder.mkdir()
+        self.sums = {
+            (name, version): self._wheel(name, version, needs)
+            for name, version, needs in (("agent", "1.0", "needed"), ("needed", "1.0", ""), ("needed", "2.0", ""))
+        }
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.folder),
+        }
+        self.package = Package(
+            manager="pip",
+            name="agent",
+            version="1.0",
+            program="bin/agent",
+            needs="python >= 3.10",
+            locks=tmp_path / "locks",
+        )
+        self.package.locks.mkdir()
+
+    def _wheel(self, name: str, version: str, needs: str) -> str:
+        path, info = self.folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        with zipfile.ZipFile(path, "w") as wheel:
+            wheel.writestr(f"{name}.py", "def main(): pass\n")
+            wheel.writestr(f"{info}/METADATA", metadata + (f"Requires-Dist: {needs}\n" if needs else ""))
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:main\n")
+            wheel.writestr(f"{info}/RECORD", "")
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def lock(self, **sums: str) -> None:
+        """Write the lock file: `needed` in its older version."""
+        python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        lines = [
+            f"{name}==1.0 --hash=sha256:{sums.get(name, self.sums[name, '1.0'])}\n" for name in ("agent", "needed")
+        ]
+        (self.package.locks / lock_name("agent", self.package, this_platform(), python)).write_text("".join(lines))
+
+
+def test_pip_installs_exactly_what_the_lock_file_names(tmp_path: Path):
+    """Without it, pip would take the newest version of a dependency."""
+    wheels = _Wheels(tmp_path)
+    wheels.lock()
+    told: list[str] = []
+    program = install_package("agent", wheels.package, None, tmp_path / "agents", wheels.environ, told.append)
+    assert list(program.parents[1].glob("lib/python*/site-packages/needed-1.0.dist-info"))
+    assert not [line for line in told if "lock file" in line]
+
+
+def test_a_python_package_with_another_checksum_is_refused(tmp_path: Path):
+    wheels = _Wheels(tmp_path)
+    wheels.lock(needed="0" * 64)
+    with pytest.raises(
+        InstallError, match=r"agent 1\.0 could not be installed: pip got a package whose checksum differs"
+    ):
+        install_package("agent", wheels.package, None, tmp_path / "agents", wheels.environ, lambda text: None)
+    assert not (tmp_path / "agents/agent/1.0").exists()
+
+
+def test_pip_without_a_network_is_explained(tmp_path: Path):
+    wheels = _Wheels(tmp_path)
+    wheels.lock()
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PIP_INDEX_URL": _closed_port(),
+        "PIP_RETRIES": "1",
+    }
+    with pytest.raises(InstallError) as error:
+        install_package("agent", wheels.package, None, tmp_path / "agents", environ, lambda text: None)
+    assert str(error.value).startswith("agent 1.0 could not be installed: pip can't reach its registry\n")
+    assert "run `demeanor agents install agent@1.0` again" in str(error.value)
+
+
+def _closed_port() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{found.getsockname()[1]}"
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    """A registry for npm, with the packages `agent` and `needed`, and `binary`, which is optional."""
+    versions = {"agent": ("1.0.0",), "needed": ("1.0.0", "1.1.0"), "binary": ("1.0.0",)}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name, _, version = self.path.strip("/").partition("/-/")
+            if version:
+                body = _tarball(name, version.removesuffix(".tgz"))
+            else:
+                base = f"http://{self.headers['Host']}"
+                listed = {
+                    one: {**_manifest(name, one), "dist": {"tarball": f"{base}/{name}/-/{one}.tgz"}}
+                    for one in versions[name]
+                }
+                latest = {"latest": versions[name][-1]}
+                body = json.dumps({"name": name, "dist-tags": latest, "versions": listed}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def _manifest(name: str, version: str) -> dict[str, object]:
+    system, _, machine = this_platform().partition("-")
+    more: dict[str, object] = {
+        "agent": {"dependencies": {"needed": "^1.0.0"}, "optionalDependencies": {"binary": "1.0.0"}},
+        "binary": {"os": [system], "cpu": [machine]},
+    }.get(name, {})
+    return {"name": name, "version": version, **more}
+
+
+def _tarball(name: str, version: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path, content in (("package.json", json.dumps(_manifest(name, version))), ("agent", "#!/bin/sh\n")):
+            member = tarfile.TarInfo(f"package/{path}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content.encode()))
+    return packed.getvalue()
+
+
+def _locked_npm(tmp_path: Path, registry: str, wrong: str = "") -> tuple[Package, dict[str, str]]:
+    """A package with a lock file, in which the checksum of the package `wrong` is wrong."""
+    entries: dict[str, object] = {"": {"dependencies": {"agent": "1.0.0"}}}
+    for name in ("agent", "binary", "needed"):
+        packed = b"other" if name == wrong else _tarball(name, "1.0.0")
+        integrity = f"sha512-{base64.b64encode(hashlib.sha512(packed).digest()).decode()}"
+        optional = {"optional": True} if name == "binary" else {}
+        entries[f"node_modules/{name}"] = {**_manifest(name, "1.0.0"), "integrity": integrity, **optional}
+    package = Package(
+        manager="npm", name="agent", version="1.0.0", program="node_modules/agent/agent", locks=tmp_path / "locks"
+    )
+    package.locks.mkdir()
+    (package.locks / "agent.package-lock.json").write_text(json.dumps({"lockfileVersion": 3, "packages": entries}))
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "npm_config_registry": registry}
+    return package, {**environ, "npm_config_fetch_retries": "0"}
+
+
+@pytest.mark.agents
+def test_npm_installs_exactly_what_the_lock_file_names(tmp_path: Path, registry: str):
+    """Without it, npm would take the newest version of a dependency. The registry is the one that npm is set to."""
+    package, environ = _locked_npm(tmp_path, registry)
+    install_package("agent", package, None, tmp_path / "agents", environ, lambda text: None)
+    modules = tmp_path / "agents/agent/1.0.0/node_modules"
+    assert json.loads((modules / "needed/package.json").read_text())["version"] == "1.0.0"
+    assert (modules / "binary").is_dir()
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("needed", "npm got a package whose checksum differs from the lock file"),
+        ("binary", "npm left out binary, because it could not be downloaded or its checksum is wrong"),
+    ],
+)
+def test_an_npm_package_with_another_checksum_is_refused(tmp_path: Path, registry: str, wrong: str, why: str):
+    """Of an optional package, npm itself would not even report it."""
+    package, environ = _locked_npm(tmp_path, registry, wrong)
+    with pytest.raises(InstallError, match=why):
+        install_package("agent", package, None, tmp_path / "agents", environ, lambda text: None)
+    assert not (tmp_path / "agents/agent/1.0.0").exists()
+
+
+@pytest.mark.agents
+def test_npm_without_a_network_is_explained(tmp_path: Path):
+    package, environ = _locked_npm(tmp_path, _closed_port())
+    with pytest.raises(InstallError) as error:
+        install_package("agent", package, None, tmp_path / "agents", environ, lambda text: None)
+    assert str(error.value).startswith("agent 1.0.0 could not be installed: npm can't reach its registry\n")
+    assert "connect this machine to the network, or configure a mirror" in str(error.value)

@@ -1,4 +1,8 @@
-"""Installs an exact version of a coding agent into its own folder; nothing else on the machine changes."""
+"""Installs an exact version of a coding agent into its own folder; nothing else on the machine changes.
+
+The tested version is installed from its lock file (agents/lock_file.py): the same packages with the same checksums
+every time. Another version has none, and the user is told.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,60 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.agents.package import Package, find_python
+from demeanor.agents.executables import printed_version
+from demeanor.agents.install_error import InstallError, explain
+from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
+from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
-from demeanor.core.errors import DemeanorError, UsageError
-from demeanor.core.text import excerpt
+from demeanor.core.errors import UsageError
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]*")
 _TIMEOUT = 1800.0
+_NPM = ("--no-audit", "--no-fund", "--no-update-notifier")
 
 
-class InstallError(DemeanorError):
-    """An agent could not be installed."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Installation:
+    """One installation that is being made."""
+
+    name: str
+    """The agent."""
+
+    package: Package
+    """Its package."""
+
+    version: str
+    """The exact version."""
+
+    folder: Path
+    """The folder to install into."""
+
+    home: Path
+    """The HOME of the installer."""
+
+    environ: Mapping[str, str]
+    """The user's environment."""
+
+    tell: Callable[[str], None]
+    """Reports progress to the user."""
+
+    def lock(self, python: str = "") -> Path | None:
+        """The lock file to install from; tells the user if there is none."""
+        found = find_lock(self.name, self.package, python) if self.version == self.package.version else None
+        if found is None:
+            where = f"{this_platform()}, Python {python}" if python else this_platform()
+            self.tell(
+                f"{self.name} {self.version} has no lock file for {where}: "
+                "the versions and checksums of its dependencies are not fixed"
+            )
+        return found
+
+    def failed(self, problem: str, remedy: str) -> InstallError:
+        """An error that names the agent."""
+        return InstallError(f"{self.name} {self.version} could not be installed: {problem}\n  → {remedy}")
 
 
 def install(
@@ -56,17 +101,14 @@ def install_package(
             return package.program_in(target)
         tell(f"installing {package.full_name} {wanted} with {package.manager} into {target}")
         with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=target.parent) as temporary:
-            made = Path(temporary, "made")
+            made, home = Path(temporary, "made"), Path(temporary, "home")
             made.mkdir()
-            (_by_npm if package.manager == "npm" else _by_pip)(package, wanted, made, Path(temporary, "home"), environ)
-            if not package.program_in(made).exists():
-                raise InstallError(
-                    f"{package.full_name} {wanted} was installed, but does not contain {package.program}"
+            home.mkdir()
+            _fill(
+                _Installation(
+                    name=name, package=package, version=wanted, folder=made, home=home, environ=environ, tell=tell
                 )
-            _make_executable(package.helpers_in(made))
-            if package.first_run:
-                cache = {**environ, "XDG_CACHE_HOME": str(made / "cache")}
-                _run([str(package.program_in(made)), *package.first_run], made, Path(temporary, "home"), cache)
+            )
             if package.manager == "pip":
                 _relocate(made, target)
             shutil.rmtree(target, ignore_errors=True)
@@ -82,22 +124,65 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _by_npm(package: Package, version: str, folder: Path, home: Path, environ: Mapping[str, str]) -> None:
-    npm = shutil.which("npm", path=environ.get("PATH"))
-    if npm is None:
-        raise InstallError(f"{package.full_name} needs npm, which is not on PATH\n  → install Node.js")
-    words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact"]
-    words += [] if package.scripts else ["--ignore-scripts"]
-    _run([*words, f"{package.full_name}@{version}", *package.extra_packages], folder, home, environ)
+def _fill(one: _Installation) -> None:
+    """Install into the folder, and check that it contains what the agent needs."""
+    package = one.package
+    (_by_npm if package.manager == "npm" else _by_pip)(one)
+    program = package.program_in(one.folder)
+    if not program.exists():
+        raise one.failed(f"{package.full_name} does not contain {package.program}", "install another version")
+    _make_executable(package.helpers_in(one.folder))
+    if package.first_run:
+        one.tell(f"starting {one.name} once, because it unpacks itself")
+        _run(one, [str(program), *package.first_run], {"XDG_CACHE_HOME": str(one.folder / "cache")})
 
 
-def _by_pip(package: Package, version: str, folder: Path, home: Path, environ: Mapping[str, str]) -> None:
-    python = find_python(package, environ)
+def _by_npm(one: _Installation) -> None:
+    package = one.package
+    for program in ("npm", "node"):
+        if shutil.which(program, path=one.environ.get("PATH")) is None:
+            needs = package.needs if "node" in package.needs else "any version that npm supports"
+            raise one.failed(
+                f"it is an npm package, and {program} is not on PATH",
+                f"install Node.js with npm ({needs}), or set agents.{one.name}.program to an installed {one.name}",
+            )
+    npm = shutil.which("npm", path=one.environ.get("PATH")) or "npm"
+    words = [*_NPM, "--prefix", str(one.folder)] + ([] if package.scripts else ["--ignore-scripts"])
+    lock = one.lock()
+    if lock is None:
+        wanted = (f"{package.full_name}@{one.version}", *package.extra_packages)
+        _run(one, [npm, "install", *words, "--save-exact", *wanted])
+        return
+    (one.folder / "package.json").write_text(npm_manifest(lock), "utf-8")
+    shutil.copyfile(lock, one.folder / "package-lock.json")
+    _run(one, [npm, "ci", *words])
+    if left_out := not_installed(lock, one.folder):
+        raise one.failed(
+            f"npm left out {left_out}, because it could not be downloaded or its checksum is wrong",
+            f"check the registry that npm uses, then run `demeanor agents install {one.name}` again",
+        )
+
+
+def _by_pip(one: _Installation) -> None:
+    python = find_python(one.package, one.environ)
     if python is None:
-        raise InstallError(f"{package.name} needs {package.needs}, which is not on PATH\n  → install it")
-    _run([python, "-m", "venv", str(folder)], folder, home, environ)
-    pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, f"{package.name}=={version}", *package.extra_packages], folder, home, environ)
+        raise one.failed(
+            f"it needs {one.package.needs}, which is neither on PATH nor in the folders of pyenv and uv",
+            f"install such a Python, or set agents.{one.name}.program to an installed {one.name}",
+        )
+    _run(one, [python, "-m", "venv", str(one.folder)])
+    pip = [str(one.folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    lock = one.lock(_minor_version(python))
+    if lock is None:
+        _run(one, [*pip, f"{one.package.name}=={one.version}", *one.package.extra_packages])
+    else:
+        _run(one, [*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
+
+
+def _minor_version(python: str) -> str:
+    """The version of a Python as in the names of lock files: `3.12`."""
+    found = re.search(r"(\d+\.\d+)", printed_version((python, "--version")) or "")
+    return found[1] if found else "?"
 
 
 def _make_executable(programs: Iterable[Path]) -> None:
@@ -115,22 +200,14 @@ def _relocate(made: Path, target: Path) -> None:
             program.write_bytes(content.replace(str(made).encode(), str(target).encode()))
 
 
-def _run(words: list[str], folder: Path, home: Path, environ: Mapping[str, str]) -> None:
+def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = None) -> None:
     """Run an installer with its own HOME, but with the user's caches and settings of npm and pip."""
-    home.mkdir(exist_ok=True)
-    env = {**environ, "HOME": str(home), "NO_UPDATE_NOTIFIER": "1"}
-    real = Path(environ.get("HOME") or Path.home())
-    env.setdefault("npm_config_cache", str(real / ".npm"))
-    if (real / ".npmrc").is_file():
-        env.setdefault("npm_config_userconfig", str(real / ".npmrc"))
-    env.setdefault("PIP_CACHE_DIR", str(real / ".cache/pip"))
-    if (settings := real / ".config/pip/pip.conf").is_file():
-        env.setdefault("PIP_CONFIG_FILE", str(settings))
+    shown = " ".join([Path(words[0]).name, *words[1:4]])
     try:
         done = subprocess.run(
             words,
-            cwd=folder,
-            env=env,
+            cwd=one.folder,
+            env={**_installer_env(one), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -140,8 +217,23 @@ def _run(words: list[str], folder: Path, home: Path, environ: Mapping[str, str])
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise InstallError(f"{words[0]} did not finish within {_TIMEOUT:.0f} s") from None
+        raise one.failed(
+            f"`{shown} …` did not finish within {_TIMEOUT:.0f} s", "check the network, then try again"
+        ) from None
+    except OSError as error:
+        raise one.failed(f"`{shown} …` could not be started: {error}", f"repair {words[0]}") from None
     if done.returncode != 0:
-        raise InstallError(
-            f"{' '.join(words[:3])} … failed (exit code {done.returncode}):\n{excerpt(done.stdout, lines=15)}"
-        )
+        problem = f"`{shown} …` failed (exit code {done.returncode})"
+        raise explain(one.name, one.version, one.package.manager, problem, done.stdout)
+
+
+def _installer_env(one: _Installation) -> dict[str, str]:
+    env = {**one.environ, "HOME": str(one.home), "NO_UPDATE_NOTIFIER": "1"}
+    real = Path(one.environ.get("HOME") or Path.home())
+    env.setdefault("npm_config_cache", str(real / ".npm"))
+    if (real / ".npmrc").is_file():
+        env.setdefault("npm_config_userconfig", str(real / ".npmrc"))
+    env.setdefault("PIP_CACHE_DIR", str(real / ".cache/pip"))
+    if (settings := real / ".config/pip/pip.conf").is_file():
+        env.setdefault("PIP_CONFIG_FILE", str(settings))
+    return env

@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,15 +56,22 @@ class Package:
     needs: str = ""
     """What else must be on the machine, such as `node >= 22`; shown to the user."""
 
+    locks: Path = Path(__file__).parent / "locks"
+    """The folder of its lock files (agents/lock_file.py)."""
+
     @property
     def full_name(self) -> str:
         """The package name for this machine."""
-        return _for_this_machine(self.name)
+        return self.for_platform(this_platform())[0]
 
     @property
     def extra_packages(self) -> tuple[str, ...]:
         """The packages in `also`, for this machine."""
-        return tuple(map(_for_this_machine, self.also))
+        return self.for_platform(this_platform())[1:]
+
+    def for_platform(self, platform: str) -> tuple[str, ...]:
+        """The package name and the packages in `also`, for a platform."""
+        return tuple(text.replace("{platform}", platform) for text in (self.name, *self.also))
 
     def program_in(self, folder: Path) -> Path:
         """The program of the installation in `folder`."""
@@ -90,31 +97,31 @@ class Package:
         return next((folder for folder in program.parents if self.program_in(folder) == program), None)
 
 
-def _for_this_machine(text: str) -> str:
+def this_platform() -> str:
+    """The name of this machine's platform, as npm packages have it: for example `linux-x64`."""
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
-    return text.replace("{platform}", f"{platform.system().lower()}-{machine}")
+    return f"{platform.system().lower()}-{machine}"
 
 
-def agents_folder(environ: Mapping[str, str]) -> Path:
-    """The folder of installed agents: DEMEANOR_AGENTS, or a folder in the user's data directory."""
-    if named := environ.get("DEMEANOR_AGENTS"):
-        return Path(named)
-    data = environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local/share") / "demeanor/agents"
+def _for_this_machine(text: str) -> str:
+    return text.replace("{platform}", this_platform())
 
 
-def installed(name: str, package: Package, folder: Path) -> dict[str, Path]:
-    """The programs of all installed versions of an agent: version → program."""
-    try:
-        versions = sorted(path for path in (folder / name).iterdir() if not path.name.startswith("."))
-    except OSError:
-        return {}
-    return {path.name: package.program_in(path) for path in versions if package.program_in(path).exists()}
+def installed(name: str, package: Package, folders: Sequence[Path]) -> dict[str, Path]:
+    """The programs of all installed versions of an agent: version → program. Earlier folders take precedence."""
+    programs: dict[str, Path] = {}
+    for folder in reversed(folders):
+        try:
+            versions = [path for path in (folder / name).iterdir() if not path.name.startswith(".")]
+        except OSError:
+            continue
+        programs |= {path.name: package.program_in(path) for path in versions if package.program_in(path).exists()}
+    return dict(sorted(programs.items()))
 
 
-def find_program(name: str, package: Package, folder: Path, version: str | None) -> Path | None:
+def find_program(name: str, package: Package, folders: Sequence[Path], version: str | None) -> Path | None:
     """The program of an agent: `version` if it is given, else the tested version, any installed one, or one on PATH."""
-    programs = installed(name, package, folder)
+    programs = installed(name, package, folders)
     if version is not None:
         return programs.get(version)
     if package.version in programs:
@@ -132,12 +139,13 @@ def with_own_node(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def program_paths(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+def program_paths(words: tuple[str, ...], folders: tuple[Path, ...]) -> tuple[str, ...]:
     """The paths that a program needs to start: its installation, its interpreter's, and Node's."""
     found: dict[str, None] = {}
     for word in (*words, "node"):
         path = Path(word)
-        if path.is_relative_to(folder):
+        folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
+        if folder is not None:
             found[str(Path(folder, *path.relative_to(folder).parts[:2]))] = None
         elif path.is_absolute() and path.exists() and not os.access(path, os.X_OK):
             found[str(path.parent)] = None  # a script that is an argument of its interpreter, and the files beside it

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from demeanor.agents.folders import agents_folders
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
-from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
+from demeanor.agents.package import Package, find_program, installed_version, program_paths
 from demeanor.agents.program import in_project, named_files, project_path, read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
@@ -161,7 +162,7 @@ class RecipeAgent:
         orders = own.apply(self.recipe.orders(task, setup), task, program_words=len(setup.program))
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
         files = named_files((*self.overrides.args, *self.overrides.env.values()))
-        readable = (*program_paths(setup.program, agents_folder(os.environ)), *files, *self.reads)
+        readable = (*program_paths(setup.program, agents_folders(os.environ)), *files, *self.reads)
         launches = (
             replace(launch, env={**passed, **launch.env}, reads=(*launch.reads, *readable))
             for launch in orders.launches
@@ -224,7 +225,7 @@ def _program(table: Table, recipe: Recipe, version: str | None) -> tuple[str, ..
     """`program` of the configuration, a string or a list of strings; else the installed program."""
     named: object = table.anything("program")
     if named is None:
-        found = find_program(recipe.name, recipe.package, agents_folder(os.environ), version)
+        found = find_program(recipe.name, recipe.package, agents_folders(os.environ), version)
         return (str(found),) if found else ()
     words = (named,) if isinstance(named, str) else tuple(named) if isinstance(named, list) else ()
     texts = tuple(word for word in words if isinstance(word, str) and word)

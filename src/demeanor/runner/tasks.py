@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
+from demeanor.agents.folders import agents_folders
+from demeanor.agents.package import Package, find_program, installed_version, program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError, WorldError
@@ -56,7 +57,7 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
         return (str(beside),)
-    found = find_program("harbor", HARBOR, agents_folder(environ), None)
+    found = find_program("harbor", HARBOR, agents_folders(environ), None)
     return (str(found),) if found else ()
 
 
@@ -177,5 +178,5 @@ def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
     if missing := agent.missing():
         raise WorldError(VoidCause.MISSING, missing)
     program = agent.setup.program
-    readable = program_paths(program, agents_folder(catalog.environ))
+    readable = program_paths(program, agents_folders(catalog.environ))
     return {"reads": ":".join(readable), "path": str(Path(program[-1]).parent)}

@@ -68,15 +68,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """List, install or check agents."""
-    from demeanor.agents.package import agents_folder
+    from demeanor.agents.folders import agents_folders
 
+    if args.action == "install":
+        return _install(args.names, args.dir)
     if args.dir is not None:
         os.environ["DEMEANOR_AGENTS"] = str(args.dir.resolve())
-    folder = agents_folder(os.environ)
     if args.action == "list":
-        return _list(args.names, folder, as_json=args.json)
-    if args.action == "install":
-        return _install(args.names, folder)
+        return _list(args.names, agents_folders(os.environ), as_json=args.json)
     return _check(args)
 
 
@@ -131,17 +130,17 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
             raise UnknownName("coding agent", name, known)
 
 
-def _facts(recipe: Recipe, folder: Path) -> dict[str, object]:
+def _facts(recipe: Recipe, folders: tuple[Path, ...]) -> dict[str, object]:
     from demeanor.agents.package import find_program, installed, installed_version
 
-    program = find_program(recipe.name, recipe.package, folder, None)
+    program = find_program(recipe.name, recipe.package, folders, None)
     version = installed_version((str(program),), recipe.package, recipe.version_option) if program else None
     return {
         "name": recipe.name,
         "title": recipe.title,
         "version": version,
         "path": str(program) if program else None,
-        "versions": list(installed(recipe.name, recipe.package, folder)),
+        "versions": list(installed(recipe.name, recipe.package, folders)),
         "tried": recipe.package.version,
         "package": f"{recipe.package.manager}:{recipe.package.full_name}",
         "needs": recipe.package.needs,
@@ -150,8 +149,8 @@ def _facts(recipe: Recipe, folder: Path) -> dict[str, object]:
     }
 
 
-def _list(names: list[str], folder: Path, *, as_json: bool) -> ExitCode:
-    found = [_facts(recipe, folder) for recipe in _recipes(names)]
+def _list(names: list[str], folders: tuple[Path, ...], *, as_json: bool) -> ExitCode:
+    found = [_facts(recipe, folders) for recipe in _recipes(names)]
     if as_json:
         print(json.dumps(found, indent=2))
         return ExitCode.ACCEPTED
@@ -163,24 +162,45 @@ def _list(names: list[str], folder: Path, *, as_json: bool) -> ExitCode:
         cannot = facts["cannot"]
         for ability, why in cannot.items() if isinstance(cannot, dict) else ():
             print(f"{'':<15} can't: {ability} ({why})")
+    print("\nFolders of installed agents:")
+    for folder in folders:
+        print(f"  {folder}" if folder.is_dir() else f"  {folder} (does not exist)")
     print("\nGeneric adapters, by configuration: acp, command, native, python (docs/agents.md)")
     print("Install one with `demeanor agents install NAME`; test its abilities with `demeanor agents check NAME`")
     return ExitCode.ACCEPTED
 
 
-def _install(names: list[str], folder: Path) -> ExitCode:
+def _install(names: list[str], chosen: Path | None) -> ExitCode:
+    """Install agents into the chosen folder, which is then recorded, or into the usual one."""
+    from demeanor.agents.folders import agents_folder
     from demeanor.agents.install import install
     from demeanor.core.errors import UsageError
 
     if not names:
         raise UsageError("no agent is named\n  → demeanor agents install NAME[@VERSION]")
+    folder = chosen.resolve() if chosen else agents_folder(os.environ)
     versions = {name: version for name, _, version in (text.partition("@") for text in names)}
     for recipe in list(_recipes(list(versions))):
         program = install(recipe, versions.get(recipe.name) or None, folder, os.environ, _show_progress)
         mark_started()
+        if chosen:
+            _record(folder)
         print(f"{recipe.name} is ready: {program}")
         print(f"try it: demeanor run --subject {recipe.name}:scripted")
     return ExitCode.ACCEPTED
+
+
+def _record(folder: Path) -> None:
+    """Record the folder for later commands; if that is impossible or has no effect, say what to do instead."""
+    from demeanor.agents.folders import agents_folders, record_folder
+
+    try:
+        record_folder(folder, os.environ)
+    except OSError as error:
+        _show_progress(f"{folder} could not be recorded ({error})\n  → set DEMEANOR_AGENTS={folder} for later commands")
+        return
+    if folder not in agents_folders(os.environ):
+        _show_progress(f"DEMEANOR_AGENTS names another folder\n  → unset it, or set DEMEANOR_AGENTS={folder}")
 
 
 def _show_progress(text: str) -> None:

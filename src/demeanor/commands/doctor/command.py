@@ -86,6 +86,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
         yield DoctorItem(name="configuration", state="broken", detail=str(error))
         return
     yield _configuration(config)
+    yield _agent_folders()
     yield from _agents(config)
     yield _sandbox(config)
     yield _harbor(config)
@@ -110,6 +111,20 @@ def _configuration(config: Config) -> DoctorItem:
             remedy="create one with `demeanor init`",
         )
     return DoctorItem(name="configuration", state="ok", detail=str(config.file))
+
+
+def _agent_folders() -> DoctorItem:
+    """Where installed agents are looked for."""
+    from demeanor.agents.folders import agents_folders, record_file
+
+    usual, *recorded = agents_folders(os.environ)
+    missing = [folder for folder in recorded if not folder.is_dir()]
+    return DoctorItem(
+        name="agent folders",
+        state="warning" if missing else "ok",
+        detail="\n".join(f"{path}{' (does not exist)' if path in missing else ''}" for path in (usual, *recorded)),
+        remedy=f"install the agents again, or remove the line from {record_file(os.environ)}" if missing else "",
+    )
 
 
 def _agents(config: Config) -> Iterator[DoctorItem]:

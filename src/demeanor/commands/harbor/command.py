@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _install(version: str | None) -> ExitCode:
+    from demeanor.agents.folders import agents_folder
     from demeanor.agents.install import install_package
-    from demeanor.agents.package import agents_folder
     from demeanor.runner.tasks import HARBOR
 
     program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _show_progress)
