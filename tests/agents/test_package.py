@@ -23,7 +23,7 @@ def test_a_script_needs_its_installation_and_that_of_its_interpreter(tmp_path: P
     link.symlink_to(real)
     script.write_text(line.format(python=link) + "\nprint()\n")
     script.chmod(0o755)
-    found = program_paths((str(script),), tmp_path / "agents")
+    found = program_paths((str(script),), (tmp_path / "agents",))
     assert {str(tmp_path / "agents/mini/2.0"), str(tmp_path / "pythons/3.11")} <= set(found)
 
 
@@ -33,7 +33,7 @@ def test_any_other_program_needs_its_own_folder(tmp_path: Path, content: bytes):
     program = tmp_path / "agents/goose/1.0/goose"
     program.parent.mkdir(parents=True)
     program.write_bytes(content)
-    assert str(tmp_path / "agents/goose/1.0") in program_paths((str(program),), tmp_path / "agents")
+    assert str(tmp_path / "agents/goose/1.0") in program_paths((str(program),), (tmp_path / "agents",))
 
 
 def _package(needs: str) -> Package:
