@@ -101,7 +101,11 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 def configuration(_page: str) -> str:
     """The keys of the configuration."""
-    rows = ((f"`{key}`", doc) for key, _, doc in fields("config/config.py", "Config") if key not in {"root", "file"})
+    rows = (
+        (f"`{key}`", doc)
+        for key, _, doc in fields("config/config.py", "Config")
+        if key not in {"root", "file", "gateway_limits"}
+    )
     return _table(("key", "meaning"), rows)
 
 

@@ -72,3 +72,13 @@ def test_agents_for_harbor_tasks_are_known_but_not_listed(tmp_path: Path):
     assert "oracle" in found.task_agents
     assert "oracle" not in found.agents()
     assert found.agent("oracle").dialect is None
+
+
+def test_models_listed_as_also_must_exist(tmp_path: Path):
+    """A side model is checked before anything runs, and is part of the subject's settings."""
+    table = "[agents.native]\nadapter = 'native'\nalso = ['{}']\n[models.small]\nscript = 'small.yaml'\n"
+    (tmp_path / "small.yaml").write_text("rules:\n- say: Hi.\n")
+    found = catalog(tmp_path, table.format("small")).subject("native:scripted")
+    assert found.settings["also"] == ["small"]
+    with pytest.raises(UsageError, match="unknown model 'smal'"):
+        catalog(tmp_path, table.format("smal")).subject("native:scripted")

@@ -26,6 +26,7 @@ from demeanor.config.tables import (
 )
 from demeanor.core.errors import BadInput
 from demeanor.core.fault import Fault, parse_faults
+from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 
 FILE = "demeanor.toml"
@@ -86,7 +87,12 @@ class Config:
     """What agents can reach: only their `gateway` (default), `none`, or everything that the `host` can."""
 
     limits: Ceilings = field(default_factory=Ceilings)
-    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory` and `output`; sizes such as `"512 MiB"`."""
+    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory`, `output`, and of its model requests:
+    `request` (the size of one, default `"32 MiB"`) and `connections` (default 64); sizes such as `"512 MiB"`.
+    """
+
+    gateway_limits: GatewayLimits = field(default_factory=GatewayLimits)
+    """The limits of model requests, from the keys `request` and `connections` of `limits`."""
 
     canary: Literal["fail", "note", "off"] = "fail"
     """What happens to a trial whose agent leaks its canary token: `fail` (default) or `note`; with `off`, there is no
@@ -197,6 +203,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def _config(table: Table, path: Path) -> Config:
     subjects = table.texts("subjects")
+    limits, gateway_limits = read_limits(table)
     paths = table.texts("paths")
     config = Config(
         root=path.parent,
@@ -215,7 +222,8 @@ def _config(table: Table, path: Path) -> Config:
         sandbox=table.text("sandbox", DEFAULT_LEVEL),
         min_isolation=table.choice("min_isolation", tuple(RANKS)),
         network=cast("Network", table.choice("network", NETWORKS, "gateway")),
-        limits=read_limits(table),
+        limits=limits,
+        gateway_limits=gateway_limits,
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from demeanor.config.table import Table
+from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.sandbox_spec import Ceilings
 
 _LEAST = 2**16
@@ -94,11 +95,11 @@ def read_budgets(table: Table) -> dict[str, Limit]:
     return found
 
 
-def read_limits(table: Table) -> Ceilings:
-    """The table `[limits]`."""
+def read_limits(table: Table) -> tuple[Ceilings, GatewayLimits]:
+    """The table `[limits]`: for the sandbox and for the gateway."""
     limits = table.table("limits")
     if limits is None:
-        return Ceilings()
+        return Ceilings(), GatewayLimits()
     default = Ceilings()
     found = Ceilings(
         processes=limits.whole("processes", least=8) or default.processes,
@@ -107,8 +108,12 @@ def read_limits(table: Table) -> Ceilings:
         memory=_size(limits, "memory", default.memory),
         output=_size(limits, "output", default.output),
     )
+    requests = GatewayLimits(
+        request=_size(limits, "request", GatewayLimits().request),
+        connections=limits.whole("connections", least=1) or GatewayLimits().connections,
+    )
     limits.finish()
-    return found
+    return found, requests
 
 
 def _size(table: Table, key: str, default: int) -> int:

@@ -221,7 +221,8 @@ def _default_jobs(plan: Plan) -> int:
 
 def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The gateway; imported only if an agent of the plan needs a model."""
-    models = {cell.subject.model for cell in plan.cells if catalog.of(cell.subject).dialect is not None}
+    subjects = [cell.subject for cell in plan.cells if catalog.of(cell.subject).dialect is not None]
+    models = {model for subject in subjects for model in (subject.model, *catalog.also(subject.agent))}
     if not models:
         return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
@@ -233,8 +234,10 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
     if request.replay is not None:
         replayed = replay_model(catalog, plan, request.replay)
-        return GatewayServer(lambda name: replayed, budgets=budgets)
+        return GatewayServer(lambda name: replayed, budgets=budgets, limits=catalog.config.gateway_limits)
     known = {model: catalog.models.model(model) for model in models}
     if has_tasks(plan):  # Harbor's adapters strip everything up to the slash
         known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
-    return GatewayServer(known, budgets=budgets)
+    return GatewayServer(
+        known, budgets=budgets, limits=catalog.config.gateway_limits, configured=catalog.models.is_configured
+    )

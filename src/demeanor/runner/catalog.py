@@ -67,6 +67,7 @@ class Catalog:
             table = self.config.tables("agents").get(name) or Table(
                 {}, where=self.config.where, prefix=f"agents.{name}."
             )
+            table.texts("also")
             bare = name in BUILT_IN or name not in self.config.agents
             self.made[name] = make_agent(name, table.text("adapter", name, required=not bare), table)
         return self.made[name]
@@ -103,6 +104,11 @@ class Catalog:
 
         return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
 
+    def also(self, agent: str) -> tuple[str, ...]:
+        """The models that an agent may request besides its subject's."""
+        table = self.config.tables("agents").get(agent)
+        return table.texts("also") if table else ()
+
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
         return self.agent(subject.agent)
@@ -115,5 +121,6 @@ class Catalog:
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} has no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
         if needs_model and not self.replaying:
-            self.models.model(chosen)
+            for name in (chosen, *self.also(agent)):
+                self.models.model(name)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -15,6 +18,7 @@ import pytest
 
 from demeanor.core.errors import UsageError
 from demeanor.core.exchange import StopReason
+from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.messages import Text
 from demeanor.core.ports import Gateway, GatewaySession
 from demeanor.gateway.dialects.stream_events import Delta, PartGrew, PartOpened
@@ -406,7 +410,206 @@ async def test_a_free_model_costs_zero_and_an_unpriced_one_is_unknown() -> None:
     """A price of zero is a price."""
     free, unpriced = ScriptedModel(play=lambda _: "Hi."), ScriptedModel(play=lambda _: "Hi.", price=None)
     async with running({"free": free, "played": unpriced}) as gateway, gateway.session(a_trial(), seed=1) as session:
-        await post(session, chat(model="free"))
         await post(session, chat(model="played"))
-        assert [exchange.cost_usd for exchange in session.exchanges()] == [0.0, None]
+        async with gateway.session(a_trial("free"), seed=1) as other:
+            await post(other, chat(model="free"))
+        assert [one.cost_usd for session in (other, session) for one in session.exchanges()] == [0.0, None]
         assert gateway.counters().unpriced == 1
+
+
+async def test_another_subjects_model_is_refused() -> None:
+    """An agent gets its own model only; others are refused, noted and never called."""
+    called: list[str] = []
+
+    def model(name: str) -> ScriptedModel:
+        return ScriptedModel(play=lambda _: called.append(name) or name)
+
+    models = {"played": model("played"), "large": model("large")}
+    async with (
+        running(models, configured=lambda name: name == "unused") as gateway,
+        gateway.session(a_trial(), seed=1) as session,
+    ):
+        for name in ("large", "unused"):
+            answer = await post(session, chat(model=name))
+            assert answer.status == 403
+            assert f"does not serve the model '{name}'" in json.loads(answer.body)["error"]["message"]
+            assert session.notes[-1] == (
+                f"the agent requested the model '{name}', which is not its own: refused "
+                f'(allow it with also = ["{name}"] in [agents.native])'
+            )
+        assert [one.error.reason for one in session.exchanges() if one.error] == ["bad_request"] * 2
+        assert called == []
+        assert b"large" not in (await ask("GET", session.base_url + "/v1/models", **bearer(session))).body
+
+
+async def test_models_listed_as_also_are_served() -> None:
+    """`also` in the agent's configuration allows further models."""
+    trial = a_trial()
+    trial = replace(trial, subject=replace(trial.subject, settings={"also": ["small"]}))
+    models = {name: ScriptedModel(play=lambda _, name=name: name) for name in ("played", "small")}
+    async with running(models) as gateway, gateway.session(trial, seed=1) as session:
+        assert b"small" in (await post(session, chat(model="small"))).body
+        assert b"small" in (await ask("GET", session.base_url + "/v1/models", **bearer(session))).body
+        assert not [note for note in session.notes if "requested" in note]
+
+
+async def test_a_request_beyond_the_size_limit_is_refused() -> None:
+    """413 in the dialect of the agent, an exchange, and a note; with and without a declared length."""
+    async with session_of(ScriptedModel(play=lambda _: "Hi."), limits=GatewayLimits(request=2000)) as session:
+        body = json.dumps(chat("x" * 3000)).encode()
+        declared = await post(session, body)
+        async with aiohttp.ClientSession() as client:
+            chunked = await client.post(
+                session.base_url + "/v1/chat/completions", headers=bearer(session), data=slow(body)
+            )
+        assert (declared.status, chunked.status) == (413, 413)
+        assert "larger than 2000 bytes" in json.loads(declared.body)["error"]["message"]
+        assert session.notes[1:] == ("a request was refused: the request is larger than 2000 bytes (limits.request)",)
+        assert [one.error.status for one in session.exchanges() if one.error] == [413, 413]
+        assert (await post(session, chat())).status == 200
+
+
+async def slow(body: bytes) -> AsyncIterator[bytes]:
+    """A body in chunks, without a length."""
+    for start in range(0, len(body), 1000):
+        yield body[start : start + 1000]
+
+
+def bearer(session: GatewaySession) -> dict[str, str]:
+    return {"Authorization": f"Bearer {session.token}"}
+
+
+async def test_equal_content_is_stored_once() -> None:
+    """Requests share equal messages, wherever they are in the conversation, and equal requests are one value."""
+    texts = ["a" * 10_000, "b" * 10_000]
+    messages = [{"role": "user", "content": text} for text in texts]
+    async with playing(lambda _: "Hi.") as session:
+        for order in (messages, messages[::-1], messages):
+            await post(session, {"model": "played", "messages": order})
+        first, second, third = (one.request for one in session.exchanges())
+    assert first is third
+    assert second.messages[0] is first.messages[1]
+    assert second.messages[1] is first.messages[0]
+
+
+async def test_too_much_different_content_is_refused() -> None:
+    """What an agent sends is kept in memory, so the total of a trial is limited too; repeating itself is free."""
+    async with session_of(ScriptedModel(play=lambda _: "Hi."), limits=GatewayLimits(request=2000)) as session:
+        statuses = [(await post(session, chat("x" * 1500))).status for _ in range(20)]
+        assert statuses == [200] * 20
+        statuses = [(await post(session, chat(f"{number} " + "x" * 1500))).status for number in range(20)]
+        assert statuses[0] == 200
+        assert statuses[-1] == 413
+        assert "more than 16000 bytes of different content" in session.notes[-1]
+
+
+async def test_large_requests_of_one_session_do_not_delay_another() -> None:
+    """While one agent sends large bodies and never finishes them, another one is answered."""
+    model = ScriptedModel(play=lambda _: "Hi.")
+    async with (
+        running({"played": model}) as gateway,
+        gateway.session(a_trial(), seed=1) as busy,
+        gateway.session(a_trial(), seed=1) as other,
+    ):
+        writers = [await unfinished(busy, 2 * 2**20) for _ in range(5)]
+        large = await post(other, chat("x" * 3 * 2**20))
+        assert large.status == 200
+        assert (await post(busy, chat())).status == 200
+        for writer in writers:
+            writer.close()
+
+
+async def unfinished(session: GatewaySession, size: int) -> asyncio.StreamWriter:
+    """A request that has sent all but one byte of its body."""
+    _, writer = await asyncio.open_connection(*session.base_url.split("/")[2].split(":"))
+    path = session.base_url.split("/", 3)[3]
+    head = f"POST /{path}/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n"
+    writer.write(f"{head}Authorization: Bearer {session.token}\r\n\r\n".encode() + b"x" * (size - 1))
+    await writer.drain()
+    return writer
+
+
+async def test_connections_of_a_session_are_limited() -> None:
+    """Connections beyond the limit are closed at once and counted; closed ones make room."""
+    limits = GatewayLimits(connections=3)
+    async with session_of(ScriptedModel(play=lambda _: "Hi."), limits=limits) as session:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            await session.listen(listener)
+            address = listener.getsockname()
+            streams = [await asyncio.open_connection(*address) for _ in range(3)]
+            reader, writer = await asyncio.open_connection(*address)
+            assert await refused(reader)
+            writer.close()
+            assert session.notes[1:] == ("1 connection was refused: the agent had 3 open at once (limits.connections)",)
+            for _, one in streams:
+                one.close()
+                await one.wait_closed()
+            await until_served(session)
+
+
+async def refused(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionError:
+        return True
+
+
+async def until_served(session: GatewaySession) -> None:
+    """The server notices closed connections a little later."""
+    while True:
+        try:
+            assert (await post(session, chat())).status == 200
+        except aiohttp.ClientError:
+            continue
+        return
+
+
+async def test_malformed_http_is_answered_and_counted(capfd: pytest.CaptureFixture[str]) -> None:
+    """Rubbish gets a 400, a note with the count, and no traceback."""
+    async with playing(lambda _: "Hi.") as session:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            await session.listen(listener)
+            for rubbish in (
+                b"GET / HTTP/9.9\r\n\r\n",
+                b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+                b"\x16\x03\x01\r\n\r\n",
+            ):
+                reader, writer = await asyncio.open_connection(*listener.getsockname())
+                writer.write(rubbish)
+                assert (await reader.read()).startswith(b"HTTP/1.")
+                writer.close()
+            assert session.notes[1:] == ("3 requests were not valid HTTP",)
+    assert capfd.readouterr() == ("", "")
+
+
+_STARVED = """
+import asyncio, resource, socket
+from demeanor.gateway.script import scripted
+from demeanor.gateway.server.http_server import GatewayServer
+
+async def main():
+    server = GatewayServer({"scripted": scripted()})
+    await server.start()
+    host, port = server.address.removeprefix("http://").split(":")
+    used = len(__import__("os").listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 20, used + 20))
+    clients = [socket.socket() for _ in range(15)]
+    for client in clients:
+        client.connect((host, int(port)))
+    for _ in range(1000):
+        await asyncio.sleep(0)
+    asyncio.get_running_loop().call_exception_handler({"message": "again", "exception": OSError(24, "again")})
+    for client in clients:
+        client.close()
+    await server.stop()
+
+asyncio.run(main())
+"""
+
+
+def test_running_out_of_descriptors_is_reported_in_one_line() -> None:
+    """Connections that can't be accepted print one line, not a traceback each."""
+    done = subprocess.run([sys.executable, "-c", _STARVED], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("demeanor: too many open files: the gateway can't accept connections")
+    assert done.returncode == 0

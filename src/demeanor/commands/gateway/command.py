@@ -66,8 +66,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     faults = parse_faults(args.fault, where="--fault")
     names = args.model or list(catalog.models.names())
     models = {name: catalog.models.model(name) for name in names}
-    server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _placeholder_trial(names[0], faults), names, args, catalog.redactor), message="")
+    limits = catalog.config.gateway_limits
+    server = GatewayServer(models, limits=limits, host=args.host, port=args.port, unix_path=args.unix)
+    run_interruptibly(_serve(server, _placeholder_trial(names, faults), names, args, catalog.redactor), message="")
     counters = server.counters()
     exchanges = count(counters.exchanges, "exchange")
     print(f"{exchanges}, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
@@ -117,8 +118,9 @@ def _summary(exchange: Exchange) -> str:
     return f"calls {', '.join(calls)}" if calls else "text"
 
 
-def _placeholder_trial(model: str, faults: tuple[Fault, ...]) -> Trial:
-    """Return a trial for the session: the gateway serves trials, and here there is none."""
+def _placeholder_trial(models: list[str], faults: tuple[Fault, ...]) -> Trial:
+    """Return a trial for the session, which may use all models: the gateway serves trials, and here there is none."""
     scenario = Scenario(prompts=("",), faults=faults)
     nothing = Eval(name="person", policy=USUALLY_PASSES, scenario=scenario, checks=(), source=Source(path=Path()))
-    return Trial(eval=nothing, subject=Subject(agent="person", model=model), number=1, timeout=0)
+    subject = Subject(agent="person", model=models[0], settings={"also": models[1:]})
+    return Trial(eval=nothing, subject=subject, number=1, timeout=0)

@@ -69,6 +69,12 @@ class ModelRegistry:
         """The names of all models; `scripted` always exists. (Local models work too but are not listed.)"""
         return tuple(dict.fromkeys((SCRIPTED, *self._models)))
 
+    def is_configured(self, name: str) -> bool:
+        """Whether a name means a model of the configuration, of a known provider, or of this machine."""
+        provider, slash, _ = name.partition("/")
+        known = {*self.names(), *WEIGHTS}
+        return name in known or (bool(slash) and provider in {*self._providers, *_WELL_KNOWN})
+
     def model(self, name: str) -> Upstream:
         """The upstream for a model name, or for `provider/model`; raises UsageError if there is none."""
         if name not in self._upstreams:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,22 +16,20 @@ from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.models.upstream import ErrorReply, ModelCall
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
+from demeanor.gateway.server.request_body import TooLarge
 from demeanor.gateway.server.requested_calls import PATH as CALLS
 from demeanor.gateway.server.requested_calls import requested_calls
 from demeanor.gateway.server.respond import deliver, to_http_response
 from demeanor.gateway.server.routing import forward_path, match_route, split_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.dialects.errors import Reason
     from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.server.routing import RouteMatch
     from demeanor.gateway.server.session import Session
-
-MAX_BODY_BYTES = 64 * 2**20
-"""The largest request body that is read; a larger one is refused."""
 
 _CLIENT_CLOSED_REQUEST = 499
 """The status of a response that is never sent, because the agent has disconnected."""
@@ -57,8 +56,8 @@ class RequestHandler:
     resolve: Callable[[str], Upstream | None]
     """Finds the upstream for a model name."""
 
-    names: Callable[[], Iterable[str]]
-    """The names of the models, as far as they can be listed."""
+    configured: Callable[[str], bool]
+    """Whether a name is that of a configured model, of this run or not."""
 
     async def serve(self, request: web.BaseRequest, session: Session, path: str) -> web.StreamResponse:
         """Handle one request; `path` is the path below the session's prefix."""
@@ -79,15 +78,14 @@ class RequestHandler:
                 found.dialect.write_error(_error(401, "auth", "this is not the token of this session"))
             )
         if found.route.operation == "models":
-            known = dict.fromkeys([*self.names(), session.trial.subject.model])
-            return to_http_response(found.dialect.write_models(name for name in known if name))
+            return to_http_response(found.dialect.write_models(name for name in session.models if name))
         call, problem = await _read(request, session, found, headers)
         if found.route.operation == "count_tokens":
             unrecorded = ExchangeRecorder(
                 number=0, dialect=found.dialect.name, request=call.request, started=0.0, origin=0.0
             )
             return await self._answer(request, session, call, problem, unrecorded)
-        with session.record(found.dialect.name, call.request, started=started, size=len(call.body)) as recording:
+        with session.record(found.dialect.name, call.request, started=started, body=call.body) as recording:
             return await self._answer(request, session, call, problem, recording)
 
     async def _answer(
@@ -99,9 +97,9 @@ class RequestHandler:
         recording: ExchangeRecorder,
     ) -> web.StreamResponse:
         """Pass the call to its upstream, unless there is a problem with it, and deliver the reply."""
-        upstream = None if problem else self._upstream(session, call.request.model)
+        upstream, refusal = (None, problem) if problem else self._upstream(session, call.request.model)
         if upstream is None:
-            return await deliver(ErrorReply(error=problem or _unknown_model(call)), call, recording, request)
+            return await deliver(ErrorReply(error=refusal or _unknown_model(call)), call, recording, request)
         if spent := session.account.exhausted(free=upstream.price == FREE):
             return await deliver(ErrorReply(error=_error(402, "budget", spent)), call, recording, request)
         session.note(*upstream.notes)
@@ -122,40 +120,46 @@ class RequestHandler:
                 raise
             return to_http_response(call.dialect.write_error(failure))
 
-    def _upstream(self, session: Session, model: str) -> Upstream | None:
-        """The upstream of the model or, if the name is unknown, the one of the trial's subject."""
-        own = self.resolve(model)
-        if own is not None:
-            return own
+    def _upstream(self, session: Session, model: str) -> tuple[Upstream | None, ProviderError | None]:
+        """The upstream of a model that the session may use, or why it may not use it.
+
+        Agents ask for side models under names of their own. A name that is not configured is answered by the trial's
+        own model; a configured model of another subject would be billed to another key.
+        """
         substitute = session.trial.subject.model
-        upstream = self.resolve(substitute)
-        if upstream is not None:
+        own = self.resolve(substitute)
+        found = self.resolve(model)
+        if found is not None and (model in session.models or found is own):
+            return found, None
+        if found is not None or self.configured(model):
+            remedy = f"allow it with also = [{json.dumps(model)}] in [agents.{session.trial.subject.agent}]"
+            session.note(f"the agent requested the model {model!r}, which is not its own: refused ({remedy})")
+            return None, _error(403, "bad_request", f"this session does not serve the model {model!r}")
+        if own is not None:
             session.note(
                 f"the agent requested the model {model!r}, which is not configured; {substitute!r} was used instead"
             )
-        return upstream
+        return own, None
 
 
 async def _read(
     request: web.BaseRequest, session: Session, found: RouteMatch, headers: dict[str, str]
 ) -> tuple[ModelCall, ProviderError | None]:
     """Read the call, and what is wrong with it, if anything."""
+    limits = session.limits
     body, asked, problem = b"", Request(model=found.route.model or "", messages=()), None
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+    most = 0 if session.is_full else limits.request
     try:
-        if request.headers.get("Expect", "").lower() == "100-continue":
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            request.writer.output_size = 0
-        body = await request.read()
+        body, (asked, problem) = await session.bodies.read(request, lambda body: _parse(found, body), limit=most)
         session.touch()
-        asked = found.dialect.read_request(body, found.route)
-    except web.HTTPRequestEntityTooLarge:
-        problem = _error(413, "bad_request", f"the request is larger than {MAX_BODY_BYTES} bytes")
-    except Malformed as error:
-        problem = _error(400, "bad_request", f"the request can't be read: {error}")
-        asked = _unreadable(asked, body)
-    except Exception as error:  # noqa: BLE001 - a bug in a dialect fails the exchange, not the server
-        problem = _error(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
-        asked = _unreadable(asked, body)
+    except TooLarge:
+        larger = f"the request is larger than {limits.request} bytes (limits.request)"
+        full = f"the requests of this trial have more than {limits.distinct} bytes of different content"
+        session.note(f"a request was refused: {full if session.is_full else larger}")
+        problem = _error(413, "bad_request", full if session.is_full else larger)
     url = request.rel_url
     call = ModelCall(
         request=asked,
@@ -170,6 +174,18 @@ async def _read(
         memory=session.memory,
     )
     return call, problem
+
+
+def _parse(found: RouteMatch, body: bytes) -> tuple[Request, ProviderError | None]:
+    """The request in a body, and what is wrong with it, if anything."""
+    asked = Request(model=found.route.model or "", messages=())
+    try:
+        return found.dialect.read_request(body, found.route), None
+    except Malformed as error:
+        return _unreadable(asked, body), _error(400, "bad_request", f"the request can't be read: {error}")
+    except Exception as error:  # noqa: BLE001 - a bug in a dialect fails the exchange, not the server
+        problem = _error(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
+        return _unreadable(asked, body), problem
 
 
 def _unreadable(asked: Request, body: bytes) -> Request:

@@ -11,20 +11,23 @@ import contextlib
 import socket
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from aiohttp import web
 
 from demeanor.core.errors import UsageError
+from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.server.budget import BudgetAccount, Budgets
-from demeanor.gateway.server.handler import MAX_BODY_BYTES, RequestHandler, default_response
+from demeanor.gateway.server.handler import RequestHandler, default_response
+from demeanor.gateway.server.listener import listen
 from demeanor.gateway.server.metrics import MetricsCollector
+from demeanor.gateway.server.request_body import LargeBodies
 from demeanor.gateway.server.routing import split_prefix
 from demeanor.gateway.server.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from demeanor.core.trial import Trial
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 Models: TypeAlias = "Mapping[str, Upstream] | Callable[[str], Upstream | None]"
 """Finds the upstream for a model name."""
 
-_MAX_HEADER_BYTES = 64 * 1024
 _BACKLOG = 1024
 
 
@@ -48,18 +50,25 @@ class GatewayServer:
         *,
         dialects: Sequence[Dialect] = tuple(DIALECTS.values()),
         budgets: Budgets | None = None,
+        limits: GatewayLimits | None = None,
+        configured: Callable[[str], bool] = lambda name: False,
         host: str = "127.0.0.1",
         port: int = 0,
         unix_path: Path | None = None,
         sock: socket.socket | None = None,
     ) -> None:
-        """Listens on `host` and `port`, on a Unix socket at `unix_path`, or on the given `sock`."""
+        """Listens on `host` and `port`, on a Unix socket at `unix_path`, or on the given `sock`.
+
+        `configured` tells whether a name is that of a model which other sessions may use.
+        """
         self._models = models
         self._budgets = budgets or Budgets()
         self._bind_address = (host, port)
         self._unix_path = unix_path
         self._sock = sock
-        self._handler = RequestHandler(dialects=dialects, resolve=self._resolve, names=self._names)
+        self._limits = limits or GatewayLimits()
+        self._parsing = asyncio.Lock()
+        self._handler = RequestHandler(dialects=dialects, resolve=self._resolve, configured=configured)
         self._metrics = MetricsCollector()
         self._run_account = BudgetAccount("the run", self._budgets.run)
         self._eval_accounts: dict[str, BudgetAccount] = {}
@@ -76,7 +85,7 @@ class GatewayServer:
     async def start(self) -> None:
         """Start listening."""
         sock = self._sock or self._bind()
-        self._runner = await _listen(sock, self._handle)
+        self._runner = await listen(sock, self._handle, _SharedListener(self))
         self._address = _url(sock)
 
     async def stop(self) -> None:
@@ -99,7 +108,14 @@ class GatewayServer:
         )
         account = BudgetAccount("the trial", self._budgets.trial, account)
         session = Session(
-            trial, seed=seed, address=self._address, account=account, metrics=self._metrics, serve=self.listen
+            trial,
+            seed=seed,
+            address=self._address,
+            account=account,
+            metrics=self._metrics,
+            serve=self.listen,
+            bodies=LargeBodies(self._parsing),
+            limits=self._limits,
         )
         if (model := self._resolve(trial.subject.model)) is not None:
             session.note(*model.notes)
@@ -121,7 +137,7 @@ class GatewayServer:
             return await self._handle(request, only=session)
 
         duplicate = sock.dup()  # the caller may close its socket at any time, and the number may then be reused
-        runner = await _listen(duplicate, handle)
+        runner = await listen(duplicate, handle, session)
         session.closing.callback(_stop_listening, sock)
         session.closing.push_async_callback(runner.cleanup)
         session.address = _url(sock)
@@ -160,8 +176,19 @@ class GatewayServer:
             self._used_upstreams[id(found)] = found
         return found
 
-    def _names(self) -> tuple[str, ...]:
-        return tuple(self._models) if isinstance(self._models, Mapping) else ()
+
+class _SharedListener:
+    """What is counted on the socket that all sessions share: it is not known whose connections these are."""
+
+    def __init__(self, server: GatewayServer) -> None:
+        self._server = server
+        self.malformed = 0
+        self.connections_refused = 0
+
+    @property
+    def most_connections(self) -> int:
+        """As many as all sessions may have together."""
+        return self._server._limits.connections * max(1, len(self._server._sessions))
 
 
 def _unknown_session() -> web.Response:
@@ -192,26 +219,3 @@ def _url(sock: socket.socket) -> str:
         return "http://localhost"
     host, port = sock.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-async def _listen(
-    sock: socket.socket, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-) -> web.ServerRunner:
-    """Serve a listening socket; a request is cancelled when its client disconnects."""
-    server = web.Server(
-        handle,
-        request_factory=_request,
-        handler_cancellation=True,
-        access_log=None,
-        max_line_size=_MAX_HEADER_BYTES,
-        max_field_size=_MAX_HEADER_BYTES,
-    )
-    runner = web.ServerRunner(server, shutdown_timeout=0.5)
-    await runner.setup()
-    await web.SockSite(runner, sock).start()
-    return runner
-
-
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)

@@ -6,13 +6,13 @@ import asyncio
 import secrets
 import time
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.stall import stall_seconds
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
+from demeanor.gateway.server.shared_parts import SharedParts
 
 if TYPE_CHECKING:
     import socket
@@ -20,26 +20,14 @@ if TYPE_CHECKING:
 
     from demeanor.core.exchange import Exchange, Request
     from demeanor.core.fault import Fault
+    from demeanor.core.gateway_limits import GatewayLimits
     from demeanor.core.trial import Trial
     from demeanor.gateway.server.budget import BudgetAccount
     from demeanor.gateway.server.metrics import MetricsCollector
+    from demeanor.gateway.server.request_body import LargeBodies
 
 ServeSession: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
 """Serves one session on its own socket; `GatewayServer.listen` is one."""
-
-
-def share_with_previous(request: Request, earlier: Request | None) -> Request:
-    """The same request, sharing with the previous one the parts that are equal.
-
-    Every request repeats the whole conversation. With shared parts, the requests of a trial take about as much
-    memory as the last one alone.
-    """
-    if earlier is None:
-        return request
-    tools = earlier.tools if request.tools == earlier.tools else request.tools
-    pairs = zip(request.messages, earlier.messages, strict=False)
-    known = [old if new == old else new for new, old in pairs]
-    return replace(request, tools=tools, messages=(*known, *request.messages[len(known) :]))
 
 
 class Session:
@@ -54,6 +42,8 @@ class Session:
         account: BudgetAccount,
         metrics: MetricsCollector,
         serve: ServeSession,
+        bodies: LargeBodies,
+        limits: GatewayLimits,
     ) -> None:
         self.id = secrets.token_hex(8)
         self.trial = trial
@@ -64,6 +54,10 @@ class Session:
         self.facts: dict[str, str] = {}
         self.memory: dict[object, Any] = {}
         self.closed = False
+        self.bodies = bodies
+        self.limits = limits
+        self.malformed = 0
+        self.connections_refused = 0
         self._token = "hf-" + secrets.token_hex(20)
         self._metrics = metrics
         self._serve = serve
@@ -72,7 +66,7 @@ class Session:
         self._open: set[ExchangeRecorder] = set()
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
-        self._latest: Request | None = None
+        self._shared = SharedParts()
         self._silence = 0.0
 
     @property
@@ -87,8 +81,23 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the user on the model, and on faults that were not injected."""
-        return (*self._notes, *self._faults_not_injected())
+        """Notes for the user on the model, on misuse, and on faults that were not injected."""
+        return (*self._notes, *self._misuse(), *self._faults_not_injected())
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that the agent may use: its subject's, and those that its configuration lists as `also`."""
+        return (self.trial.subject.model, *self.trial.subject.settings.get("also", ()))
+
+    @property
+    def most_connections(self) -> int:
+        """How many connections its agent may have open."""
+        return self.limits.connections
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the requests have as much different content as is recorded."""
+        return self._shared.distinct > self.limits.distinct
 
     def set_address(self, address: tuple[str, int]) -> None:
         """Use this address in `base_url`; the session will `listen` on it."""
@@ -145,16 +154,15 @@ class Session:
             self._tasks.discard(task)
 
     @contextmanager
-    def record(self, dialect: str, request: Request, *, started: float, size: int) -> Iterator[ExchangeRecorder]:
+    def record(self, dialect: str, request: Request, *, started: float, body: bytes) -> Iterator[ExchangeRecorder]:
         """Record one exchange until the end of the block, however the block ends."""
         recorder = ExchangeRecorder(
             number=len(self._entries) + 1,
             dialect=dialect,
-            request=share_with_previous(request, self._latest),
+            request=self._shared.share(request, body),
             started=started,
             origin=self._began,
         )
-        self._latest = recorder.request
         self._entries.append(recorder)
         self._open.add(recorder)
         self._metrics.open += 1
@@ -169,7 +177,7 @@ class Session:
             self._activity = max(self._activity, recorder.activity)
             self._metrics.open -= 1
             self._metrics.add(exchange)
-            self._charge(exchange, size)
+            self._charge(exchange, len(body))
 
     def _note_silence(self, recorder: ExchangeRecorder) -> None:
         """Record a stalled provider if the agent hung up while the provider owed bytes.
@@ -200,6 +208,17 @@ class Session:
             if fault.first is not None and str(fault) not in injected:
                 count = f"{len(self._entries)} exchange{'s' if len(self._entries) != 1 else ''}"
                 yield f"the fault {fault} was not injected: there were {count}, and none that it could break"
+
+    def _misuse(self) -> Iterator[str]:
+        """Notes on connections and requests that could not be served."""
+        if self.malformed:
+            yield f"{self.malformed} request{'s were' if self.malformed != 1 else ' was'} not valid HTTP"
+        if self.connections_refused:
+            were = "s were" if self.connections_refused != 1 else " was"
+            yield (
+                f"{self.connections_refused} connection{were} refused: "
+                f"the agent had {self.limits.connections} open at once (limits.connections)"
+            )
 
     def _charge(self, exchange: Exchange, size: int) -> None:
         """Charge an exchange to the budget; without token counts of the provider, estimate them from the size."""

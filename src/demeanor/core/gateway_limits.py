@@ -1,0 +1,23 @@
+"""Limits on what one agent may ask of the gateway, so that it can't stall the run or fill its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_DISTINCT_FACTOR = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GatewayLimits:
+    """The limits of one session."""
+
+    request: int = 32 * 2**20
+    """Bytes of one request to a model; a larger request is refused with status 413."""
+
+    connections: int = 64
+    """Open connections; further ones are closed."""
+
+    @property
+    def distinct(self) -> int:
+        """Bytes of different content in all requests together; a request that exceeds them is refused with 413."""
+        return self.request * _DISTINCT_FACTOR

@@ -1,0 +1,65 @@
+"""Stores equal content of a trial's requests once.
+
+Every request repeats the whole conversation. With shared messages, the requests of a trial take about as much memory as
+the last one alone, and an agent that repeats large requests does not fill the memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from demeanor.core.exchange import Request
+    from demeanor.core.messages import Message, Tool
+
+_CONTENT = ("text", "data", "raw", "encrypted")
+
+
+class SharedParts:
+    """The messages, tools and whole requests of one session so far."""
+
+    def __init__(self) -> None:
+        self.distinct = 0
+        """Bytes of different content so far, approximately."""
+        self._messages: dict[Hashable, list[Message]] = {}
+        self._tools: tuple[Tool, ...] = ()
+        self._requests: dict[int, Request] = {}
+
+    def share(self, request: Request, body: bytes) -> Request:
+        """The same request, made of the parts that earlier requests had already."""
+        key = hash(body)
+        if (known := self._requests.get(key)) is not None and known == request:
+            return known
+        shared = [self._share(message) for message in request.messages]
+        size = sum(_size(part) for message, new in shared if not new for part in message.parts)
+        self.distinct += max(len(body) - size, 0)
+        self._tools = self._tools if request.tools == self._tools else request.tools
+        result = replace(request, tools=self._tools, messages=tuple(message for message, _ in shared))
+        self._requests[key] = result
+        return result
+
+    def _share(self, message: Message) -> tuple[Message, bool]:
+        """A message that is equal to this one, and whether it is new."""
+        same = self._messages.setdefault(_key(message), [])
+        for known in same:
+            if known == message:
+                return known, False
+        same.append(message)
+        return message, True
+
+
+def _key(message: Message) -> Hashable:
+    return (message.role, *(_part_key(part) for part in message.parts))
+
+
+def _part_key(part: Any) -> Hashable:
+    inside = (_part_key(one) for one in getattr(part, "parts", ()))
+    return (part.kind, *(hash(getattr(part, name, None)) for name in _CONTENT), *inside)
+
+
+def _size(part: Any) -> int:
+    own = sum(len(getattr(part, name, None) or "") for name in _CONTENT)
+    return own + sum(_size(one) for one in getattr(part, "parts", ()))
