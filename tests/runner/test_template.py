@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -221,43 +222,93 @@ def test_a_setup_that_raises_or_links_outside_is_an_error(tmp_path: Path) -> Non
         assert (caught.value.where, caught.value.key) == ("evals/x.py", "setup")
 
 
-def test_a_clone_made_by_setup_is_stripped_to_its_branches(tmp_path: Path) -> None:
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    """A repository with an old commit, tagged v1, and the answer on top, tagged v2."""
+    folder = tmp_path / "origin"
+    folder.mkdir()
+    author_git(folder, "init", "-q")
+    names = []
+    for text, tag in (("old", "v1"), ("answer", "v2")):
+        (folder / "f").write_text(text)
+        author_git(folder, "add", "f")
+        author_git(folder, "commit", "-qm", text)
+        author_git(folder, "tag", tag)
+        names.append(author_git(folder, "rev-parse", "HEAD").strip())
+    return Origin(folder, *names)
+
+
+class Origin(NamedTuple):
+    """A repository that evals clone."""
+
+    folder: Path
+    old: str
+    answer: str
+
+
+def author_git(where: Path, *words: str) -> str:
+    own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    command = ["git", *own, "-c", "protocol.file.allow=always", *words]
+    return subprocess.run(command, cwd=where, check=True, capture_output=True, text=True).stdout
+
+
+def has_object(folder: Path, name: str) -> bool:
+    done = subprocess.run(["git", "cat-file", "-t", name], cwd=folder, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_a_clone_made_by_setup_is_stripped_to_its_branches(tmp_path: Path, origin: Origin) -> None:
     """An answer in a remote, a later tag, the reflog, a stash or a loose object is removed."""
-    origin = tmp_path / "origin"
-    origin.mkdir()
-
-    def git(where: Path, *words: str) -> str:
-        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
-        return subprocess.run(["git", *who, *words], cwd=where, check=True, capture_output=True, text=True).stdout
-
-    def commit(where: Path, text: str) -> str:
-        (where / "f").write_text(text)
-        git(where, "add", "f")
-        git(where, "commit", "-qm", text)
-        return git(where, "rev-parse", "HEAD").strip()
-
-    git(origin, "init", "-q")
-    old = commit(origin, "old")
-    git(origin, "tag", "v1")
-    answer = commit(origin, "answer")
-    git(origin, "tag", "v2")
 
     def setup(workspace: Path) -> None:
-        git(workspace, "clone", "-q", str(origin), ".")
-        git(workspace, "branch", "feature", old)
+        author_git(workspace, "clone", "-q", str(origin.folder), ".")
+        author_git(workspace, "branch", "feature", origin.old)
         (workspace / "f").write_text("stashed")
-        git(workspace, "stash")
-        git(workspace, "reset", "-q", "--hard", old)
+        author_git(workspace, "stash")
+        author_git(workspace, "reset", "-q", "--hard", origin.old)
 
     made = build_template(scenario(setup=setup), tmp_path / "made").folder
-    assert git(tmp_path, "-C", str(origin), "cat-file", "-t", answer) == "commit\n"
-    assert subprocess.run(["git", "cat-file", "-t", answer], cwd=made, capture_output=True, check=False).returncode != 0
+    assert has_object(origin.folder, origin.answer)
+    assert not has_object(made, origin.answer)
     assert git(made, "remote") == ""
     assert git(made, "for-each-ref", "--format=%(refname)").split() == [
         "refs/heads/feature", "refs/heads/main", "refs/tags/v1",
     ]  # fmt: skip
     assert git(made, "log", "--all", "--format=%s").split() == ["old"]
     assert git(made, "reflog") == ""
+    assert git(made, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("option", [(), ("--shared",), ("--bare",)])
+def test_clones_in_sub_folders_are_stripped_too(tmp_path: Path, origin: Origin, option: tuple[str, ...]) -> None:
+    """At any depth, whatever kind of clone it is."""
+
+    def setup(workspace: Path) -> None:
+        (workspace / "deep").mkdir()
+        author_git(workspace, "clone", "-q", *option, str(origin.folder), "deep/sub")
+        author_git(workspace / "deep/sub", "update-ref", "HEAD", origin.old)
+
+    made = build_template(scenario(setup=setup), tmp_path / "made").folder
+    assert not has_object(made / "deep/sub", origin.answer)
+    assert git(made / "deep/sub", "remote") == ""
+    assert git(made / "deep/sub", "log", "--all", "--format=%s").split() == ["old"]
+
+
+def test_submodules_are_stripped_too(tmp_path: Path, origin: Origin) -> None:
+    """A submodule at an old commit has nothing of the remote's later ones, and stays usable."""
+
+    def setup(workspace: Path) -> None:
+        author_git(workspace, "init", "-q")
+        author_git(workspace, "submodule", "add", "-q", str(origin.folder), "sub")
+        author_git(workspace / "sub", "checkout", "-q", origin.old)
+        author_git(workspace, "add", ".")
+        author_git(workspace, "commit", "-qm", "start")
+
+    made = build_template(scenario(setup=setup), tmp_path / "made").folder
+    assert not has_object(made / "sub", origin.answer)
+    assert git(made / "sub", "remote") == ""
+    assert git(made / "sub", "log", "--all", "--format=%s").split() == ["old"]
+    assert git(made, "submodule", "status").split()[:2] == [origin.old, "sub"]
     assert git(made, "status", "--porcelain") == ""
 
 

@@ -6,7 +6,7 @@ template folder is left out, at any depth, because its history may hold the answ
 
 A repository that the scenario's `setup` creates is kept, because the author wanted it: its commits, its branches, and
 the tags that HEAD reaches. What a clone adds to these is removed, because the answer is often there: remotes, reflogs,
-stashes, tags on later commits, and unreachable objects.
+stashes, tags on later commits, and unreachable objects. The same applies to clones in sub-folders and to submodules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from demeanor.core.ports import Template
 from demeanor.core.scenario import Scenario, Setup
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
-from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable
+from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable, repositories
 
 _Key: TypeAlias = tuple[str, Hashable]
 
@@ -60,10 +60,10 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
         raise WorldError(VoidCause.SANDBOX, f"the workspace can't be created: {error}") from error
     if scenario.setup:
         _run_setup(scenario.setup, into, where)
+    for repository in repositories(into):
+        remove_unreachable(repository)
     if not (into / ".git").exists():
         commit(into)
-    elif (into / ".git").is_dir():
-        remove_unreachable(into)
     tree = scan(into, in_place=True)
     if tree.gaps:
         raise BadInput(tree.gaps[0], where=where, key="template", remedy="use a smaller template")

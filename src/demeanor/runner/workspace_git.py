@@ -44,26 +44,59 @@ def commit(folder: Path) -> None:
     shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
 
 
-def remove_unreachable(folder: Path) -> None:
-    """Remove everything from a repository that its branches do not reach: remotes, other refs, reflogs, old objects."""
-    for name in _git(folder, "remote").split():
-        _git(folder, "remote", "remove", name)
-    reachable = set(_git(folder, "tag", "--merged", "HEAD").split()) if _has_commit(folder) else set()
-    removed = [f"refs/tags/{tag}" for tag in _git(folder, "tag").split() if tag not in reachable]
-    kept = ("refs/heads/", "refs/tags/")
-    removed += [ref for ref in _git(folder, "for-each-ref", "--format=%(refname)").split() if not ref.startswith(kept)]
-    for ref in removed:
-        _git(folder, "update-ref", "-d", ref)
-    shutil.rmtree(folder / ".git/logs", ignore_errors=True)
-    for name in ("FETCH_HEAD", "ORIG_HEAD"):
-        (folder / ".git" / name).unlink(missing_ok=True)
-    _git(folder, "repack", "-a", "-d", "-n", "-q")
-    _git(folder, "prune", "--expire=now")
+def repositories(folder: Path) -> list[Path]:
+    """The git folders of all repositories in a folder: its own, clones in sub-folders, submodules, bare ones."""
+    found = []
+    for path, folders, files in os.walk(folder):
+        if "HEAD" in files and {"objects", "refs"} <= set(folders):
+            found.append(Path(path))
+            folders.remove("objects")
+    return found
 
 
-def _has_commit(folder: Path) -> bool:
+def remove_unreachable(git_dir: Path) -> None:
+    """Remove everything from a repository that its branches do not reach: remotes, other refs, reflogs, old objects.
+
+    The branches of a submodule are removed too, because git creates them for the remote's branches.
+    """
+    for name in _repository(git_dir, "remote").split():
+        _repository(git_dir, "remote", "remove", name)
+    for ref in _refs_to_remove(git_dir):
+        _repository(git_dir, "update-ref", "--no-deref", "-d", ref)
+    for private in (git_dir, *(git_dir / "worktrees").glob("*")):
+        shutil.rmtree(private / "logs", ignore_errors=True)
+        for name in ("FETCH_HEAD", "ORIG_HEAD"):
+            (private / name).unlink(missing_ok=True)
+    _repository(git_dir, "repack", "-a", "-d", "-n", "-q")
+    (git_dir / "objects/info/alternates").unlink(missing_ok=True)
+    _repository(git_dir, "prune", "--expire=now")
+
+
+def _refs_to_remove(git_dir: Path) -> list[str]:
+    merged: set[str] = set()
+    if _has_commit(git_dir):
+        merged = set(_repository(git_dir, "for-each-ref", "--format=%(refname)", "--merged", "HEAD").split())
+    kept = ("refs/tags/",) if _is_submodule(git_dir) else ("refs/heads/", "refs/tags/")
+    refs = _repository(git_dir, "for-each-ref", "--format=%(refname)").split()
+    current = (git_dir / "HEAD").read_text("utf-8", "replace").removeprefix("ref:").strip()
+    return [
+        ref
+        for ref in refs
+        if ref != current and (not ref.startswith(kept) or (ref.startswith("refs/tags/") and ref not in merged))
+    ]
+
+
+def _is_submodule(git_dir: Path) -> bool:
+    return "modules" in git_dir.parts[git_dir.parts.index(".git") :] if ".git" in git_dir.parts else False
+
+
+def _repository(git_dir: Path, *arguments: str) -> str:
+    return _git(git_dir, f"--git-dir={git_dir}", *arguments)
+
+
+def _has_commit(git_dir: Path) -> bool:
     try:
-        _git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+        _repository(git_dir, "rev-parse", "--verify", "--quiet", "HEAD")
     except WorldError:
         return False
     return True
@@ -74,7 +107,7 @@ def _git(folder: Path, *arguments: str) -> str:
     date = f"{EPOCH} +0000"
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(folder / ".git"),
+        "HOME": os.devnull,
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
