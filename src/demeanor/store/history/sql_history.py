@@ -51,7 +51,7 @@ class SqlHistory:
         """One run by its name, by its uid, or the latest; raises UnknownName."""
         found = self.runs(limit=1) if name == LATEST else self._runs("name = ? OR uid = ?", (rows.clean(name),) * 2)
         if not found:
-            known = [run for (run,) in self._query("SELECT name FROM runs ORDER BY started DESC LIMIT 1000")]
+            known = [run for (run,) in self.query("SELECT name FROM runs ORDER BY started DESC LIMIT 1000")]
             raise UnknownName("run", name, known, where=self.database.label)
         return found[0]
 
@@ -71,7 +71,7 @@ class SqlHistory:
                 where += f" AND {column} IN ({marks(len(names))})"
                 values += names
         # One query per night: sorting all cells in one query is much slower.
-        found = reversed(self._query(newest))
+        found = reversed(self.query(newest))
         return tuple(cell for (run,) in found for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
 
     def last_run_of(self, subjects: Collection[str]) -> PastRun | None:
@@ -110,7 +110,7 @@ class SqlHistory:
         wanted = [("ruling = ?", ruling), ("eval = ?", name)]
         where = " AND ".join(clause for clause, value in wanted if value is not None) or "1 = 1"
         sql = f"{_DECISIONS} FROM decisions WHERE {where} ORDER BY made DESC, digest{_limit(limit)}"
-        found = self._query(sql, [value for _, value in wanted if value is not None])
+        found = self.query(sql, [value for _, value in wanted if value is not None])
         return tuple(rows.kept_decision(row) for row in found)
 
     def last_decisions(self, ruling: Ruling) -> Mapping[str, KeptDecision]:
@@ -127,17 +127,18 @@ class SqlHistory:
         """Close the database."""
         self.database.close()
 
-    def _query(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """The rows that a query returns."""
         with self._lock:
             return self.database.rows(sql, values)
 
     def _runs(self, where: str, values: Sequence[Any]) -> tuple[PastRun, ...]:
         count = "(SELECT COUNT(*) FROM cells WHERE run_id = runs.id)"
-        found = self._query(f"SELECT {rows.RUN_COLUMNS}, {count} FROM runs WHERE {where}", values)
+        found = self.query(f"SELECT {rows.RUN_COLUMNS}, {count} FROM runs WHERE {where}", values)
         return tuple(rows.past_run(row) for row in found)
 
     def _cells(self, where: str, values: Sequence[Any]) -> tuple[RunCell, ...]:
-        return tuple(rows.run_cell(row) for row in self._query(f"{_CELLS} WHERE {where}", values))
+        return tuple(rows.run_cell(row) for row in self.query(f"{_CELLS} WHERE {where}", values))
 
     def _records(
         self, table: str, order: Callable[[Row], Any], run: str, name: str | None, subject: str | None
@@ -147,7 +148,7 @@ class SqlHistory:
             where, values = f"{where} AND c.eval = ?", [*values, name]
         if subject is not None:
             where, values = f"{where} AND c.subject = ?", [*values, subject]
-        own = self._query(
+        own = self.query(
             f"SELECT c.id, c.eval, c.subject, c.policy FROM cells c JOIN runs r ON r.id = c.run_id WHERE {where}",
             values,
         )
@@ -157,11 +158,11 @@ class SqlHistory:
         attempts = [
             (*cells[row[0]], *row)
             for batch in batches(sorted(cells))
-            for row in self._query(f"SELECT {columns} FROM {table} a WHERE cell_id IN ({marks(len(batch))})", batch)
+            for row in self.query(f"SELECT {columns} FROM {table} a WHERE cell_id IN ({marks(len(batch))})", batch)
         ]
         findings: dict[Row, list[Finding]] = {}
         for batch in batches(sorted(cells)):
-            for *key, check, answer, reason in self._query(
+            for *key, check, answer, reason in self.query(
                 "SELECT cell_id, number, digest, name, answer, reason FROM findings"
                 f" WHERE cell_id IN ({marks(len(batch))}) ORDER BY cell_id, number, digest, position",
                 batch,

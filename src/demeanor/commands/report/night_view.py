@@ -1,0 +1,298 @@
+"""The night report as a page shows it: a verdict, cards of what needs attention, and a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from demeanor.commands.report import phrases
+from demeanor.commands.report.report import NightCell, NightReport, NightRow, SubjectNights
+from demeanor.commands.report.shifts import RateShift, rate_shifts
+from demeanor.commands.run.phrases import POLICIES
+from demeanor.commands.run.policies import exit_code
+from demeanor.core.evidence import Spent
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Estimate
+from demeanor.core.text import count
+from demeanor.core.usage import total
+from demeanor.render import numbers
+from demeanor.web.charts import trend
+
+MOST_ROWS = 100
+"""Evals of the heat map, unless all are asked for."""
+
+_WORDS = {ExitCode.ACCEPTED: "accepted", ExitCode.REJECTED: "rejected", ExitCode.UNDECIDED: "undecided"}
+_SIGNS = {"reject": "✗", "undecided": "?", "accept": "✓", "skipped": "·"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeatCell:
+    """One eval with one subject in the heat map."""
+
+    subject: str
+    """The subject."""
+
+    text: str
+    """`2/5`, or why there is no number."""
+
+    kind: str
+    """Its style: `good`, `bad`, `open`, `expected`, `news` or `none`."""
+
+    sign: str = ""
+    """✓ ✗ ? ★"""
+
+    rate: Estimate | None = None
+    """The rate with its interval."""
+
+    voided: int = 0
+    """Void trials."""
+
+    marks: str = ""
+    """◆ ◇"""
+
+    reason: str = ""
+    """Why it was decided so."""
+
+    trend: Markup = field(default_factory=Markup)
+    """The nights, the newest first."""
+
+    ran: bool = False
+    """Whether there are trials to look at."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeatRow:
+    """One eval in the heat map."""
+
+    eval: str
+    """The eval's name."""
+
+    policy: str
+    """Its policy in a word."""
+
+    cells: tuple[HeatCell | None, ...]
+    """One per subject; None if it does not run with that subject."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubjectHead:
+    """The heading of a column."""
+
+    subject: str
+    """The subject."""
+
+    total: str
+    """Its total pass rate."""
+
+    change: str
+    """The change since the night before; empty if there is none."""
+
+    clear: str
+    """`bad` or `good` if the change is significant."""
+
+    counts: str
+    """Passed, failed and void trials."""
+
+    used: str
+    """Time, tokens and cost."""
+
+    trend: Markup
+    """The nights, the newest first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NightView:
+    """Everything that the page of a night shows."""
+
+    report: NightReport
+    """The report."""
+
+    title: str
+    """`Night of 2026-11-16 01:00 UTC`."""
+
+    verdict: str
+    """`accepted`, `rejected` or `undecided`."""
+
+    reason: str
+    """The verdict's reason with the numbers."""
+
+    facts: tuple[str, ...]
+    """Run, commit, branch, version."""
+
+    used: str
+    """Time, tokens and cost of all subjects."""
+
+    shifts: tuple[RateShift, ...]
+    """What changed, significantly."""
+
+    news: tuple[tuple[str, str, str], ...]
+    """Eval, subject and reason where an eval that usually fails passed."""
+
+    subjects: tuple[SubjectHead, ...]
+    """The columns."""
+
+    rows: tuple[HeatRow, ...]
+    """The rows, those that need attention first."""
+
+    evals: int
+    """How many evals there are."""
+
+    nights: str
+    """Which nights are shown."""
+
+    changes: tuple[tuple[str, str], ...]
+    """What changed in subjects and evals."""
+
+    legend: tuple[tuple[str, str], ...]
+    """The marks that are used."""
+
+    @property
+    def worse(self) -> tuple[RateShift, ...]:
+        """What got worse."""
+        return tuple(one for one in self.shifts if one.fell)
+
+    @property
+    def better(self) -> tuple[RateShift, ...]:
+        """What got better."""
+        return tuple(one for one in self.shifts if not one.fell)
+
+
+def night_view(report: NightReport, *, rows: int = MOST_ROWS) -> NightView:
+    """Arrange a report for a page."""
+    decided = [row for one in report.subjects for row in one.rows if row.decision is not None]
+    decisions = [row.decision for row in decided if row.decision is not None]
+    code = exit_code(decisions)
+    spent, unpriced, uncounted = _spent(report)
+    found = _rows(report)
+    return NightView(
+        report=report,
+        title=phrases.title(report),
+        verdict=_WORDS.get(code, "undecided"),
+        reason=_reason(decided),
+        facts=tuple(phrases.origin(report).split(" · ")),
+        used=f"{numbers.duration(spent.seconds)} · {numbers.tokens(spent, uncounted)} tokens"
+        f" · {numbers.money(spent, unpriced)}",
+        shifts=rate_shifts(report),
+        news=tuple(
+            (row.eval, one.subject, row.decision.reason)
+            for one in report.subjects
+            for row in one.rows
+            if row.decision is not None and row.decision.news
+        ),
+        subjects=tuple(_head(one) for one in report.subjects),
+        rows=tuple(found[:rows]),
+        evals=len(found),
+        nights=phrases.history(report),
+        changes=tuple(phrases.changes(report)),
+        legend=tuple((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
+    )
+
+
+def _spent(report: NightReport) -> tuple[Spent, int, int]:
+    now = [one.totals[-1] for one in report.subjects]
+    spent, _, _ = total(one.spent for one in now)
+    return spent, sum(one.unpriced for one in now), sum(one.uncounted for one in now)
+
+
+def _reason(rows: Sequence[NightRow]) -> str:
+    answers = [row.decision.answer for row in rows if row.decision is not None]
+    voided = sum(row.tonight.voided for row in rows)
+    parts = [
+        f"{answers.count('reject')} of {count(len(answers), 'cell')} rejected" if "reject" in answers else "",
+        f"{answers.count('undecided')} undecided" if "undecided" in answers else "",
+        f"{answers.count('skipped')} skipped" if "skipped" in answers else "",
+        f"{count(voided, 'void trial')}, not counted" if voided else "",
+    ]
+    return " · ".join(filter(None, parts)) or f"all {count(len(answers), 'cell')} hold"
+
+
+def _rows(report: NightReport) -> list[HeatRow]:
+    """One row per eval, those that need attention first; otherwise in the order of the plan."""
+    by_eval: dict[str, dict[str, NightRow]] = {}
+    for one in report.subjects:
+        for row in one.rows:
+            by_eval.setdefault(row.eval, {})[one.subject] = row
+    names = [one.subject for one in report.subjects]
+    ranked = sorted(by_eval.items(), key=lambda item: min(_rank(row) for row in item[1].values()))
+    return [_heat_row(name, own, names) for name, own in ranked]
+
+
+def _rank(row: NightRow) -> int:
+    """0 for what was rejected, then undecided, news, significant changes, failures, the rest, what did not run."""
+    if row.decision is None:
+        return 6
+    if row.decision.answer in {"reject", "undecided"}:
+        return 0 if row.decision.answer == "reject" else 1
+    if row.decision.news:
+        return 2
+    if row.change is not None and row.change.clear:
+        return 3
+    return 4 if row.tonight.failed and row.policy is not Policy.USUALLY_FAILS else 5
+
+
+def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str]) -> HeatRow:
+    return HeatRow(
+        eval=name,
+        policy=POLICIES[next(iter(own.values())).policy],
+        cells=tuple(_heat_cell(own[subject], subject) if subject in own else None for subject in subjects),
+    )
+
+
+def _heat_cell(row: NightRow, subject: str) -> HeatCell:
+    now = row.tonight
+    newest_first = row.cells[::-1]
+    return HeatCell(
+        subject=subject,
+        text=f"{now.passed}/{now.judged}" if now.judged else phrases.state(now),
+        kind=_kind(row),
+        sign="★" if row.decision and row.decision.news else _SIGNS.get(row.decision.answer, "") if row.decision else "",
+        rate=now.rate,
+        voided=now.voided,
+        marks=marks_of(now),
+        reason=row.decision.reason if row.decision else "not part of this run",
+        trend=_trend(newest_first),
+        ran=bool(now.judged or now.voided),
+    )
+
+
+def _kind(row: NightRow) -> str:
+    if row.decision is None or row.decision.answer == "skipped":
+        return "none"
+    if row.decision.news:
+        return "news"
+    if row.policy is Policy.USUALLY_FAILS:
+        return "expected" if row.tonight.judged else "open"
+    return {"reject": "bad", "undecided": "open"}.get(
+        row.decision.answer, "good" if not row.tonight.failed else "mixed"
+    )
+
+
+def marks_of(cell: NightCell) -> str:
+    """◆ for another subject, ◇ for an edited eval."""
+    subject = phrases.SUBJECT_MARK if "subject" in cell.marks or cell.mixed else ""
+    return subject + (phrases.EVAL_MARK if "eval" in cell.marks else "")
+
+
+def _trend(cells: Iterable[NightCell]) -> Markup:
+    shown = list(cells)
+    if len(shown) < 2:
+        return Markup()
+    return trend([cell.rate.value if cell.rate else None for cell in shown], [marks_of(cell) for cell in shown])
+
+
+def _head(one: SubjectNights) -> SubjectHead:
+    step = one.change
+    return SubjectHead(
+        subject=one.subject,
+        total=phrases.total(one),
+        change=f"{phrases.points_with_interval(step)} points" if step is not None else "",
+        clear=("bad" if step.value < 0 else "good") if step is not None and step.clear else "",
+        counts=phrases.counts(one),
+        used=phrases.used(one.totals[-1]),
+        trend=trend([total.rate.value if total.rate else None for total in reversed(one.totals)])
+        if len(one.totals) > 1
+        else Markup(),
+    )

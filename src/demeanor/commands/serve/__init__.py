@@ -1,0 +1,1 @@
+"""`demeanor serve`: the dashboard in a browser."""

@@ -1,0 +1,51 @@
+"""`demeanor serve`: the dashboard in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from demeanor.commands.options import config_argument, load_config
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("--port", type=_port, default=8765, metavar="N", help="port (default: 8765; 0: any free port)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (default: 127.0.0.1, this machine only); any other needs a token, which is printed",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name of this machine, as browsers use it; repeatable",
+    )
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Serve until Ctrl-C."""
+    from demeanor.commands.serve.context import PageContext
+    from demeanor.commands.serve.workflow import ServeOptions, serve
+
+    config = load_config(args)
+    context = PageContext(config, os.environ, args.results or config.root / config.results)
+    serve(context, ServeOptions(host=args.host, port=args.port, names=tuple(args.allow_host)))
+    return ExitCode.ACCEPTED
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 65536:
+        raise argparse.ArgumentTypeError(f"expected a port between 0 and 65535, found {text}")
+    return number
+
+
+_port.__name__ = "port"  # argparse shows the name if the text is not a number

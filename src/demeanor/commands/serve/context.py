@@ -1,0 +1,92 @@
+"""What every page of the dashboard needs: the history, the evals, the captures, and a cache."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from demeanor.config.config import Config
+from demeanor.core.errors import DemeanorError
+from demeanor.core.eval import Eval
+from demeanor.runner.plan import choose_evals
+from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
+from demeanor.store.history import SqlHistory, history_address, open_history
+
+T = TypeVar("T")
+_CACHED = 64
+
+
+@dataclass(slots=True)
+class PageContext:
+    """What every page needs. Used by several threads; each has its own connection to the history."""
+
+    config: Config
+    """The configuration of the project."""
+
+    environ: Mapping[str, str]
+    """The environment."""
+
+    results: Path
+    """The folder of the runs."""
+
+    notes_allowed: bool = False
+    """Whether notes may be written from the browser."""
+
+    _own: threading.local = field(default_factory=threading.local)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _cache: OrderedDict[Hashable, tuple[Hashable, Any]] = field(default_factory=OrderedDict)
+    _evals: tuple[Mapping[str, Eval], str] | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the history."""
+        return history_address(self.config, self.environ, self.results)
+
+    def history(self) -> SqlHistory:
+        """The history, with the connection of this thread. A file that does not exist yet is looked for each time."""
+        found: SqlHistory | None = getattr(self._own, "history", None)
+        if found is not None:
+            return found
+        opened = open_history(self.address, reading=True)
+        if "://" in self.address or Path(self.address).exists():
+            self._own.history = opened
+        return opened
+
+    def forget_connection(self) -> None:
+        """Open a new connection with the next query: the old one may be broken."""
+        found: SqlHistory | None = getattr(self._own, "history", None)
+        if found is not None:
+            self._own.history = None
+            found.close()
+
+    def captures(self) -> CaptureStore | None:
+        """The store of published captures, if there is one."""
+        return open_capture_store(self.config)
+
+    def cached(self, key: Hashable, state: Hashable, make: Callable[[], T]) -> T:
+        """The value of `make`, made anew when `state` differs from last time."""
+        with self._lock:
+            known = self._cache.get(key)
+            if known is not None and known[0] == state:
+                self._cache.move_to_end(key)
+                return known[1]  # type: ignore[no-any-return]
+        made = make()
+        with self._lock:
+            self._cache[key] = (state, made)
+            while len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+        return made
+
+    def evals(self) -> tuple[Mapping[str, Eval], str]:
+        """The evals of the project by name, read once, and why they could not be read, if so."""
+        if self._evals is None:
+            try:
+                found = choose_evals(self.config, paths=(), names=(), keyword="", suites=(), tags=())
+                self._evals = {one.name: one for one in found}, ""
+            except DemeanorError as error:
+                self._evals = {}, str(error)
+        return self._evals

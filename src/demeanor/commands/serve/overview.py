@@ -1,0 +1,92 @@
+"""The overview: the last night, what needs attention in it, and the nights before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from demeanor.commands.promote.report import Candidate
+from demeanor.commands.promote.workflow import make_promotion_report
+from demeanor.commands.report.build import night_report
+from demeanor.commands.report.night_view import MOST_ROWS, NightView, night_view
+from demeanor.commands.report.workflow import find_past_run
+from demeanor.commands.serve.context import PageContext
+from demeanor.core.errors import DemeanorError
+from demeanor.core.history import PastRun
+from demeanor.runner.catalog import Catalog
+from demeanor.store.history import SqlHistory
+from demeanor.store.history.page_queries import outcomes, runs_state, void_causes
+
+NIGHTS = 13
+_MOST_NEAR = 5
+_MOST_SHIFTS = 8
+
+
+def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """The latest night, or else the latest run; `?run=` names another, `?rows=all` shows every eval."""
+    history = context.history()
+    if not query.get("run") and not history.runs(limit=1):
+        return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
+    run = find_past_run(history, query.get("run") or None)
+    shown = _nights(history, run)
+    state = runs_state(history, [night.name for night in shown])
+    whole = query.get("rows") == "all"
+    view = context.cached(("night", run.name, whole), state, lambda: _view(history, shown, whole=whole))
+    return {
+        "view": view,
+        "where": "",
+        "run": run,
+        "voids": context.cached(("voids", run.name), state, lambda: void_causes(history, run.name)),
+        "examples": context.cached(("examples", run.name), state, lambda: _examples(history, run, view)),
+        "near": _near_promotion(context, history, state),
+        "most_shifts": _MOST_SHIFTS,
+        "whole": whole,
+    }
+
+
+def _nights(history: SqlHistory, run: PastRun) -> list[PastRun]:
+    """The run and the nights before it, the oldest first."""
+    began = (run.info.started, run.name)
+    found = history.runs(kind="nightly", limit=NIGHTS + 1)
+    earlier = [night for night in found if (night.info.started, night.name) < began]
+    if len(earlier) < NIGHTS and len(found) > NIGHTS:  # an old run
+        every = history.runs(kind="nightly")
+        earlier = [night for night in every if (night.info.started, night.name) < began]
+    return [*earlier[:NIGHTS][::-1], run]
+
+
+def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
+    cells = [cell for night in shown for cell in history.cells(night.name)]
+    view = night_view(night_report(shown, cells), rows=10**9 if whole else MOST_ROWS)
+    # The report itself is large, and a page needs only its run.
+    return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))
+
+
+def _examples(history: SqlHistory, run: PastRun, view: NightView) -> dict[tuple[str, str], int]:
+    """A trial of this night to look at, for each eval that changed: one that failed, or else the first."""
+    cells = [(one.eval, one.subject) for one in view.shifts]
+    found = outcomes(history, run.name, cells)
+    return {
+        cell: next((trial.number for trial in trials if trial.outcome == "fail"), trials[0].number)
+        for cell, trials in found.items()
+        if trials
+    }
+
+
+def _near_promotion(context: PageContext, history: SqlHistory, state: object) -> tuple[Candidate, ...]:
+    """The evals that need the fewest further nights; none if the project's evals can't be read."""
+    evals, _ = context.evals()
+    if not evals:
+        return ()
+
+    def make() -> tuple[Candidate, ...]:
+        catalog = Catalog(config=context.config, environ=context.environ)
+        try:
+            report = make_promotion_report(history, catalog, tuple(evals.values()), "promote")
+        except DemeanorError:
+            return ()  # the board says why
+        found = [one for one in report.candidates if one.answer in {"promote", "wait"}]
+        return tuple(sorted(found, key=lambda one: one.distance)[:_MOST_NEAR])
+
+    return context.cached("near", state, make)

@@ -1,0 +1,78 @@
+"""The dashboard as the server sees it: a page by its name and its parts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from demeanor.commands.serve.context import PageContext
+from demeanor.commands.serve.eval_page import eval_page
+from demeanor.commands.serve.overview import overview_page
+from demeanor.commands.serve.run_page import run_page, runs_page
+from demeanor.commands.serve.trial_page import trial_page
+from demeanor.core.errors import StoreBusy, StoreError
+from demeanor.store.history.page_queries import matching_names, newest_state
+from demeanor.web.links import Links, ServedLinks
+from demeanor.web.templating import render
+
+_Page: TypeAlias = Callable[[PageContext, Mapping[str, str], Mapping[str, str]], dict[str, Any]]
+_FRESH_SECONDS = 0.5
+
+
+def find_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """Runs and evals whose names contain a text."""
+    text = query.get("q", "").strip()[:200]
+    runs, evals = matching_names(context.history(), text) if text else ((), ())
+    return {"q": text, "runs": runs, "evals": evals}
+
+
+_PAGES: Mapping[str, _Page] = {
+    "overview": overview_page,
+    "runs": runs_page,
+    "run": run_page,
+    "trial": trial_page,
+    "find": find_page,
+}
+
+
+class DashboardSite:
+    """All pages over one store."""
+
+    def __init__(self, context: PageContext) -> None:
+        self.context = context
+        self._lock = threading.Lock()
+        self._state = (0.0, "")
+
+    def page(self, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> str:
+        """One page of the server."""
+        return self.render(name, parts, query, ServedLinks())
+
+    def render(self, name: str, parts: Mapping[str, str], query: Mapping[str, str], links: Links) -> str:
+        """One page, with links for the server or for an export."""
+        try:
+            values = self._values(name, parts, query, links)
+        except StoreBusy:
+            raise
+        except StoreError:  # the connection may be broken, so try once more with a new one
+            self.context.forget_connection()
+            values = self._values(name, parts, query, links)
+        return render(f"{name}.html", links, here=name, project=self.context.config.root.name, **values)
+
+    def _values(self, name: str, parts: Mapping[str, str], query: Mapping[str, str], links: Links) -> dict[str, Any]:
+        if name == "eval":
+            return eval_page(self.context, parts, query, links)
+        return _PAGES[name](self.context, parts, query)
+
+    def changes(self) -> str:
+        """A text that changes whenever attempts or runs are added; asked for by many readers, so it is kept a while."""
+        with self._lock:
+            when, state = self._state
+            if time.monotonic() - when > _FRESH_SECONDS:
+                state = self._read_state()
+                self._state = (time.monotonic(), state)
+        return state
+
+    def _read_state(self) -> str:
+        return newest_state(self.context.history())

@@ -1,0 +1,215 @@
+"""The page of one trial: why it ended so, when what happened, and its steps beside the nearest passing trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from demeanor.commands.run.stored_runs import StoredRun
+from demeanor.commands.serve.context import PageContext
+from demeanor.commands.serve.step_rows import step_rows
+from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
+from demeanor.commands.trace.divergence import find_divergence, nearest_pass
+from demeanor.commands.trace.trials import TrialSteps, find_run_folder, load_steps
+from demeanor.commands.triage.workflow import reproduce
+from demeanor.core.errors import StoreError, UnknownName
+from demeanor.core.history import PastRun
+from demeanor.core.record import Record
+from demeanor.core.text import one_line
+from demeanor.core.verdict import Pass, Void
+from demeanor.store.history import SqlHistory
+from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes
+from demeanor.store.runs.run_folder import RunFolder
+from demeanor.web.charts import Span, SpanKind, time_strip
+
+TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
+FIRST = "first"
+"""In place of a number: the first trial that did not pass, or else the first."""
+
+_MOST_PASSES = 12
+_EARLIER_RUNS = 6
+_LONGEST = 1000
+
+
+def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """One trial. Only the chosen tab is read."""
+    history = context.history()
+    run = history.run(parts["run"])
+    name, subject = parts["eval"], parts["subject"]
+    trials = outcomes(history, run.name, [(name, subject)])[name, subject]
+    if not trials:
+        raise UnknownName("trial", f"{name}/{subject}", [], where=f"run {run.name}")
+    number = _number(parts["number"], trials, f"{name}/{subject}")
+    attempts = [one for one in history.records(run.name, name=name, subject=subject) if one.number == number]
+    record = _counting(attempts)
+    times = exchange_times(history, run.name, name, subject, number)
+    tab = query.get("tab", "steps")
+    tab = tab if tab in TABS else "steps"
+    values: dict[str, Any] = {
+        "run": run,
+        "record": record,
+        "name": name,
+        "subject": subject,
+        "number": number,
+        "trials": trials,
+        "attempts": attempts,
+        "verdict": record.verdict,
+        "reason": "" if isinstance(record.verdict, Pass) else record.verdict.reason,
+        "cause": record.verdict.cause.value if isinstance(record.verdict, Void) else "",
+        "strip": time_strip(spans(times, record.spent.seconds), record.spent.seconds) if times else None,
+        "spans": spans(times, record.spent.seconds),
+        "tab": tab,
+        "tabs": TABS,
+        "commands": _commands(run, record),
+        "place": "",
+        "previous": _neighbour(trials, number, -1),
+        "next": _neighbour(trials, number, 1),
+        "next_failing": next((t.number for t in trials if t.number > number and t.outcome != "pass"), None),
+    }
+    return values | _tab(context, history, run, record, tab, times, query)
+
+
+def _tab(
+    context: PageContext,
+    history: SqlHistory,
+    run: PastRun,
+    record: Record,
+    tab: str,
+    times: Sequence[ExchangeTime],
+    query: Mapping[str, str],
+) -> dict[str, Any]:
+    """What the chosen tab shows."""
+    try:
+        folder = find_run_folder(run, context.results)
+        absence = ""
+    except StoreError as error:
+        folder, absence = None, str(error)
+    found: dict[str, Any] = {"absence": absence, "place": str(folder.folder / record.folder) if folder else run.source}
+    if tab == "steps":
+        return found | _steps(context, history, run, record, folder, absence, times)
+    if tab == "diff":
+        return found | {"diff": workspace_diff(folder, record)}
+    if tab == "log":
+        return found | {"log": log_text(folder, record)}
+    if tab == "commands":
+        return found
+    try:
+        if tab == "prompt":
+            return found | {"prompt": prompt_parts(run, record, context.results, context.captures())}
+        chosen = query.get("x", "")
+        wanted = int(chosen) if chosen.isdecimal() and len(chosen) < 7 else None
+        raw = exchange_text(run, record, context.results, context.captures(), wanted) if wanted else None
+        return found | {"times": times, "exchange": wanted, "raw": raw}
+    except StoreError as error:
+        return found | {"absence": str(error), "prompt": None, "times": times, "exchange": None, "raw": None}
+
+
+def _steps(
+    context: PageContext,
+    history: SqlHistory,
+    run: PastRun,
+    record: Record,
+    folder: RunFolder | None,
+    absence: str,
+    times: Sequence[ExchangeTime],
+) -> dict[str, Any]:
+    captures = context.captures()
+    own = (
+        TrialSteps(run=run.name, record=record, events=None, absence=absence)
+        if absence
+        else load_steps(run.name, record, folder, captures)
+    )
+    passing = None if isinstance(record.verdict, Pass) or own.events is None else _nearest(context, history, run, own)
+    title, divergence = find_divergence(own, passing)
+    return {
+        "steps": step_rows(own, passing, times),
+        "own": own,
+        "passing": passing,
+        "divergence": divergence,
+        "divergence_title": title,
+        "absence": own.absence,
+    }
+
+
+def _nearest(context: PageContext, history: SqlHistory, run: PastRun, own: TrialSteps) -> TrialSteps | None:
+    """The most similar passing trial: of the same cell, else of the latest earlier run that has one."""
+    record = own.record
+    found = _passes(context, history, run, record)
+    if found:
+        return nearest_pass(own, found)
+    cells = history.eval_history(record.eval, record.subject)
+    earlier = [cell.run for cell in cells if cell.passed and cell.started < run.info.started]
+    for name in reversed(earlier[-_EARLIER_RUNS:]):
+        found = _passes(context, history, history.run(name), record)
+        if any(one.events is not None for one in found):
+            return nearest_pass(own, found)
+    return None
+
+
+def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Record) -> list[TrialSteps]:
+    try:
+        folder = find_run_folder(run, context.results)
+    except StoreError:
+        return []  # an import: it has no steps
+    trials = history.trials(run.name, name=record.eval, subject=record.subject)
+    passed = [one for one in trials if isinstance(one.verdict, Pass)][:_MOST_PASSES]
+    loaded = [load_steps(run.name, one, folder, context.captures()) for one in passed]
+    return [one for one in loaded if one.events is not None]
+
+
+def spans(times: Sequence[ExchangeTime], seconds: float) -> tuple[Span, ...]:
+    """The time of a trial: start-up until the first request, model answers, and tools in between."""
+    found: list[Span] = []
+    clock = 0.0
+    for one in sorted(times, key=lambda one: one.started):
+        start = max(clock, one.started)
+        if start > clock:
+            kind: SpanKind = "tool" if found else "start"
+            word = "tools and agent" if found else "start-up"
+            found.append(Span(kind=kind, start=clock, end=start, label=f"{word}, {start - clock:.2f} s"))
+        if one.ended > start:
+            label = f"model, request {one.number}, {one.ended - one.started:.2f} s"
+            found.append(Span(kind="model", start=start, end=one.ended, label=label))
+            clock = one.ended
+    if seconds > clock and found:
+        found.append(Span(kind="tool", start=clock, end=seconds, label=f"tools and agent, {seconds - clock:.2f} s"))
+    return tuple(found)
+
+
+def _number(text: str, trials: Sequence[Any], where: str) -> int:
+    known = {trial.number for trial in trials}
+    if text == FIRST:
+        return int(next((trial.number for trial in trials if trial.outcome != "pass"), trials[0].number))
+    if not text.isdecimal() or len(text) > 10 or int(text) not in known:
+        raise UnknownName("trial", text, [str(number) for number in sorted(known)], where=where)
+    return int(text)
+
+
+def _counting(attempts: Sequence[Record]) -> Record:
+    """The attempt that counts, as in the view `trials`."""
+    return max(attempts, key=lambda one: (one.final, one.ended, one.attempt))
+
+
+def _neighbour(trials: Sequence[Any], number: int, step: int) -> int | None:
+    numbers = [trial.number for trial in trials]
+    index = numbers.index(number) + step
+    return numbers[index] if 0 <= index < len(numbers) else None
+
+
+def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
+    """What to do next, in words and as a command line."""
+    trial = one_line(record.trial, width=_LONGEST)
+    history = ["demeanor", "history", one_line(record.eval, width=_LONGEST)]
+    history += ["--subject", one_line(record.subject, width=_LONGEST)]
+    if run.origin != "demeanor":
+        return [("Its pass rate over time", history)]
+    stored = StoredRun(info=run.info, records=(), cells=())
+    trace = ["demeanor", "trace", trial, "--run", run.name]
+    found = [("Run this eval again, three trials", reproduce(record, stored.request))]
+    found.append(("This trial in the terminal", trace))
+    if not isinstance(record.verdict, Pass):
+        found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
+        found.append(("Group the failures of this run", ["demeanor", "triage", run.name]))
+    found.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
+    found.append(("Its pass rate over time", history))
+    return found

@@ -1,0 +1,68 @@
+"""Start the server, say where it is, and serve until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import sys
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from demeanor.commands.serve.context import PageContext
+from demeanor.commands.serve.site import DashboardSite
+from demeanor.core.errors import UsageError
+from demeanor.web.security import is_loopback
+from demeanor.web.server import ServerOptions, make_app
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServeOptions:
+    """Where to serve."""
+
+    host: str = "127.0.0.1"
+    """The address to listen on."""
+
+    port: int = 8765
+    """The port; 0 for any free one."""
+
+    names: tuple[str, ...] = ()
+    """Further names of this machine in the Host header."""
+
+
+def serve(context: PageContext, options: ServeOptions) -> None:
+    """Serve until Ctrl-C."""
+    context.history()  # an unusable store is an error before anything is served
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(context, options))
+
+
+async def _serve(context: PageContext, options: ServeOptions) -> None:
+    runner, address = await start(context, options)
+    try:
+        sys.stderr.write(f"demeanor: serving {context.config.root} at {address}\ndemeanor: stop with Ctrl-C\n")
+        sys.stderr.flush()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+async def start(context: PageContext, options: ServeOptions) -> tuple[web.AppRunner, str]:
+    """Start serving; returns what to clean up, and the address to open in a browser, with the token if there is one."""
+    token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
+    app = make_app(DashboardSite(context), ServerOptions(token=token, names=(options.host, *options.names)))
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, options.host, options.port)
+        await site.start()
+    except OSError as error:
+        await runner.cleanup()
+        raise UsageError(
+            f"--host {options.host} --port {options.port}: can't listen there: {error.strerror or error}\n"
+            "  → choose another port: --port 0 takes any that is free"
+        ) from None
+    host, port = runner.addresses[0][:2]
+    shown = f"[{host}]" if ":" in host else host
+    return runner, f"http://{shown}:{port}/" + (f"?token={token}" if token else "")

@@ -1,0 +1,233 @@
+"""Queries of the dashboard: exactly what one page shows, from either database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from demeanor.core.evidence import Spent
+from demeanor.core.history import PastRun
+from demeanor.store.history.database import batches, marks
+from demeanor.store.history.rows import clean
+from demeanor.store.history.sql_history import SqlHistory
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrialOutcome:
+    """The result of one trial."""
+
+    number: int
+    """The trial's number within its cell."""
+
+    outcome: str
+    """`pass`, `fail` or `void`."""
+
+    cause: str | None
+    """Why it is void."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExchangeTime:
+    """When one exchange of a trial took place, and what it used."""
+
+    number: int
+    """1, 2, 3 … in the order of arrival."""
+
+    model: str
+    """The model that answered."""
+
+    stopped: str
+    """Why the answer ended, or the kind of error."""
+
+    spent: Spent
+    """Tokens and cost."""
+
+    started: float
+    """Seconds since the start of the trial."""
+
+    first_byte: float | None
+    """When the answer began."""
+
+    ended: float
+    """When it was complete."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunTotal:
+    """All cells of one run, added up."""
+
+    run: str
+    """The run's name."""
+
+    passed: int
+    """Trials that passed."""
+
+    failed: int
+    """Trials that failed."""
+
+    voided: int
+    """Void trials."""
+
+    spent: Spent
+    """What all attempts used."""
+
+    unpriced: int
+    """Attempts of unknown cost."""
+
+    uncounted: int
+    """Attempts whose tokens are not known in full."""
+
+
+def runs_state(history: SqlHistory, runs: Sequence[str]) -> tuple[object, ...]:
+    """A value that changes when attempts or cells are added to one of these runs."""
+    return tuple(
+        row
+        for batch in batches(runs)
+        for row in history.query(
+            "SELECT c.run_id, COUNT(*), SUM(t.attempts) FROM cells c JOIN tallies t ON t.cell_id = c.id"
+            " JOIN runs r ON r.id = c.run_id"
+            f" WHERE r.name IN ({marks(len(batch))}) GROUP BY c.run_id ORDER BY c.run_id",
+            batch,
+        )
+    )
+
+
+def newest_state(history: SqlHistory) -> str:
+    """A text that changes when a run begins, or attempts are added to one of the newest."""
+    rows = history.query(
+        "SELECT c.run_id, COUNT(*), SUM(t.attempts) FROM cells c JOIN tallies t ON t.cell_id = c.id"
+        " WHERE c.run_id IN (SELECT id FROM (SELECT id FROM runs ORDER BY started DESC LIMIT 2) AS newest)"
+        " GROUP BY c.run_id ORDER BY c.run_id"
+    )
+    return ";".join(",".join(map(str, row)) for row in rows)
+
+
+def outcomes(
+    history: SqlHistory, run: str, cells: Sequence[tuple[str, str]]
+) -> Mapping[tuple[str, str], tuple[TrialOutcome, ...]]:
+    """The results of all trials of some cells (eval, subject) of one run, in the order of their numbers."""
+    ids = _cell_ids(history, run, cells)
+    found: dict[tuple[str, str], list[TrialOutcome]] = {cell: [] for cell in cells}
+    for batch in batches(sorted(ids)):
+        sql = f"SELECT cell_id, number, verdict, cause FROM trials WHERE cell_id IN ({marks(len(batch))})"
+        for cell, number, outcome, cause in history.query(f"{sql} ORDER BY cell_id, number", batch):
+            found[ids[cell]].append(TrialOutcome(number=number, outcome=outcome, cause=cause))
+    return {cell: tuple(trials) for cell, trials in found.items()}
+
+
+def void_causes(history: SqlHistory, run: str) -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """Why trials of one run are void: cause → the eval and subject of each void trial, the most frequent first."""
+    rows = history.query(
+        "SELECT a.cause, c.eval, c.subject FROM attempts a JOIN cells c ON c.id = a.cell_id"
+        " JOIN runs r ON r.id = c.run_id JOIN tallies t ON t.cell_id = c.id"
+        " WHERE r.name = ? AND t.voided > 0 AND a.verdict = 'void' AND a.final = 1 ORDER BY c.id, a.number",
+        (clean(run),),
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
+    for cause, name, subject in rows:
+        found.setdefault(cause or "unknown", []).append((name, subject))
+    return {cause: tuple(cells) for cause, cells in sorted(found.items(), key=lambda item: -len(item[1]))}
+
+
+def exchange_times(history: SqlHistory, run: str, name: str, subject: str, number: int) -> tuple[ExchangeTime, ...]:
+    """The exchanges of the attempt that counts of one trial."""
+    (cell,) = _cell_ids(history, run, [(name, subject)]) or (None,)
+    if cell is None:
+        return ()
+    digest = history.query("SELECT digest FROM trials WHERE cell_id = ? AND number = ?", (cell, number))
+    if not digest:
+        return ()
+    rows = history.query(
+        "SELECT exchange, model, stopped, input_tokens, output_tokens, cost_usd, started, first_byte, ended"
+        " FROM usages WHERE cell_id = ? AND number = ? AND digest = ? ORDER BY exchange",
+        (cell, number, digest[0][0]),
+    )
+    return tuple(
+        ExchangeTime(
+            number=exchange,
+            model=model,
+            stopped=stopped,
+            spent=Spent(input_tokens=sent, output_tokens=received, cost_usd=cost, seconds=ended - started),
+            started=started,
+            first_byte=first_byte,
+            ended=ended,
+        )
+        for exchange, model, stopped, sent, received, cost, started, first_byte, ended in rows
+    )
+
+
+def run_totals(history: SqlHistory, runs: Sequence[str]) -> Mapping[str, RunTotal]:
+    """The sums over all cells of some runs: name → total."""
+    found: dict[str, RunTotal] = {}
+    for batch in batches(runs):
+        rows = history.query(
+            "SELECT r.name, SUM(t.passed), SUM(t.failed), SUM(t.voided), SUM(t.seconds), SUM(t.turns),"
+            " SUM(t.input_tokens), SUM(t.output_tokens), SUM(t.cost_usd), SUM(t.unpriced), SUM(t.uncounted)"
+            " FROM runs r JOIN cells c ON c.run_id = r.id JOIN tallies t ON t.cell_id = c.id"
+            f" WHERE r.name IN ({marks(len(batch))}) GROUP BY r.name",
+            batch,
+        )
+        for name, passed, failed, voided, seconds, turns, sent, received, cost, unpriced, uncounted in rows:
+            found[name] = RunTotal(
+                run=name,
+                passed=int(passed),
+                failed=int(failed),
+                voided=int(voided),
+                spent=Spent(
+                    seconds=float(seconds),
+                    turns=int(turns),
+                    input_tokens=None if sent is None else int(sent),
+                    output_tokens=None if received is None else int(received),
+                    cost_usd=cost,
+                ),
+                unpriced=int(unpriced),
+                uncounted=int(uncounted),
+            )
+    return found
+
+
+def count_runs(history: SqlHistory, kind: str | None = None) -> int:
+    """The number of runs, or of those of one kind."""
+    where, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
+    return int(history.query(f"SELECT COUNT(*) FROM runs {where}", values)[0][0])
+
+
+def neighbour(history: SqlHistory, run: PastRun, *, older: bool) -> str:
+    """The name of the run of the same kind before or after another one; empty if there is none."""
+    sign, order = ("<", "DESC") if older else (">", "ASC")
+    found = history.query(
+        f"SELECT name FROM runs WHERE kind = ? AND (started {sign} ? OR (started = ? AND name {sign} ?))"
+        f" ORDER BY started {order}, name {order} LIMIT 1",
+        (run.info.kind, run.info.started, run.info.started, run.name),
+    )
+    return str(found[0][0]) if found else ""
+
+
+def matching_names(history: SqlHistory, text: str, *, limit: int = 50) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of runs, and of evals of the latest runs, that contain a text in any case."""
+    pattern = f"%{clean(text).lower().replace('!', '!!').replace('%', '!%').replace('_', '!_')}%"
+    runs = history.query(
+        f"SELECT name FROM runs WHERE lower(name) LIKE ? ESCAPE '!' ORDER BY started DESC LIMIT {int(limit)}",
+        (pattern,),
+    )
+    evals = history.query(
+        "SELECT DISTINCT eval FROM cells WHERE run_id IN (SELECT id FROM (SELECT id FROM runs ORDER BY started DESC"
+        f" LIMIT 10) AS newest) AND lower(eval) LIKE ? ESCAPE '!' ORDER BY eval LIMIT {int(limit)}",
+        (pattern,),
+    )
+    return tuple(name for (name,) in runs), tuple(name for (name,) in evals)
+
+
+def _cell_ids(history: SqlHistory, run: str, cells: Sequence[tuple[str, str]]) -> dict[int, tuple[str, str]]:
+    wanted = set(cells)
+    names = sorted({clean(name) for name, _ in cells})
+    return {
+        cell: (name, subject)
+        for batch in batches(names)
+        for cell, name, subject in history.query(
+            "SELECT c.id, c.eval, c.subject FROM cells c JOIN runs r ON r.id = c.run_id"
+            f" WHERE r.name = ? AND c.eval IN ({marks(len(batch))})",
+            (clean(run), *batch),
+        )
+        if (name, subject) in wanted
+    }

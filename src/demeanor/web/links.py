@@ -1,0 +1,126 @@
+"""Where pages are: paths on the server, or files of an export, relative to the page that links to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Protocol
+from urllib.parse import quote, urlencode
+
+from demeanor.core.text import slug
+
+ROUTES: Mapping[str, str] = {
+    "overview": "/",
+    "runs": "/runs",
+    "run": "/run/{run}",
+    "eval": "/eval/{eval}",
+    "trial": "/trial/{run}/{eval}/{subject}/{number}",
+    "find": "/find",
+}
+"""The pages by name; a name in braces is one segment of the path."""
+
+
+class Links(Protocol):
+    """What a template knows about addresses."""
+
+    @property
+    def served(self) -> bool:
+        """Whether a server answers: forms, live updates and scripts work."""
+        ...
+
+    def page(self, name: str, *parts: object, **query: object) -> str:
+        """The address of a page; empty if there is no such page here."""
+        ...
+
+    def static(self, name: str) -> str:
+        """The address of the style sheet or the script."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLinks:
+    """Addresses on the server."""
+
+    served: bool = True
+    """A server answers."""
+
+    def page(self, name: str, *parts: object, **query: object) -> str:
+        """The path of a page, with every part quoted."""
+        return path_of(name, *parts) + query_text(query) if name in ROUTES else ""
+
+    def static(self, name: str) -> str:
+        """The path of a static file."""
+        return f"/static/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoLinks:
+    """A page that stands alone: nothing can be linked to."""
+
+    served: bool = False
+    """There is no server."""
+
+    def page(self, name: str, *parts: object, **query: object) -> str:
+        """No other page exists."""
+        return ""
+
+    def static(self, name: str) -> str:
+        """Nothing is loaded."""
+        return ""
+
+
+@dataclass(slots=True)
+class ExportedLinks:
+    """Files of an export. Remembers which pages were linked to, so that exactly those are written."""
+
+    depth: int = 0
+    """How many folders below the export the current page is."""
+
+    wanted: dict[str, str] = field(default_factory=dict)
+    """File → path on the server, of every page that was linked to."""
+
+    left_out: frozenset[str] = frozenset({"find", "live", "compare", "board"})
+    """Pages that need a server."""
+
+    served: bool = False
+    """There is no server."""
+
+    def page(self, name: str, *parts: object, **query: object) -> str:
+        """The relative path of a page's file; empty for pages that an export does not have."""
+        if name in self.left_out or name not in ROUTES:
+            return ""
+        given = {key: value for key, value in query.items() if value not in (None, "")}
+        file = file_of(name, *parts, **given)
+        self.wanted.setdefault(file, path_of(name, *parts) + query_text(given))
+        return "../" * self.depth + file
+
+    def static(self, name: str) -> str:
+        """The relative path of a static file."""
+        return "../" * self.depth + f"static/{name}"
+
+
+def path_of(name: str, *parts: object) -> str:
+    """The path of a page on the server; every part is one quoted segment."""
+    path = ROUTES[name]
+    for part in parts:
+        start, _, rest = path.partition("{")
+        path = start + quote(str(part), safe="") + rest.partition("}")[2]
+    return path
+
+
+def file_of(name: str, *parts: object, **query: object) -> str:
+    """The file of a page in an export: readable, and never outside of the export."""
+    if name == "overview" and not query:
+        return "index.html"
+    if not parts and not query:
+        return f"{name}.html"
+    digest = sha256("\0".join([*map(str, parts), *(f"{key}={query[key]}" for key in sorted(query))]).encode())
+    readable = "-".join(slug(str(part))[:40] for part in (*parts, *query.values()))
+    return f"{name}/{readable}-{digest.hexdigest()[:8]}.html"
+
+
+def query_text(query: Mapping[str, object]) -> str:
+    """`?a=b`, without values that are empty."""
+    given = {key: str(value) for key, value in query.items() if value not in (None, "")}
+    return f"?{urlencode(given)}" if given else ""

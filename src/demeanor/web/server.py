@@ -1,0 +1,156 @@
+"""The HTTP server: answers are made in threads, so that a slow query never stalls other readers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from aiohttp import web
+
+from demeanor.core.errors import DemeanorError, StoreBusy, StoreError, UnknownName
+from demeanor.web.links import ROUTES, ServedLinks
+from demeanor.web.security import add_headers, guard
+from demeanor.web.templating import SCRIPT, STYLE, render, static_text
+
+_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_THREADS = 4
+_COMPRESSED_FROM = 4096
+_STATIC = {STYLE: "text/css", SCRIPT: "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+class Site(Protocol):
+    """What the server shows. Its methods are called in threads."""
+
+    def page(self, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> str:
+        """One page; raises UnknownName if there is no such thing."""
+        ...
+
+    def changes(self) -> str:
+        """A text that changes whenever pages may have."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerOptions:
+    """How to serve."""
+
+    token: str | None = None
+    """What a browser must present once; None on this machine only."""
+
+    names: tuple[str, ...] = ()
+    """Further names of this machine in the Host header."""
+
+    poll_seconds: float = 1.0
+    """How often live pages look for changes."""
+
+
+def make_app(site: Site, options: ServerOptions) -> web.Application:
+    """The application with all its routes."""
+    app = web.Application(middlewares=[guard(token=options.token, names=options.names)])
+    app.on_response_prepare.append(add_headers)
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="pages")
+
+    async def stop(_app: web.Application) -> None:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    app.on_cleanup.append(stop)
+    stopping = asyncio.Event()
+
+    async def stop_streams(_app: web.Application) -> None:
+        stopping.set()
+
+    app.on_shutdown.append(stop_streams)
+    for name, path in ROUTES.items():
+        app.router.add_get(path, _page_handler(site, pool, name))
+    app.router.add_get("/static/{name}", _static)
+    app.router.add_get("/events", _events_handler(site, pool, options, stopping))
+    app.router.add_get("/{rest:.*}", _nothing)
+    return app
+
+
+def _page_handler(site: Site, pool: ThreadPoolExecutor, name: str) -> _Handler:
+    async def handle(request: web.Request) -> web.Response:
+        loop = asyncio.get_running_loop()
+        parts, query = dict(request.match_info), dict(request.query)
+        status, text = await loop.run_in_executor(pool, _answer, site, name, parts, query)
+        return _html(text, status)
+
+    return handle
+
+
+def _answer(site: Site, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> tuple[int, str]:
+    """A page, or a page that says what is wrong."""
+    try:
+        return 200, site.page(name, parts, query)
+    except UnknownName as error:
+        return 404, _problem("Not found", str(error))
+    except StoreBusy as error:
+        return 503, _problem("The store is busy", str(error))
+    except StoreError as error:
+        return 500, _problem("The store can't be read", str(error))
+    except DemeanorError as error:
+        return 400, _problem("This can't be shown", str(error))
+    except Exception:  # noqa: BLE001 - one page must not end the server; the traceback goes to the terminal
+        sys.stderr.write(traceback.format_exc())
+        return 500, _problem("A bug in Demeanor", "The terminal of `demeanor serve` shows the traceback.")
+
+
+def _problem(title: str, text: str) -> str:
+    return render("problem.html", ServedLinks(), title=title, text=text, here="")
+
+
+def _html(text: str, status: int = 200) -> web.Response:
+    response = web.Response(text=text, status=status, content_type="text/html")
+    if len(text) > _COMPRESSED_FROM:
+        response.enable_compression()
+    return response
+
+
+async def _static(request: web.Request) -> web.Response:
+    name = request.match_info["name"]
+    if name not in _STATIC:
+        return await _nothing(request)
+    return web.Response(text=static_text(name), content_type=_STATIC[name], headers={"Cache-Control": "no-cache"})
+
+
+async def _nothing(request: web.Request) -> web.Response:
+    return _html(_problem("Not found", f"There is no page {request.path!r}."), 404)
+
+
+def _events_handler(site: Site, pool: ThreadPoolExecutor, options: ServerOptions, stopping: asyncio.Event) -> _Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        try:
+            async for text in _changes(site, pool, options.poll_seconds, stopping):
+                await response.write(f"data: {text}\n\n".encode() if text else b":\n\n")
+        except ConnectionError:
+            pass  # the reader left
+        return response
+
+    return handle
+
+
+async def _changes(site: Site, pool: ThreadPoolExecutor, seconds: float, stopping: asyncio.Event) -> AsyncIterator[str]:
+    """The state of the store, each time it changes, beginning with the present one."""
+    loop = asyncio.get_running_loop()
+    known = None
+    while not stopping.is_set():
+        try:
+            state = await loop.run_in_executor(pool, site.changes)
+        except StoreError:
+            state = known or ""  # try again; pages say what is wrong
+        if state != known:
+            known = state
+            yield state
+        else:
+            yield ""  # also notices a reader that left
+        try:
+            await asyncio.wait_for(stopping.wait(), seconds)
+        except TimeoutError:
+            continue

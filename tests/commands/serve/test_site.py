@@ -1,0 +1,236 @@
+"""The pages, over HTTP, on thirteen nights of three subjects with a real fall in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.dashboard_server import Dashboard, ParsedPage, served
+from tests.helpers.dashboard_store import (
+    HAIKU,
+    HOSTILE_RUN,
+    READS,
+    RENAMES,
+    SUBJECTS,
+    DashboardStore,
+    make_dashboard_store,
+)
+from tests.helpers.postgres_server import postgres_server
+
+CAREFUL = SUBJECTS[0]
+
+
+def every_page(dashboard: Dashboard) -> list[str]:
+    """A path of each page."""
+    night = dashboard.store.last
+    trial = f"/trial/{night}/{READS}/{CAREFUL}"
+    tabs = [f"{trial}/first?tab={tab}" for tab in ("steps", "diff", "prompt", "exchanges", "log", "commands")]
+    return ["/", "/runs", f"/run/{night}", f"/eval/{READS}", f"{trial}/first", *tabs, "/find?q=rea"]
+
+
+def test_the_overview_says_what_got_worse_and_between_which_nights(dashboard: Dashboard):
+    """The verdict first; the fall with both rates, the nights around it, and commands to go on with."""
+    page = dashboard.page("/")
+    assert "rejected 1 of 21 cells rejected" in page.text
+    assert re.search(
+        rf"Got worse 1 .*{CAREFUL} 9\d % .* → 1\d % .* between 11-12 and 11-13, commits \w{{7}}\.\.\w{{7}}", page.text
+    )
+    assert f"demeanor bisect {READS} --subject {CAREFUL} --good" in page.text
+    assert "Got better 2" in page.text
+    assert f"★ {HAIKU}".replace("_", "_ ") in page.text
+    assert "provider 3" in page.text
+    assert f"/trial/{dashboard.store.last}/{READS}/native%3Acareful/first" in page.links()
+
+
+def test_the_newest_night_is_next_to_the_name(dashboard: Dashboard):
+    """Its score is the first thing in a cell; the bars are labelled newest first."""
+    text = dashboard.get("/").text
+    row = text[text.index("reads_<wbr>before_<wbr>it_<wbr>edits", text.index("<tbody>")) :].split("</tr>")[0]
+    assert re.search(r'<span class="score">1/5</span>', row)
+    assert 'aria-label="newest first: 20 %, ' in row
+
+
+def test_an_expected_fail_is_not_alarming(dashboard: Dashboard):
+    """0 % of an eval that usually fails has its own style and the word expected."""
+    text = dashboard.get(f"/run/{dashboard.store.last}?eval={HAIKU}&subject={CAREFUL}").text
+    assert 'class="badge k-expected"' in text
+    assert "expected fail" in text
+    assert 'class="k-expected"' in dashboard.get("/").text
+
+
+def test_every_link_of_every_page_leads_somewhere(dashboard: Dashboard):
+    """Two clicks deep from the overview."""
+    seen: dict[str, int] = {}
+    waiting = every_page(dashboard)
+    for depth in range(2):
+        found: list[str] = []
+        for path in waiting:
+            if path not in seen:
+                answer = dashboard.get(path)
+                seen[path] = answer.status
+                found += [link.partition("#")[0] for link in ParsedPage(answer.text).links()]
+        waiting = sorted({link for link in found if link.startswith("/")} - set(seen))[: 60 if depth == 0 else 0]
+    assert {path: status for path, status in seen.items() if status != 200} == {}
+    assert len(seen) > 20
+
+
+@pytest.mark.parametrize(
+    ("query", "cells"),
+    [
+        ("status=rejected", 1), ("status=undecided", 1), ("status=skipped", 3), ("status=void", 1), ("status=news", 1),
+        ("policy=ALWAYS_PASSES", 3), (f"subject={CAREFUL}", 7), ("cause=provider", 1), ("tag=safety", 3),
+        ("q=HAIKU", 3), (f"q=haiku&subject={CAREFUL}", 1), ("q=nothing-has-this", 0),
+    ],
+)  # fmt: skip
+def test_a_run_can_be_filtered(dashboard: Dashboard, query: str, cells: int):
+    """By decision, policy, subject, cause of a void, tag and text."""
+    text = dashboard.page(f"/run/{dashboard.store.last}?{query}").text
+    assert (f"{cells} of 21 cells" in text) if cells else "No cell of this run matches" in text
+
+
+def test_a_run_can_be_sorted(dashboard: Dashboard):
+    """What needs attention first, unless another order is asked for."""
+
+    def first(query: str) -> str:
+        text = dashboard.get(f"/run/{dashboard.store.last}?{query}").text
+        return re.sub(r"<[^>]*>", "", text[text.index("<tbody>") :].split("</th>")[0]).split()[0]
+
+    assert first("") == READS
+    assert first("sort=eval") == "asks_before_deleting"
+    assert first("sort=plan") == READS
+
+
+def test_a_trial_shows_why_and_where_it_diverged(dashboard: Dashboard):
+    """The failed check with the compared values, the trials of the cell, and the step that differs from a pass."""
+    page = dashboard.page(f"/trial/{dashboard.store.last}/{READS}/{CAREFUL}/first")
+    assert "0 = count(read)" in page.text
+    assert "It does not call read, but passing trials do. They diverge at step 1 ." in page.text
+    rows = [
+        attributes
+        for tag, attributes in page.elements
+        if tag == "tr" and "divergence" in (attributes.get("class") or "")
+    ]
+    assert [row["id"] for row in rows] == ["step-1"]
+    dots = [
+        attributes
+        for tag, attributes in page.elements
+        if tag == "a" and (attributes.get("class") or "").startswith("dot ")
+    ]
+    assert len(dots) == 5
+    assert [dot.get("aria-current") for dot in dots].count("true") == 1
+    assert any(tag == "svg" and "start-up" in (attributes.get("aria-label") or "") for tag, attributes in page.elements)
+    assert "I should look at the file before I change anything." in page.text
+
+
+def test_the_tabs_of_a_trial(dashboard: Dashboard):
+    """Diff, prompt with tools, exchanges, log and commands; each has its own address."""
+    trial = f"/trial/{dashboard.store.last}/{RENAMES}/{SUBJECTS[2]}/1"
+    assert "+def surface(): ..." in dashboard.page(f"{trial}?tab=diff").text
+    prompt = dashboard.page(f"{trial}?tab=prompt").text
+    assert "Rename area to surface, everywhere." in prompt
+    assert "Read before you edit." in prompt
+    assert "Run a command." in prompt
+    assert '"dialect": "openai-chat"' in dashboard.page(f"{trial}?tab=exchanges&x=2").text
+    assert "verdict: pass" in dashboard.page(f"{trial}?tab=log").text
+    assert (
+        f"demeanor trace {RENAMES}/{SUBJECTS[2]}/1 --run {dashboard.store.last}"
+        in dashboard.page(f"{trial}?tab=commands").text
+    )
+
+
+def test_an_eval_shows_its_rate_its_change_and_its_source(dashboard: Dashboard):
+    """Per subject, with the nights between which the rate fell."""
+    page = dashboard.page(f"/eval/{READS}")
+    assert re.search(r"▼ Fell between 2026-11-12 and 2026-11-13: 4\d/\d\d → \d/\d\d; agent changed", page.text)
+    assert 'assert rig.calls.of_kind("read").count() > 0' in page.text
+    assert "renames_all_callers" not in page.text.partition("Source")[2].partition("Decisions")[0]
+    assert [tag for tag, attributes in page.elements if tag == "svg" and attributes.get("class") == "chart"] == [
+        "svg"
+    ] * 3
+
+
+def test_hostile_output_is_inert_and_shown(dashboard: Dashboard):
+    """Markup, terminal escapes, directional characters and giant lines of an agent."""
+    for tab in ("steps", "log", "diff", "prompt", "exchanges"):
+        answer = dashboard.get(f"/trial/{HOSTILE_RUN}/hostile_output/native:hasty/1?tab={tab}")
+        assert answer.status == 200
+        assert len(answer.text) < 150_000
+        page = ParsedPage(answer.text)
+        scripts = [attributes for tag, attributes in page.elements if tag == "script"]
+        assert [one.get("src") for one in scripts] == ["/static/app.js"]
+        assert not [tag for tag, _ in page.elements if tag in {"img", "iframe", "object", "embed"}]
+        assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+        assert not [link for link in page.links() if link.startswith("javascript")]
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", answer.text)
+    shown = dashboard.page(f"/trial/{HOSTILE_RUN}/hostile_output/native:hasty/1").text
+    assert "<script>document.title='owned'</script>" in shown
+    assert "\\u202egnp.exe" in shown
+    assert "{{ 7 * 7 }}" in shown
+
+
+def test_pages_need_no_script_and_load_nothing_from_elsewhere(dashboard: Dashboard):
+    """One style sheet, one script, one icon, all of our own; no inline code and no inline style."""
+    for path in every_page(dashboard):
+        page = dashboard.page(path)
+        loaded = {
+            attributes.get("src") or attributes.get("href")
+            for tag, attributes in page.elements
+            if tag in {"script", "link"}
+        }
+        assert loaded == {"/static/app.js", "/static/style.css", "/static/icon.svg"}
+        assert not [
+            name for _, attributes in page.elements for name in attributes if name == "style" or name.startswith("on")
+        ]
+        assert all(link.startswith(("/", "#")) for link in page.links())
+
+
+def test_what_does_not_exist_is_said(dashboard: Dashboard):
+    """With the nearest name, and a status of 404."""
+    night = dashboard.store.last
+    trial = f"/trial/{night}/{READS}/{CAREFUL}"
+    wrong = ["/run/nope", "/eval/reads_before_it_edit", f"{trial}/99", "/static/nope.js", "/nope"]
+    for path in [*wrong, f"{trial}/..%2F..%2Fetc", "/run/..%2F..%2Fetc%2Fpasswd"]:
+        assert dashboard.get(path).status == 404, path
+    assert "did you mean 'reads_before_it_edits'" in dashboard.page_of_404("/eval/reads_before_it_edit")
+    assert dashboard.get("/runs?kind=weekly").status == 400
+
+
+def test_an_empty_store_says_what_to_do(tmp_path: Path):
+    """Before the first run, and without creating a file."""
+    (tmp_path / "demeanor.toml").write_text("")
+    with served(DashboardStore(root=tmp_path, nights=())) as empty:
+        assert "No runs yet" in empty.page("/").text
+        assert "demeanor nightly" in empty.page("/").text
+        assert "There are no such runs yet" in empty.page("/runs").text
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_pages_of_a_history_on_postgresql(tmp_path: Path):
+    """The same pages; and a capture that is elsewhere says where."""
+    with postgres_server() as address:
+        store = make_dashboard_store(tmp_path / "project", address=address, nights=2)
+        with served(store, DEMEANOR_STORE=address) as dashboard:
+            for path in every_page(dashboard):
+                dashboard.page(path)
+            assert "2 nights" not in dashboard.page("/").text
+            (store.root / "results").rename(tmp_path / "elsewhere")
+            text = dashboard.page(f"/trial/{store.last}/{READS}/{CAREFUL}/first").text
+            assert "The steps are not available: the folder of the run is not on this machine" in text
+            assert str(store.root / "results" / store.last) in text
+
+
+def test_a_port_that_is_taken_is_an_error(dashboard: Dashboard):
+    """With the port and what to do."""
+    import subprocess
+    import sys
+
+    port = dashboard.address.rpartition(":")[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "demeanor", "serve", "--port", port], cwd=dashboard.store.root, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"--port {port}: can't listen there" in done.stderr
+    assert "--port 0" in done.stderr
