@@ -106,6 +106,10 @@ def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
     for shown in (evals.demeanor("run"), evals.pytest("evals")):
         assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
     assert not (evals.folder / "results").exists()
+    assert "Traceback" not in shown.stdout
+    assert "runner/sandbox.py" not in shown.stdout
+    assert "(with pytest, --sandbox is --eval-sandbox)" in shown.stdout
+    assert evals.pytest("evals", "--eval-sandbox", "none").returncode == 0
 
 
 def test_pytests_own_options_work(evals: Project):

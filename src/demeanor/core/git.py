@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from demeanor.core.errors import UsageError
+
+OLDEST = (2, 25)
+"""The oldest version of git that works."""
 
 _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _HOOK_VARIABLES = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
@@ -29,11 +35,25 @@ def git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
             encoding="utf-8",
             errors="replace",
         )
+    except FileNotFoundError:
+        raise GitError("git is not installed") from None
     except OSError as error:
         raise GitError(str(error)) from None
     if end.returncode != 0:
         raise GitError(end.stderr.strip().removeprefix("fatal: ") or f"git exited with {end.returncode}")
     return end.stdout
+
+
+def require_git() -> None:
+    """Raise UsageError, with a remedy, if git is missing or too old: every workspace is a git repository."""
+    remedy = f"install git {'.'.join(map(str, OLDEST))} or newer: every workspace is a git repository"
+    try:
+        text = subprocess.run(["git", "--version"], capture_output=True, check=False, text=True).stdout
+    except OSError:
+        raise UsageError(f"git is not installed\n  → {remedy}") from None
+    found = re.search(r"(\d+)\.(\d+)", text)
+    if found and (int(found[1]), int(found[2])) < OLDEST:
+        raise UsageError(f"git is too old: {text.strip()}\n  → {remedy}")
 
 
 def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:

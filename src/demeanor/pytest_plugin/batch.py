@@ -32,7 +32,11 @@ class Batch:
     def __init__(self, config: pytest.Config) -> None:
         option = config.option
         self.request = RunRequest(
-            subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
+            subjects=tuple(option.eval_subject),
+            trials=option.eval_trials,
+            jobs=option.eval_jobs,
+            sandbox=option.eval_sandbox,
+            policy="all",
         )
         self.catalog = Catalog(config=read_config(config.rootpath), environ=os.environ)
         self.report: RunReport | None = None

@@ -11,7 +11,7 @@ import pytest
 
 from demeanor.commands.run.report import CellReport
 from demeanor.commands.run.terminal import cell_text
-from demeanor.core.errors import DemeanorError
+from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.trial import Cell
@@ -57,7 +57,10 @@ class EvalItem(pytest.Item):
     def setup(self) -> None:
         """Wait for the trials."""
         batch = batch_of(self.config)
-        batch.start(_cells_to_run(self))
+        try:
+            batch.start(_cells_to_run(self))
+        except UsageError as error:  # such as a sandbox that does not work here
+            pytest.fail(f"{error}\n  (with pytest, --sandbox is --eval-sandbox)", pytrace=False)
         self.result = batch.result(self.cell)
         rate = self.result.tally.rate
         self.user_properties.append(("pass_rate", f"{rate.value:.4f}" if rate else "none"))

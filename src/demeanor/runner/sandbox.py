@@ -18,6 +18,7 @@ from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
+from demeanor.core.git import require_git
 from demeanor.core.sandbox_spec import RANKS, Ceilings
 from demeanor.sandboxes.host.level import SandboxLevel
 from demeanor.sandboxes.levels.none import NoneSandbox
@@ -92,7 +93,11 @@ def make_sandbox(name: str, config: Config) -> Level:
 
 
 def verified_sandbox(name: str, config: Config) -> Level:
-    """Create the sandbox of that name; raises UsageError, with a remedy, when it does not work on this machine."""
+    """Create the sandbox of that name; raises UsageError, with a remedy, when it does not work on this machine.
+
+    The same goes for git, which every workspace needs.
+    """
+    require_git()
     sandbox = make_sandbox(name, config)
     if RANKS[name] == 0:  # no isolation to verify; a program that can't be started voids its trial
         return sandbox

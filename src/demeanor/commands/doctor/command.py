@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,8 +16,9 @@ from typing import TYPE_CHECKING
 from demeanor._version import __version__
 from demeanor.commands.options import config_argument, load_config
 from demeanor.config.config import Config
-from demeanor.core.errors import DemeanorError
+from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.git import require_git
 from demeanor.core.text import printable
 from demeanor.core.verdict import Pass
 
@@ -94,11 +94,12 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
 
 
 def _git() -> DoctorItem:
-    path = shutil.which("git")
-    if path is None:
-        remedy = "install git: every workspace is a git repository, for agents and checks"
-        return DoctorItem(name="git", state="broken", detail="not found", remedy=remedy)
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    try:
+        require_git()
+    except UsageError as error:
+        detail, _, remedy = str(error).partition("\n  → ")
+        return DoctorItem(name="git", state="broken", detail=detail, remedy=remedy)
+    done = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False)
     return DoctorItem(name="git", state="ok", detail=done.stdout.strip().removeprefix("git version "))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.eval import Eval
+from demeanor.core.file_set import new_folder
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan
 from demeanor.judge.simulation import rehearse
@@ -52,7 +53,8 @@ def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) ->
     solution = _solution(one)
     with tempfile.TemporaryDirectory(prefix="demeanor-export-") as work:
         start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree
-        write_task(exported_task(one, start, solution, org=org, image=image), folder)
+        with new_folder(folder) as task:
+            write_task(exported_task(one, start, solution, org=org, image=image), task)
     return ExportedTask(folder=folder, left_out=left_out, solution=solution is not None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,11 @@ from demeanor.commands.options import (
     trial_arguments,
 )
 from demeanor.config.tables import Limit
+from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
+    from demeanor.commands.gate.comment import PullRequest
     from demeanor.config.config import Config
 
 
@@ -61,10 +64,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     out.add_argument("--json", action="store_true", help="print only the gate's report, as JSON")
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    out.add_argument(
+        "--comment", action="store_true", help="on GitHub: also write the summary as a comment on the pull request"
+    )
+    out.add_argument(
+        "--comment-from",
+        type=Path,
+        metavar="DIR",
+        help="run nothing: write the summary of the newest run in DIR as that comment (for a job of its own)",
+    )
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
+    """Run the gate, or write the comment of an earlier one."""
+    if not args.comment and args.comment_from is None:
+        return _gate(args, None)
+    from demeanor.commands.gate.comment import pull_request, write_comment
+
+    place = pull_request(os.environ)
+    if args.comment_from is not None:
+        from demeanor.store.runs.run_dirs import find_run
+
+        summary = find_run(args.comment_from).folder / "summary.md"
+        print(f"comment  {write_comment(place, summary.read_text('utf-8'))}")
+        return ExitCode.ACCEPTED
+    return _gate(args, place)
+
+
+def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
     from demeanor.commands.gate.render import gate_terminal
     from demeanor.commands.gate.report import GATE_DOCUMENT
@@ -119,7 +147,19 @@ def run(args: argparse.Namespace) -> ExitCode:
         **gate_files(gate_report),
     )
     print_report(args, gate_report, GATE_DOCUMENT, lambda found, screen: gate_terminal(found, report, screen))
+    if place is not None:
+        _comment(place, result.folder / "summary.md")
     return report.exit_code
+
+
+def _comment(place: PullRequest, summary: Path) -> None:
+    """Write the comment. If that fails, say so: the decision stands."""
+    from demeanor.commands.gate.comment import write_comment
+
+    try:
+        print(f"comment  {write_comment(place, summary.read_text('utf-8'))}", file=sys.stderr)
+    except DemeanorError as error:
+        print(f"demeanor: no comment was written: {error}", file=sys.stderr)
 
 
 def _for_gates(config: Config) -> Config:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.file_set import write_files
 
 _FOLDERS = {"claude": ".claude/skills", "gemini": ".gemini/skills"}
 _SECTION = "AGENTS.md"
@@ -74,15 +75,12 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _install(targets: Sequence[SkillTarget]) -> None:
-    from demeanor.core.atomic_file import write_atomically
-
+    # Symbolic links are kept: AGENTS.md is often a link to another file.
+    write_files({one.path.resolve(): one.new for one in targets if one.new is not None and one.new != one.old})
     for one in targets:
         if one.new is None:
             one.path.unlink()
             _remove_if_empty(one.path.parent)
-        elif one.new != one.old:
-            one.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(one.path.resolve(), one.new)  # keep symbolic links: AGENTS.md often links to another file
         done = {"fresh": "kept", "missing": "created", "stale": "updated", "obsolete": "removed"}[one.state]
         print(f"{done:<8} {one.path}")
 

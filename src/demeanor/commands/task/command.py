@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.file_set import write_files
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SCRIPTS = (".sh",)
@@ -34,15 +35,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     folder = args.dir / args.name
     if folder.exists():
         raise UsageError(f"{folder}: already exists\n  → choose another name, or move it away")
+    contents: dict[Path, str] = {}
     for path, template in _files(files("demeanor.commands.task") / "starter"):
         text = template.read_text("utf-8")
         if path.suffix in {".toml", ".md"}:
             text = text.replace("{name}", args.name).replace("{org}", args.org).replace("{folder}", folder.as_posix())
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8")
-        target.chmod(0o755 if path.suffix in _SCRIPTS else 0o644)
-        print(f"created  {target}")
+        contents[folder / path] = text
+    write_files(contents, executable={path for path in contents if path.suffix in _SCRIPTS})
+    for path in contents:
+        print(f"created  {path}")
     print(
         f"\nnext:\n  demeanor validate {folder}    check that it can be solved, and not by doing nothing"
         f"\n  demeanor run {folder} --policy all    run an agent on it"

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from demeanor.config.providers import WELL_KNOWN, KnownProvider
 from demeanor.config.table import Table
 from demeanor.core.errors import UnknownName
 from demeanor.gateway.dialects import DIALECTS
@@ -34,14 +35,6 @@ from demeanor.gateway.models.upstream import Upstream
 from demeanor.gateway.script import load_script, scripted
 
 SCRIPTED = "scripted"
-
-_WELL_KNOWN: Mapping[str, tuple[str, str, str]] = {
-    "openai": ("https://api.openai.com/v1", "openai-chat openai-responses", "OPENAI_API_KEY"),
-    "anthropic": ("https://api.anthropic.com", "anthropic", "ANTHROPIC_API_KEY"),
-    "gemini": ("https://generativelanguage.googleapis.com", "gemini", "GEMINI_API_KEY"),
-    "openrouter": ("https://openrouter.ai/api/v1", "openai-chat", "OPENROUTER_API_KEY"),
-}
-"""Provider → its base URL, its dialects, and the variable that usually contains its key."""
 
 
 class ModelRegistry:
@@ -73,7 +66,7 @@ class ModelRegistry:
         """Whether a name means a model of the configuration, of a known provider, or of this machine."""
         provider, slash, _ = name.partition("/")
         known = {*self.names(), *WEIGHTS}
-        return name in known or (bool(slash) and provider in {*self._providers, *_WELL_KNOWN})
+        return name in known or (bool(slash) and provider in {*self._providers, *WELL_KNOWN})
 
     def model(self, name: str) -> Upstream:
         """The upstream for a model name, or for `provider/model`; raises UsageError if there is none."""
@@ -89,9 +82,9 @@ class ModelRegistry:
         if name in WEIGHTS:
             return local_model(name, self._environ)
         provider, slash, model = name.partition("/")
-        if slash and model and provider in {*self._providers, *_WELL_KNOWN}:
+        if slash and model and provider in {*self._providers, *WELL_KNOWN}:
             return LiveModel(provider=self._provider(self._where, provider), model=model)
-        known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *_WELL_KNOWN))}
+        known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *WELL_KNOWN))}
         raise UnknownName("model", name, known, where=self._where)
 
     def _from_table(self, table: Table) -> Upstream:
@@ -110,8 +103,8 @@ class ModelRegistry:
 
     def _provider(self, where: Path | str, name: str) -> Provider:
         if name not in self._provider_cache:
-            if name not in self._providers and name not in _WELL_KNOWN:
-                raise UnknownName("provider", name, {*self._providers, *_WELL_KNOWN}, where=where)
+            if name not in self._providers and name not in WELL_KNOWN:
+                raise UnknownName("provider", name, {*self._providers, *WELL_KNOWN}, where=where)
             table = self._providers.get(name) or Table({}, where=where, prefix=f"providers.{name}.")
             self._provider_cache[name] = read_provider(name, table, self._environ)
         return self._provider_cache[name]
@@ -119,11 +112,11 @@ class ModelRegistry:
 
 def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provider:
     """Read a provider's table; the well-known providers have defaults."""
-    url, dialects, key_env = _WELL_KNOWN.get(name, ("", "", ""))
-    base_url = table.text("base_url", url, required=not url)
+    known = WELL_KNOWN.get(name, KnownProvider(base_url="", dialects="", key_env=""))
+    base_url = table.text("base_url", known.base_url, required=not known.base_url)
     if not base_url.startswith(("http://", "https://")):
         table.fail("base_url", f"{base_url!r} is not a URL", "start it with http:// or https://")
-    names = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or dialects).split()
+    names = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or known.dialects).split()
     if not names:
         table.fail("dialect", "is required", f"one of: {', '.join(DIALECTS)}")
     for dialect in names:
@@ -133,7 +126,7 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provid
         name,
         base_url=base_url,
         dialects=[DIALECTS[dialect] for dialect in names],
-        key=_key(table, key_env, environ),
+        key=_key(table, known.key_env, environ),
         headers=table.strings("headers"),
         concurrency=table.whole("concurrency", least=1),
         per_minute=table.whole("requests_per_minute", least=1),

@@ -1,0 +1,113 @@
+"""The gate's comment on a pull request on GitHub: one comment, which each run of the gate replaces."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.errors import BadInput, StoreError
+
+MARK = "<!-- demeanor gate: the next run replaces this comment -->"
+_MAX_CHARACTERS = 60_000  # GitHub accepts 65,536
+_PAGE = 100
+_TIMEOUT = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PullRequest:
+    """A pull request, and how to reach it."""
+
+    api: str
+    """The URL of GitHub's API."""
+
+    repository: str
+    """Owner and name of the repository."""
+
+    number: int
+    """The number of the pull request."""
+
+    token: str = field(repr=False)
+    """A token that may write to pull requests."""
+
+
+def pull_request(environ: Mapping[str, str]) -> PullRequest:
+    """The pull request of this job, from the variables that GitHub sets; raises BadInput if there is none."""
+    try:
+        event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_text("utf-8"))
+        number = event["pull_request"]["number"]
+        repository = environ["GITHUB_REPOSITORY"]
+    except (KeyError, TypeError, OSError, ValueError):
+        raise BadInput(
+            "this is not the job of a pull request on GitHub, so there is nothing to comment on",
+            where="--comment",
+            remedy="use it in a workflow that is triggered by pull_request",
+        ) from None
+    api = environ.get("GITHUB_API_URL", "https://api.github.com")
+    return PullRequest(api=api, repository=repository, number=int(number), token=_token(environ))
+
+
+def write_comment(place: PullRequest, markdown: str) -> str:
+    """Replace the gate's earlier comment, or write the first one; returns its URL."""
+    body = {"body": f"{MARK}\n{_shortened(markdown)}"}
+    comments = f"{place.api}/repos/{place.repository}/issues"
+    for comment in _comments(place, f"{comments}/{place.number}/comments"):
+        if str(comment.get("body", "")).startswith(MARK):
+            return str(_call(place, "PATCH", f"{comments}/comments/{int(comment['id'])}", body)["html_url"])
+    return str(_call(place, "POST", f"{comments}/{place.number}/comments", body)["html_url"])
+
+
+def _comments(place: PullRequest, url: str) -> Iterator[Any]:
+    page = 1
+    while found := _call(place, "GET", f"{url}?per_page={_PAGE}&page={page}"):
+        yield from found
+        if len(found) < _PAGE:
+            return
+        page += 1
+
+
+def _shortened(markdown: str) -> str:
+    if len(markdown) <= _MAX_CHARACTERS:
+        return markdown
+    kept = markdown[:_MAX_CHARACTERS].rpartition("\n")[0]
+    return f"{kept}\n\nThe rest is in the summary of the job: it is too long for a comment."
+
+
+def _token(environ: Mapping[str, str]) -> str:
+    """GITHUB_TOKEN, GH_TOKEN, or the token of the user's `gh`."""
+    token = environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN")
+    if not token and shutil.which("gh"):
+        end = subprocess.run(["gh", "auth", "token"], capture_output=True, text=True, check=False)
+        token = end.stdout.strip()
+    if not token:
+        remedy = "pass the job's token: env: { GITHUB_TOKEN: ${{ github.token }} }"
+        raise BadInput("no token for GitHub", where="--comment", key="GITHUB_TOKEN", remedy=remedy)
+    return token
+
+
+def _call(place: PullRequest, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
+    request = urllib.request.Request(  # noqa: S310 - the URL of the API, which CI sets
+        url,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={
+            "Authorization": f"Bearer {place.token}",
+            "Accept": "application/vnd.github+json",
+            "Content-Type": "application/json",
+            "X-GitHub-Api-Version": "2022-11-28",
+        },
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        needed = "\n  → the job needs `permissions: { pull-requests: write }`" if error.code in {403, 404} else ""
+        raise StoreError(f"GitHub refused the comment: {error.code} {error.reason}{needed}") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"GitHub can't be reached for the comment: {error}") from None

@@ -1,0 +1,84 @@
+"""The files of a new project, for an agent, a model and a CI service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from demeanor.config.providers import WELL_KNOWN
+from demeanor.gateway.local.weights import DEFAULT_MODEL
+
+NATIVE = "native"
+
+_MARK = re.compile(r"(\s*(?:- |# )?)@(\w+)")
+
+_EVALS = {
+    "eval_notes.py": "evals/eval_notes.py",
+    "scenario.toml": "evals/create-file/scenario.toml",
+}
+CI: Mapping[str, Mapping[str, str]] = {
+    "github": {
+        "github-pull-request.yml": ".github/workflows/evals-pull-request.yml",
+        "github-nightly.yml": ".github/workflows/evals-nightly.yml",
+    },
+    "gitlab": {"gitlab.yml": ".gitlab/evals.yml"},
+    "buildkite": {"buildkite.yml": ".buildkite/evals.yml"},
+    "none": {},
+}
+"""CI service → its starter files and where they are written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StarterChoice:
+    """What a new project tests, and where."""
+
+    agent: str = NATIVE
+    """The agent."""
+
+    model: str = ""
+    """The model, as `provider/model`; empty for the small model on this machine."""
+
+    ci: str = "github"
+    """The CI service: a key of `CI`."""
+
+
+def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
+    """The path and the text of every file."""
+    targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci]}
+    blocks = {
+        "subjects": [_subjects(choice)],
+        "install": _install(choice),
+        "keys": [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)],
+        "key_names": _keys(choice) or ["(the local model needs none)"],
+    }
+    folder = files("demeanor.commands.init") / "starter"
+    return {PurePosixPath(target): fill((folder / name).read_text("utf-8"), blocks) for name, target in targets.items()}
+
+
+def fill(template: str, blocks: Mapping[str, Sequence[str]]) -> str:
+    """Replace each line that is only `@name` by the lines of that block, with the same indentation, `-` or `#`."""
+    lines: list[str] = []
+    for line in template.splitlines():
+        mark = _MARK.fullmatch(line)
+        lines += [f"{mark[1]}{one}" for one in blocks[mark[2]]] if mark else [line]
+    return "\n".join(lines) + "\n"
+
+
+def _subjects(choice: StarterChoice) -> str:
+    subjects = f'subjects = ["{choice.agent}:{choice.model or DEFAULT_MODEL}"]'
+    return f"# {subjects}" if choice == StarterChoice(ci=choice.ci) else subjects
+
+
+def _install(choice: StarterChoice) -> list[str]:
+    """Install Demeanor, the agent, and the model if it runs on this machine."""
+    own = ["pip install demeanor"] if choice.model else ["pip install 'demeanor[local]'", "demeanor models fetch"]
+    return own if choice.agent == NATIVE else [*own, f"demeanor agents install {choice.agent}"]
+
+
+def _keys(choice: StarterChoice) -> list[str]:
+    """The variable with the provider's key; only its name is written, never its value."""
+    provider = WELL_KNOWN.get(choice.model.partition("/")[0])
+    return [provider.key_env] if provider else []

@@ -1,0 +1,35 @@
+"""Providers that need no table in the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownProvider:
+    """Where a provider is, and what it speaks."""
+
+    base_url: str
+    """Its base URL."""
+
+    dialects: str
+    """Its wire formats, separated by spaces."""
+
+    key_env: str
+    """The variable that usually contains its key."""
+
+
+WELL_KNOWN: Mapping[str, KnownProvider] = {
+    "openai": KnownProvider(
+        base_url="https://api.openai.com/v1", dialects="openai-chat openai-responses", key_env="OPENAI_API_KEY"
+    ),
+    "anthropic": KnownProvider(base_url="https://api.anthropic.com", dialects="anthropic", key_env="ANTHROPIC_API_KEY"),
+    "gemini": KnownProvider(
+        base_url="https://generativelanguage.googleapis.com", dialects="gemini", key_env="GEMINI_API_KEY"
+    ),
+    "openrouter": KnownProvider(
+        base_url="https://openrouter.ai/api/v1", dialects="openai-chat", key_env="OPENROUTER_API_KEY"
+    ),
+}
+"""The well-known providers, by name."""

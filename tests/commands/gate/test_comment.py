@@ -1,0 +1,149 @@
+"""The gate's comment on a pull request, against a local server that answers like GitHub's API."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demeanor.commands.gate.comment import MARK
+from tests.helpers.project import Project
+
+TOKEN = "job-token-0123456789"
+
+
+class GitHub(ThreadingHTTPServer):
+    """The comments of one pull request."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.comments: list[dict[str, Any]] = [{"id": n, "body": f"somebody's comment {n}"} for n in range(1, 151)]
+        self.calls: list[str] = []
+        self.refuse = 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: GitHub
+
+    def answer(self) -> None:
+        self.server.calls.append(f"{self.command} {self.path}")
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
+        path, _, query = self.path.partition("?")
+        if self.server.refuse or self.headers["Authorization"] != f"Bearer {TOKEN}":
+            return self.send_error(self.server.refuse or 401)
+        one: Any
+        if self.command == "GET" and path == "/repos/acme/agent/issues/7/comments":
+            page = int(dict(pair.split("=") for pair in query.split("&"))["page"])
+            one = self.server.comments[(page - 1) * 100 : page * 100]
+        elif self.command == "POST" and path == "/repos/acme/agent/issues/7/comments":
+            one = {"id": 1000 + len(self.server.comments), "body": body["body"], "html_url": "https://example.test/new"}
+            self.server.comments.append(one)
+        elif self.command == "PATCH" and path.startswith("/repos/acme/agent/issues/comments/"):
+            one = next(comment for comment in self.server.comments if comment["id"] == int(path.rpartition("/")[2]))
+            one["body"] = body["body"]
+        else:
+            return self.send_error(404)
+        data = json.dumps(one).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        return None
+
+    do_GET = do_POST = do_PATCH = answer  # noqa: N815 - the names of the base class
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    server = GitHub()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join(timeout=60)
+
+
+@pytest.fixture
+def job(project: Project, github: GitHub) -> dict[str, str]:
+    """The variables of a job for pull request 7."""
+    event = project.folder.parent / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    project.demeanor("init", "--ci", "none")
+    return {
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_REPOSITORY": "acme/agent",
+        "GITHUB_API_URL": f"http://127.0.0.1:{github.server_port}",
+        "GITHUB_TOKEN": TOKEN,
+    }
+
+
+def gate(project: Project, *words: str, **env: str) -> Any:
+    return project.demeanor(
+        "gate", "--policy", "all", "--sandbox", "none", "--subject", "native:scripted", *words, **env
+    )
+
+
+def test_each_gate_replaces_its_comment(project: Project, github: GitHub, job: dict[str, str]) -> None:
+    first = gate(project, "--comment", **job)
+    assert "comment  https://example.test/new" in first.stderr, first.stderr
+    second = gate(project, "--comment", **job)
+    assert (first.returncode, second.returncode) == (0, 0)
+    own = [comment["body"] for comment in github.comments if comment["body"].startswith(MARK)]
+    assert len(github.comments) == 151
+    assert own == [f"{MARK}\n{(project.folder / 'results/latest/summary.md').read_text()}"]
+
+
+def test_another_job_writes_the_comment_of_the_newest_run(
+    project: Project, github: GitHub, job: dict[str, str]
+) -> None:
+    gate(project)
+    (project.folder / "results/latest").unlink()  # artifacts of CI do not keep links
+    wrote = project.demeanor("gate", "--comment-from", "results", **job)
+    assert (wrote.returncode, wrote.stdout) == (0, "comment  https://example.test/new\n"), wrote.stderr
+    assert len(list((project.folder / "results").glob("*/run.json"))) == 1  # it ran nothing
+    assert github.comments[-1]["body"].startswith(MARK)
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_refused_comment_changes_no_decision(
+    project: Project, github: GitHub, job: dict[str, str], status: int
+) -> None:
+    github.refuse = status
+    ran = gate(project, "--comment", **job)
+    assert ran.returncode == 0
+    assert f"no comment was written: GitHub refused the comment: {status}" in ran.stderr
+    assert ("pull-requests: write" in ran.stderr) == (status == 403)
+    assert TOKEN not in ran.stdout + ran.stderr
+    assert project.demeanor("gate", "--comment-from", "results", **job).returncode == 70
+
+
+def test_outside_a_pull_request_nothing_is_run(project: Project, job: dict[str, str]) -> None:
+    Path(job["GITHUB_EVENT_PATH"]).write_text(json.dumps({"ref": "refs/heads/main"}))
+    ran = gate(project, "--comment", **job)
+    assert ran.returncode == 2
+    assert "not the job of a pull request" in ran.stderr
+    assert not (project.folder / "results").exists()
+
+
+def test_a_missing_token_is_named(project: Project, job: dict[str, str]) -> None:
+    without_gh = {**job, "GITHUB_TOKEN": "", "PATH": str(Path("/usr/bin"))}
+    ran = gate(project, "--comment", **without_gh)
+    assert ran.returncode == 2
+    assert "GITHUB_TOKEN: no token for GitHub" in ran.stderr
+
+
+def test_a_long_summary_is_shortened(project: Project, github: GitHub, job: dict[str, str]) -> None:
+    gate(project)
+    (project.folder / "results/latest/summary.md").write_text("a line of the summary\n" * 10_000)
+    assert project.demeanor("gate", "--comment-from", "results", **job).returncode == 0
+    assert len(github.comments[-1]["body"]) < 65_536
+    assert "too long for a comment" in github.comments[-1]["body"]

@@ -1,0 +1,102 @@
+"""`demeanor init`: what it writes for an agent, a model and a CI service."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.helpers.project import Project
+
+SCHEMAS = {
+    "github": ("vendor.github-workflows", ".github/workflows/evals-*.yml"),
+    "gitlab": ("vendor.gitlab-ci", ".gitlab/evals.yml"),
+    "buildkite": ("vendor.buildkite", ".buildkite/evals.yml"),
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--agent", "claude-code", "--model", "anthropic/claude-sonnet-4-5")])
+@pytest.mark.parametrize("service", SCHEMAS)
+def test_workflows_are_valid(project: Project, service: str, options: tuple[str, ...]) -> None:
+    """Each is checked with the schema that its service publishes."""
+    assert project.demeanor("init", "--ci", service, *options).returncode == 0
+    schema, pattern = SCHEMAS[service]
+    files = [str(path) for path in sorted(project.folder.glob(pattern))]
+    checker = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
+    checked = subprocess.run(checker, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    text = "".join(Path(file).read_text() for file in files)
+    assert "@" not in text.replace("@v", "")
+    assert ("demeanor agents install claude-code" in text) == bool(options)
+    assert ("demeanor models fetch" in text) == (not options)
+    assert ("ANTHROPIC_API_KEY" in text) == bool(options)
+
+
+def test_keys_are_passed_by_name_to_the_jobs_that_run_agents(project: Project) -> None:
+    project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini")
+    for path in (project.folder / ".github/workflows").iterdir():
+        jobs = yaml.safe_load(path.read_text())["jobs"]
+        assert jobs["evals"]["env"]["OPENAI_API_KEY"] == "${{ secrets.OPENAI_API_KEY }}"
+        assert [name for name, job in jobs.items() if "OPENAI_API_KEY" in str(job)] == ["evals"]
+
+
+def test_the_configuration_names_the_subject(project: Project) -> None:
+    project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini", "--ci", "none")
+    assert tomllib.loads((project.folder / "demeanor.toml").read_text())["subjects"] == ["codex:openai/gpt-5-mini"]
+    assert not (project.folder / ".github").exists()
+    planned = project.demeanor("run", "--policy", "all", "--dry-run", OPENAI_API_KEY="sk-test-0123456789")
+    assert "codex:openai/gpt-5-mini" in planned.stdout, planned.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--agent", "claude"), "unknown agent 'claude'\n  → did you mean 'claude-code'?"),
+        (("--model", "gpt-5"), "--model: 'gpt-5' is not PROVIDER/MODEL"),
+        (("--model", "anthropc/x"), "unknown provider 'anthropc'\n  → did you mean 'anthropic'?"),
+    ],
+)
+def test_wrong_options_write_nothing(project: Project, options: tuple[str, ...], message: str) -> None:
+    made = project.demeanor("init", *options)
+    assert (made.returncode, message in made.stderr) == (2, True), made.stderr
+    assert list(project.folder.iterdir()) == []
+
+
+def test_results_are_ignored_by_git(project: Project) -> None:
+    (project.folder / ".gitignore").write_text("node_modules")
+    assert "updated  .gitignore" in project.demeanor("init").stdout
+    assert (project.folder / ".gitignore").read_text() == "node_modules\nresults/\n"
+    assert ".gitignore" not in project.demeanor("init").stdout
+    assert (project.folder / ".gitignore").read_text() == "node_modules\nresults/\n"
+
+
+def test_a_folder_that_can_not_be_written_is_named_and_stays_empty(project: Project) -> None:
+    (project.folder / "evals").write_text("a file where a folder is needed")
+    made = project.demeanor("init")
+    assert made.returncode == 2
+    assert "evals/eval_notes.py: can't be written" in made.stderr
+    assert "Traceback" not in made.stderr
+    assert [path.name for path in project.folder.iterdir()] == ["evals"]
+
+
+def test_a_person_is_asked(project: Project) -> None:
+    """In a terminal: one question each, with a default."""
+    master, slave = pty.openpty()
+    os.write(master, b"claude-code\nanthropic/claude-sonnet-4-5\nnone\n")
+    with subprocess.Popen(
+        project.command("init"), cwd=project.folder, env=project.env, stdin=slave, stdout=slave, stderr=slave
+    ) as process:
+        assert process.wait(timeout=120) == 0
+    os.close(slave)
+    printed = os.read(master, 100_000).decode()
+    os.close(master)
+    for question in ("Which agent do you test? [native]", "Which model", "Which CI service?"):
+        assert question in printed
+    assert 'subjects = ["claude-code:anthropic/claude-sonnet-4-5"]' in (project.folder / "demeanor.toml").read_text()
+    assert not (project.folder / ".github").exists()

@@ -1,0 +1,141 @@
+"""Runs the jobs of a GitHub workflow on this machine: each `run:` block in order, with GitHub's variables and rules.
+
+Actions are played: checkout and setup-python do nothing, the cache and the artifacts are folders. `sudo` and `pip` do
+nothing, because the programs are here already.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_SHIMS = {
+    "sudo": "exit 0",
+    "pip": "exit 0",
+    "demeanor": f'exec "{sys.executable}" -m demeanor "$@"',
+}
+
+
+@dataclass(kw_only=True)
+class JobResult:
+    """A finished job."""
+
+    success: bool
+    """Whether no step failed."""
+
+    summary: str
+    """The job's summary."""
+
+    log: str = ""
+    """The output of all steps."""
+
+    steps: dict[str, str] = field(default_factory=dict)
+    """Step → success, failure or skipped."""
+
+
+@dataclass(kw_only=True)
+class WorkflowRunner:
+    """A machine that runs workflows of a repository; caches and artifacts outlive the jobs."""
+
+    repository: Path
+    home: Path
+    secrets: dict[str, str] = field(default_factory=dict)
+    run_id: int = 0
+
+    def run(self, workflow: str, job: str = "evals", *, checkout: bool = True, **env: str) -> JobResult:
+        """Run one job in a new clone of the repository, which is removed afterwards."""
+        self.run_id += 1
+        folder = self.home / "work"
+        shutil.rmtree(folder, ignore_errors=True)
+        if checkout:
+            subprocess.run(["git", "clone", "--quiet", str(self.repository), str(folder)], check=True)
+        path = self.repository / ".github/workflows" / workflow
+        content = yaml.safe_load(path.read_text("utf-8"))["jobs"][job]
+        result = JobResult(success=True, summary="")
+        for step in content["steps"]:
+            name = step.get("name") or step.get("uses") or step["run"]
+            if not self._due(step.get("if"), result, folder):
+                result.steps[name] = "skipped"
+                continue
+            done = self._step(step, {**content.get("env", {}), **step.get("env", {})}, folder, result, env)
+            result.steps[name] = "success" if done else "failure"
+            result.success = result.success and done
+        return result
+
+    def _due(self, condition: str | None, result: JobResult, folder: Path) -> bool:
+        if condition is None:
+            return result.success
+        text = condition.removeprefix("${{").removesuffix("}}").strip()
+        known = {"always()": True, "!cancelled()": True, "hashFiles('results/*/run.json') != ''": bool(
+            list(folder.glob("results/*/run.json"))
+        )}  # fmt: skip
+        return all(known[part] for part in text.split(" && "))
+
+    def _step(self, step: Any, env: dict[str, str], folder: Path, result: JobResult, more: dict[str, str]) -> bool:
+        if "run" in step:
+            filled = {name: self._filled(str(value)) for name, value in env.items()}
+            return self._shell(self._filled(step["run"]), {**filled, **more}, folder, result)
+        action, inputs = step["uses"], {key: self._filled(str(value)) for key, value in step.get("with", {}).items()}
+        if action.startswith("actions/cache/restore@"):
+            saved = sorted(self.home.glob(f"cache/{inputs['restore-keys']}*"), key=lambda one: one.stat().st_mtime_ns)
+            if saved:
+                target = folder / inputs["path"]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(saved[-1], target)
+        elif action.startswith("actions/cache/save@"):
+            (self.home / "cache").mkdir(exist_ok=True)
+            target = self.home / "cache" / inputs["key"]
+            assert not target.exists(), "GitHub refuses to save the same key again"
+            shutil.copy(folder / inputs["path"], target)
+        elif action.startswith("actions/upload-artifact@"):
+            if (folder / inputs["path"]).exists():
+                shutil.copytree(folder / inputs["path"], self.home / "artifacts" / inputs["name"])
+        elif action.startswith("actions/download-artifact@"):
+            shutil.copytree(self.home / "artifacts" / inputs["name"], folder / inputs["path"])
+        else:
+            assert action.startswith(("actions/checkout@", "actions/setup-python@", "actions/cache@")), action
+        return True
+
+    def _filled(self, text: str) -> str:
+        def value(found: re.Match[str]) -> str:
+            known = {"github.run_id": str(self.run_id), "github.run_attempt": "1", "runner.os": "Linux",
+                     "github.token": "job-token", "hashFiles('demeanor.toml')": "0"}  # fmt: skip
+            scope, _, name = found[1].partition(".")
+            return self.secrets.get(name, "") if scope == "secrets" else known[found[1]]
+
+        return re.sub(r"\$\{\{ (.*?) \}\}", value, text)
+
+    def _shell(self, script: str, env: dict[str, str], folder: Path, result: JobResult) -> bool:
+        shims = self.home / "bin"
+        shims.mkdir(exist_ok=True)
+        for name, text in _SHIMS.items():
+            (shims / name).write_text(f"#!/bin/sh\n{text}\n")
+            (shims / name).chmod(0o755)
+        folder.mkdir(exist_ok=True)
+        summary = self.home / "summary"
+        summary.write_text("")
+        end = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script],
+            cwd=folder,
+            env={
+                "PATH": f"{shims}:{os.environ['PATH']}",
+                "HOME": str(self.home),
+                "CI": "true",
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_REPOSITORY": "acme/agent",
+                "GITHUB_STEP_SUMMARY": str(summary),
+                **env,
+            },
+            capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        result.log += end.stdout + end.stderr
+        result.summary += summary.read_text()
+        return end.returncode == 0
