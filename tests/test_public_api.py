@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import demeanor
 
@@ -37,5 +38,15 @@ def test_an_authors_imports_stay_light():
 
 def test_help_and_version_load_no_dependency():
     """`--help` and `--version` load no third-party package."""
-    heavy = {"aiohttp", "rich", "pytest", "_pytest", "yaml", "asyncio"}
+    heavy = {"aiohttp", "rich", "pytest", "_pytest", "yaml", "asyncio", "genai_prices", "pydantic"}
     assert not heavy & loaded("from demeanor.cli import make_parser; make_parser()")
+
+
+def test_listing_evals_loads_no_prices(tmp_path: Path):
+    """Prices are loaded with the first model that has none of its own."""
+    (tmp_path / "eval_a.py").write_text(
+        "from demeanor import USUALLY_PASSES, eval_test\n"
+        "@eval_test(USUALLY_PASSES, prompt='Hi.')\ndef a(rig, result):\n    assert result\n"
+    )
+    code = f"import sys\nfrom demeanor.cli import main\nassert main(['list', {str(tmp_path)!r}]) == 0"
+    assert not {"genai_prices", "pydantic"} & loaded(code)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,13 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Pass
+from demeanor.runner.budget import StopConditions, stop_conditions
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import (
     PreparedRun,
-    StopConditions,
     execute,
     execute_together,
     prepare,
-    stop_conditions,
 )
 from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import plan_run
@@ -69,6 +69,12 @@ class Project:
         )
         plan = plan_run(self.catalog, replace(request, paths=(str(self.catalog.config.root / "evals"),)), {})
         return prepare(self.catalog, plan, request, into or self.results, **more)
+
+    def recorded_prices(self) -> str:
+        """The price list that a run would record, without executing it."""
+        run = self.prepare()
+        asyncio.run(run.context.sandbox.stop())
+        return run.info.prices
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> bool:
         asyncio.run(work)
@@ -200,3 +206,11 @@ def test_the_budget_of_the_configuration_holds_unless_the_request_has_one(projec
     config = replace(project.catalog.config, budgets={"run": Limit(usd=2.0)})
     assert stop_conditions(config, RunRequest()).budget_usd == 2.0
     assert stop_conditions(config, RunRequest(budget_usd=1.0)).budget_usd == 1.0
+
+
+def test_the_price_list_is_recorded_if_a_model_has_its_price_from_there(project: Project):
+    """The run's metadata name its version; a run whose models have prices of their own name none."""
+    assert project.recorded_prices() == ""
+    config = replace(project.catalog.config, subjects=("native:openai/gpt-5",))
+    project.catalog = Catalog(config=config, environ={"OPENAI_API_KEY": "sk-0123456789"})
+    assert project.recorded_prices() == f"genai-prices {version('genai-prices')}"

@@ -26,7 +26,19 @@ _LISTS = {
     "tag": "tags",
     "tasks": "tasks",
 }
-_VALUES = ("keyword", "env", "trials", "policy", "jobs", "timeout", "budget_usd", "kind", "sandbox", "seed")
+_VALUES = (
+    "keyword",
+    "env",
+    "trials",
+    "policy",
+    "jobs",
+    "timeout",
+    "budget_usd",
+    "budget_tokens",
+    "kind",
+    "sandbox",
+    "seed",
+)
 
 
 def config_argument(parser: argparse.ArgumentParser) -> None:
@@ -100,6 +112,12 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--budget-usd", type=positive_float, metavar="USD", help="start no further trial once this much is spent"
+    )
+    group.add_argument(
+        "--budget-tokens",
+        type=positive_int,
+        metavar="N",
+        help="start no further trial once this many tokens are used, in both directions",
     )
     group.add_argument("--sandbox", choices=tuple(RANKS), help="how agents are isolated (default: bubblewrap)")
     group.add_argument("--seed", type=int, metavar="N", help="seed of all random choices of Demeanor")

@@ -52,7 +52,10 @@ class FixRules:
     """The time limit of one round in seconds."""
 
     budget_usd: float | None = None
-    """The budget of a fix, including the agent and the trials."""
+    """The budget of a fix in US dollars, including the agent and the trials."""
+
+    budget_tokens: int | None = None
+    """The same in tokens of both directions."""
 
 
 def read_fix_rules(table: Table | None) -> FixRules:
@@ -71,6 +74,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
         rounds=table.whole("rounds", least=1, most=100) or default.rounds,
         timeout=table.number("timeout", least=1) or default.timeout,
         budget_usd=table.number("budget_usd", least=0),
+        budget_tokens=table.whole("budget_tokens", least=1),
     )
     for index, pattern in enumerate(found.allowed):
         if pattern.startswith("/") or ".." in pattern.split("/"):

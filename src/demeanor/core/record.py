@@ -50,6 +50,9 @@ class RunInfo:
     arguments: Mapping[str, object] = field(default_factory=dict)
     """The arguments of the run, enough to resume it."""
 
+    prices: str = ""
+    """The price list and its version, if models had their prices from there: `genai-prices 0.2.1`."""
+
     rejudges: str = ""
     """The uid of the run whose captures were judged again here; empty for an ordinary run."""
 

@@ -55,6 +55,9 @@ class RunRequest:
     budget_usd: float | None = None
     """The budget of the run, in US dollars."""
 
+    budget_tokens: int | None = None
+    """The budget of the run, in tokens of both directions."""
+
     kind: RunKind = "local"
     """Where it runs: `local`, `ci` or `nightly`."""
 

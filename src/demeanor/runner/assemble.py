@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
-from demeanor.config.tables import Limit
 from demeanor.core.agent import Agent
 from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
@@ -30,6 +29,7 @@ from demeanor.core.trial import Plan, Trial
 from demeanor.gateway.local import weights as local
 from demeanor.gateway.null import NullGateway
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt
+from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import recorder, replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.local import LocalExecutor
@@ -228,9 +228,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     from demeanor.gateway.server.budget import Budget, Budgets
     from demeanor.gateway.server.http_server import GatewayServer
 
-    limits = dict(catalog.config.budgets)
-    if request.budget_usd is not None:
-        limits["run"] = replace(limits.get("run", Limit()), usd=request.budget_usd)
+    limits = budget_limits(catalog.config, request)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
     if request.replay is not None:
         replayed = replay_model(catalog, plan, request.replay)

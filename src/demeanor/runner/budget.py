@@ -1,19 +1,105 @@
-"""A budget that several runs of one command share."""
+"""Budgets of a run: which limits apply, what is spent, and a budget that several runs of one command share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from demeanor.config.tables import Limit
+from demeanor.core.errors import UsageError
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
+from demeanor.core.subject import Subject
 from demeanor.core.usage import Total, total
 from demeanor.core.verdict import Void, VoidCause
+
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.runner.catalog import Catalog
 
 
 class BudgetSpent(Exception):
     """The budget is spent."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StopConditions:
+    """When a run ends before all of its trials are done."""
+
+    fail_fast: bool = False
+    """At the first failed trial."""
+
+    budget_usd: float | None = None
+    """When this much money is spent, earlier parts of a resumed run included."""
+
+    budget_tokens: int | None = None
+    """When this many tokens are used, earlier parts of a resumed run included."""
+
+    def plus(self, spent: Spent) -> StopConditions:
+        """The conditions, with budgets that are larger by what is already spent."""
+        usd, tokens = self.budget_usd, self.budget_tokens
+        return replace(
+            self,
+            budget_usd=None if usd is None else usd + (spent.cost_usd or 0.0),
+            budget_tokens=None if tokens is None else tokens + (spent.tokens or 0),
+        )
+
+
+@dataclass(kw_only=True, slots=True)
+class Spending:
+    """What one run, or several that share a budget, have spent so far."""
+
+    usd: float = 0.0
+    """In US dollars; attempts of unknown cost add nothing."""
+
+    tokens: int = 0
+    """Tokens in both directions, as far as they are known."""
+
+    def add(self, spent: Spent) -> None:
+        """Add what an attempt used."""
+        self.usd += spent.cost_usd or 0.0
+        self.tokens += spent.tokens or 0
+
+    def reached(self, limits: StopConditions) -> str | None:
+        """Which budget is spent; None if none is."""
+        if limits.budget_usd is not None and self.usd >= limits.budget_usd:
+            return f"the budget of ${limits.budget_usd:g} is spent (${self.usd:.4f})"
+        if limits.budget_tokens is not None and self.tokens >= limits.budget_tokens:
+            return f"the budget of {limits.budget_tokens} tokens is spent ({self.tokens})"
+        return None
+
+
+def budget_limits(config: Config, request: RunRequest) -> dict[str, Limit]:
+    """The budgets by scope: those of the configuration, and for the run what the request sets instead."""
+    run = config.budgets.get("run", Limit())
+    usd = run.usd if request.budget_usd is None else request.budget_usd
+    tokens = run.tokens if request.budget_tokens is None else request.budget_tokens
+    return {**config.budgets, "run": Limit(usd=usd, tokens=tokens)}
+
+
+def stop_conditions(config: Config, request: RunRequest) -> StopConditions:
+    """When a run ends early, by its request or by the configuration."""
+    run = budget_limits(config, request)["run"]
+    return StopConditions(fail_fast=request.fail_fast, budget_usd=run.usd, budget_tokens=run.tokens)
+
+
+def check_budgets(catalog: Catalog, subjects: Iterable[Subject], request: RunRequest) -> None:
+    """Refuse a budget in dollars if the price of a model is unknown: nothing would limit what it costs."""
+    limited = [scope for scope, limit in budget_limits(catalog.config, request).items() if limit.usd is not None]
+    if not limited or request.replay is not None:
+        return
+    used = {subject.model for subject in subjects if catalog.of(subject).dialect is not None}
+    unpriced = sorted(model for model in used if catalog.models.model(model).price is None)
+    if unpriced:
+        option = "--budget-usd" if request.budget_usd is not None else f"the budget of the {limited[0]} in US dollars"
+        names = ", ".join(map(repr, unpriced))
+        raise UsageError(
+            f"{option} can't be kept: the price of {names} is unknown\n"
+            f'  → set it in {catalog.config.where}: [models."{unpriced[0]}"] price = {{ input = …, output = … }} (US'
+            " dollars per million tokens), or limit tokens instead: --budget-tokens N"
+        )
 
 
 def out_of_money(records: Iterable[Record]) -> str | None:
@@ -30,7 +116,10 @@ class RunBudget:
     """A budget that several runs share."""
 
     limit_usd: float | None = None
-    """What may be spent in all; None for no limit."""
+    """What may be spent in all, in US dollars; None for no limit."""
+
+    limit_tokens: int | None = None
+    """How many tokens may be used in all; None for no limit."""
 
     used: list[Spent] = field(default_factory=list)
     """What every attempt has used so far."""
@@ -48,11 +137,21 @@ class RunBudget:
         """What all attempts have used."""
         return total(self.used)
 
+    def reached(self) -> str | None:
+        """Which limit is reached; None if none is."""
+        if self.empty:
+            return "the budget is spent"
+        spent = self.total.spent
+        spending = Spending(usd=spent.cost_usd or 0.0, tokens=spent.tokens or 0)
+        return spending.reached(StopConditions(budget_usd=self.limit_usd, budget_tokens=self.limit_tokens))
+
     def limited(self, request: RunRequest) -> RunRequest:
         """The request, limited to what is left; raises BudgetSpent if nothing is."""
-        if self.limit_usd is None:
+        if self.limit_usd is None and self.limit_tokens is None:
             return request
-        left = self.limit_usd - (self.total.spent.cost_usd or 0.0)
-        if left <= 0 or self.empty:
-            raise BudgetSpent(f"the budget of ${self.limit_usd:g} is spent")
-        return replace(request, budget_usd=left)
+        if spent := self.reached():
+            raise BudgetSpent(spent)
+        used = self.total.spent
+        usd = None if self.limit_usd is None else self.limit_usd - (used.cost_usd or 0.0)
+        tokens = None if self.limit_tokens is None else self.limit_tokens - (used.tokens or 0)
+        return replace(request, budget_usd=usd, budget_tokens=tokens)

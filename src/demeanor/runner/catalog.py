@@ -86,6 +86,11 @@ class Catalog:
             where=config.where,
         )
 
+    @property
+    def price_list(self) -> str:
+        """The name and version of the price list, if a model has its price from there; otherwise empty."""
+        return self.models.price_list if "models" in vars(self) else ""
+
     @cached_property
     def redactor(self) -> Redactor:
         """Removes the project's secrets from everything that is stored."""

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from demeanor.config.config import Config
-from demeanor.config.tables import Limit
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
 from demeanor.core.policy import Policy
@@ -30,6 +28,7 @@ from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
+from demeanor.runner.budget import Spending, StopConditions, stop_conditions
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.local import SharedExecutor
@@ -38,25 +37,6 @@ from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_dirs import discard_empty, point_latest
 from demeanor.store.runs.run_folder import RunFolder
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StopConditions:
-    """When a run ends before all of its trials are done."""
-
-    fail_fast: bool = False
-    """At the first failed trial."""
-
-    budget_usd: float | None = None
-    """When this much money is spent, earlier parts of a resumed run included."""
-
-
-@dataclass(kw_only=True, slots=True)
-class Spending:
-    """What one run, or several that share a budget, have spent so far."""
-
-    usd: float = 0.0
-    """In US dollars; attempts of unknown cost add nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,6 +130,7 @@ def prepare(
         if info is None:
             info = replace(run_info(catalog.config, request), id=folder.folder.name)
             info = replace(info, commit=commit, dirty=False) if commit is not None else info
+        info = replace(info, prices=catalog.price_list)
         context = assemble(catalog, plan, request, folder, sandbox, seed=info.seed, in_history=in_history)
     except BaseException:
         asyncio.run(sandbox.stop())
@@ -167,12 +148,6 @@ def prepare(
         in_history=in_history,
         stale=stale or {},
     )
-
-
-def stop_conditions(config: Config, request: RunRequest) -> StopConditions:
-    """When a run ends early, by its request or by the configuration."""
-    limit = config.budgets.get("run", Limit())
-    return StopConditions(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)
 
 
 def execute(
@@ -262,7 +237,8 @@ async def _run_missing(
     """Run the trials that have no verdict yet, then those that `more` adds."""
     context = run.context
     stored = context.store.records()
-    spending.usd += sum(record.spent.cost_usd or 0.0 for record in stored)
+    for record in stored:
+        spending.add(record.spent)
     counting = _counting(run, stored)
     judged = {record.trial for record in counting if record.final and not isinstance(record.verdict, Void)}
     missing = [trial for trial in run.plan.trials() if trial.id not in judged]
@@ -273,7 +249,7 @@ async def _run_missing(
 
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
         record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
-        spending.usd += record.spent.cost_usd or 0.0
+        spending.add(record.spent)
         watch(AttemptJudged(record=record))
         _stop_if_due(run.limits, record, trial, spending, stop)
         return record
@@ -299,8 +275,8 @@ def _stop_if_due(limits: StopConditions, record: Record, trial: Trial, spending:
     failed = isinstance(record.verdict, Fail) and trial.eval.policy is not Policy.USUALLY_FAILS
     if limits.fail_fast and failed:
         stop.set(f"stopped at the first failure: {record.trial}")
-    if limits.budget_usd is not None and spending.usd >= limits.budget_usd:
-        stop.set(f"stopped: the budget of ${limits.budget_usd:g} is spent (${spending.usd:.4f})")
+    if spent := spending.reached(limits):
+        stop.set(f"stopped: {spent}")
 
 
 def _mark_latest(run: PreparedRun) -> None:

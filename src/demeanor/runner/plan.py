@@ -17,6 +17,7 @@ from demeanor.core.select import keyword_matcher
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.define.discover import discover
+from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
@@ -207,7 +208,9 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     refuse_shared_folders(plan)
     for one in evals:
         check_template(one.scenario, one.source.path)
-    return check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
+    plan = check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
+    check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request)
+    return plan
 
 
 def with_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:

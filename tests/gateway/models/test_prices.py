@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput
 from demeanor.core.exchange import Usage
-from demeanor.gateway.models.prices import FREE, Price, cost, read_price
+from demeanor.gateway.models.prices import FREE, Price, cost, missing_rates, read_price
 
 PRICE = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
 COUNTS = st.integers(min_value=0, max_value=10**7)
@@ -28,13 +30,30 @@ def test_every_kind_of_token_has_its_own_price() -> None:
         (Usage(input=1), PRICE),
         (Usage(output=1), PRICE),
         (Usage(), PRICE),
-        (Usage(input=9, output=1, cache_read=5), Price(input=3.0, output=15.0)),
-        (Usage(input=9, output=1, cache_write=5), Price(input=3.0, output=15.0)),
     ],
 )
 def test_unknown_is_not_zero(usage: Usage, price: Price | None) -> None:
-    """Without a price, a count, or a price for cached tokens, the cost is unknown."""
+    """Without a price or a count, the cost is unknown."""
     assert cost(usage, price) is None
+
+
+@pytest.mark.parametrize("kind", ["cache_read", "cache_write"])
+def test_cached_tokens_without_a_rate_cost_as_much_as_input(kind: str) -> None:
+    """The rates that were missing are named."""
+    partial = Price(input=3.0, output=15.0)
+    usage = replace(Usage(input=1_000_000, output=0), **{kind: 400_000})
+    assert cost(usage, partial) == pytest.approx(3.0)
+    assert missing_rates(usage, partial) == (kind,)
+    assert missing_rates(usage, PRICE) == missing_rates(Usage(input=1, output=1), partial) == ()
+
+
+def test_a_long_request_has_the_price_of_its_tier() -> None:
+    """The tier of all tokens is chosen by the number of input tokens, which must exceed its start."""
+    price = replace(PRICE, tiers=((200, Price(input=6.0, output=22.5)), (400, Price(input=12.0, output=30.0))))
+    million = 1_000_000
+    assert cost(Usage(input=200, output=2), price) == pytest.approx((200 * 3 + 2 * 15) / million)
+    assert cost(Usage(input=201, output=2), price) == pytest.approx((201 * 6 + 2 * 22.5) / million)
+    assert cost(Usage(input=500, output=2), price) == pytest.approx((500 * 12 + 2 * 30) / million)
 
 
 def test_free_is_known() -> None:

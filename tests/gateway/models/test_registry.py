@@ -54,6 +54,31 @@ def test_a_well_known_provider_has_defaults(tmp_path: Path) -> None:
     assert str(model.provider.url("/v1/chat/completions")) == "https://api.openai.com/v1/chat/completions"
 
 
+def test_a_price_is_configured_or_listed(tmp_path: Path) -> None:
+    """The configuration overrides the price list; the registry tells whether the list was used."""
+    own = {"input": 1, "output": 2}
+    models = registry(
+        tmp_path,
+        {"own": {"provider": "openai", "model": "gpt-5", "price": own}, "openai/gpt-4o": {"price": own}},
+    )
+    assert models.model("own").price == models.model("openai/gpt-4o").price == Price(input=1.0, output=2.0)
+    assert models.price_list == ""
+    listed = models.model("openai/gpt-5").price
+    assert listed is not None
+    assert listed.output > listed.input > 0
+    assert models.price_list.startswith("genai-prices ")
+
+
+def test_a_price_alone_makes_a_table_of_a_provider_model_complete(tmp_path: Path) -> None:
+    """The name says the provider and the model; a name without a provider does not."""
+    table = {"price": {"input": 1, "output": 2}}
+    model = registry(tmp_path, {"openai/gpt-x": table}).model("openai/gpt-x")
+    assert isinstance(model, LiveModel)
+    assert (model.provider.name, model.model) == ("openai", "gpt-x")
+    with pytest.raises(UsageError, match=r"models\.gpt\.provider: set either a provider or a script"):
+        registry(tmp_path, {"gpt": table}).model("gpt")
+
+
 def test_models_of_one_provider_share_it(tmp_path: Path) -> None:
     """They share its rate limits; a self-hosted provider may need no key."""
     models = registry(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from aiohttp import web
+
 from demeanor.core.exchange import Usage
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE, Price
+from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.script import Answer, ScriptedModel
 from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets
-from tests.gateway.helpers import a_trial, chat, post, running
+from tests.gateway.helpers import a_trial, chat, post, provider, running
 
 PRICE = Price(input=1.0, output=1.0)
 
@@ -71,14 +77,60 @@ async def test_a_free_model_needs_no_budget() -> None:
         assert (await post(session, chat())).status == 200
 
 
-async def test_an_unknown_price_is_noted_if_dollars_are_limited() -> None:
-    """A budget in dollars can't limit a model with an unknown price; a note says so."""
+async def test_an_unknown_price_is_refused_if_dollars_are_limited() -> None:
+    """A budget in dollars can't limit a model with an unknown price, so none of its tokens are bought."""
     async with (
         running({"played": greedy(None)}, budgets=Budgets(run=Budget(usd=1.0))) as gateway,
         gateway.session(a_trial(), seed=1) as session,
     ):
+        assert (await post(session, chat())).status == 402
+        (refused,) = session.exchanges()
+    assert refused.error
+    assert refused.error.reason == "budget"
+    assert refused.error.message == "the price of the model 'played' is unknown, so no budget in dollars allows it"
+
+
+async def test_a_model_that_the_provider_chooses_by_name_is_priced_by_that_name() -> None:
+    """An agent that requests another model of the provider can't circumvent a budget in dollars."""
+
+    async def answers(request: web.Request) -> web.StreamResponse:
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+        return web.json_response({"id": "c", "choices": [choice], "usage": usage})
+
+    async with provider(answers) as (url, received):
+        acme = Provider("acme", base_url=url, dialects=[DIALECTS["openai-chat"]], key="k")
+        models = {"played": LiveModel(provider=acme, price=PRICE)}
+        async with (
+            running(models, budgets=Budgets(run=Budget(usd=1.0))) as gateway,
+            gateway.session(a_trial(), seed=1) as session,
+        ):
+            statuses = [(await post(session, chat(model=name))).status for name in ("played", "enormous")]
+    assert statuses == [200, 402]
+    assert len(received.bodies) == 1
+
+
+async def test_cached_tokens_without_a_rate_are_noted() -> None:
+    """The cost is known, and a note says what it assumes."""
+    cached = ScriptedModel(play=lambda _: Answer(text="Hi.", usage=Usage(input=9, output=1, cache_read=5)), price=PRICE)
+    async with running({"played": cached}) as gateway, gateway.session(a_trial(), seed=1) as session:
         await post(session, chat())
-        assert session.notes[-1] == "the price of 'played' is unknown: a budget in dollars can't limit it"
+        assert session.exchanges()[0].cost_usd == pytest.approx(10 / 1_000_000)
+        assert session.notes[-1] == (
+            "the price of 'played' has no cache_read: cached tokens are counted at the input price"
+        )
+
+
+async def test_uncounted_tokens_are_charged_with_an_estimate() -> None:
+    """A provider that does not count tokens can't circumvent a budget in dollars."""
+    price = Price(input=1_000_000.0, output=1_000_000.0)
+    silent = ScriptedModel(play=lambda _: Answer(text="Hi.", usage=Usage()), price=price)
+    async with (
+        running({"played": silent}, budgets=Budgets(trial=Budget(usd=20.0))) as gateway,
+        gateway.session(a_trial(), seed=1) as session,
+    ):
+        assert [(await post(session, chat("x" * 100))).status for _ in range(2)] == [200, 402]
+        assert "the provider did not count tokens: an estimate of their cost was charged to the budget" in session.notes
 
 
 async def test_uncounted_tokens_are_estimated() -> None:

@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 
 from demeanor.core.errors import UsageError
-from demeanor.core.exchange import StopReason
+from demeanor.core.exchange import StopReason, Usage
 from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.messages import Text
 from demeanor.core.ports import Gateway, GatewaySession
@@ -215,14 +215,15 @@ async def test_a_side_model_is_answered_by_the_subject_model() -> None:
         )
 
 
-async def test_a_side_model_has_an_unknown_cost() -> None:
-    """The price of an unconfigured model is unknown, whichever model answered."""
-    async with session_of(ScriptedModel(play=lambda _: "Hi.", price=Price(input=1.0, output=1.0))) as session:
+async def test_a_side_model_costs_what_the_model_that_answered_costs() -> None:
+    """The same number of tokens costs the same, whichever name was requested."""
+    answer = Answer(text="Hi.", usage=Usage(input=3, output=1))
+    async with session_of(ScriptedModel(play=lambda _: answer, price=Price(input=1.0, output=1.0))) as session:
         await post(session, chat())
         await post(session, chat(model="tiny-titles"))
-        known, unknown = (exchange.cost_usd for exchange in session.exchanges())
-    assert known
-    assert unknown is None
+        own, side = (exchange.cost_usd for exchange in session.exchanges())
+    assert own
+    assert side == own
 
 
 async def test_an_unknown_model_is_an_error() -> None:

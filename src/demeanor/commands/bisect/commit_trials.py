@@ -10,6 +10,7 @@ from demeanor.commands.run.tallies import last_attempts
 from demeanor.core.eval import Eval
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
+from demeanor.core.usage import total
 from demeanor.core.verdict import Void
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, RunResult, execute, prepare
@@ -89,7 +90,7 @@ def visit(
         info=earlier.info if earlier else None,
         commit=checkout.commit,
     )
-    if visited and visited.cost_usd and request.budget_usd is not None:  # the budget is for this visit alone
-        run = replace(run, limits=replace(run.limits, budget_usd=request.budget_usd + visited.cost_usd))
+    if visited:  # the budget is for this visit alone
+        run = replace(run, limits=run.limits.plus(total(record.spent for record in visited.records).spent))
     result = execute(run, ui=ui)
     return Visited(run=run, planned=planned, records=result.records, notes=result.notes), result

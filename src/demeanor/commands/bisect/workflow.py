@@ -22,6 +22,7 @@ from demeanor.core.text import count, one_line
 from demeanor.core.trial import Cell, Plan
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.baselines import eval_hashes
+from demeanor.runner.budget import RunBudget
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import choose_evals, plan_evals
@@ -135,11 +136,17 @@ class BisectState:
                 show(self, place)
         return self.search.outcome() or BisectOutcome.UNDECIDED
 
+    def _budget(self) -> RunBudget:
+        """The budget, with what all tested commits have used of it."""
+        budget = RunBudget(limit_usd=self.request.budget_usd, limit_tokens=self.request.budget_tokens)
+        for visited in self.visited.values():
+            budget.add(visited.records)
+        return budget
+
     def _stop_reason(self, voids: int) -> str | None:
         """Why to stop without an answer; None to continue."""
-        budget = self.request.budget_usd
-        if budget is not None and (self.cost_usd or 0.0) >= budget:
-            return f"stopped: the budget of ${budget:g} is spent (${self.cost_usd:.4f})"
+        if spent := self._budget().reached():
+            return f"stopped: {spent}"
         if self.made >= self.most:
             return f"stopped: {count(self.most, 'trial')} were run; --most allows more"
         ends = [name for place, name in ((0, "good"), (self.last, "bad")) if place in self.barred]
@@ -182,8 +189,7 @@ class BisectState:
 
     def _visit(self, place: int, checkout: Checkout, ui: UI) -> bool:
         """Run the next trials of a commit; return whether any was judged."""
-        left = None if self.request.budget_usd is None else self.request.budget_usd - (self.cost_usd or 0.0)
-        asked = replace(self.request, budget_usd=left, seed=self._seed(place))
+        asked = replace(self._budget().limited(self.request), seed=self._seed(place))
         before = self.visited[place].tries.judged if place in self.visited else 0
         visited, result = visit(
             self.visited.get(place),

@@ -129,6 +129,7 @@ def _override(config: Config, args: argparse.Namespace) -> Config:
         "rule": args.rule,
         "trials": args.trials,
         "budget_usd": args.budget_usd,
+        "budget_tokens": args.budget_tokens,
     }
     given = {name: value for name, value in values.items() if value is not None}
     return replace(config, fix=replace(config.fix, **given))

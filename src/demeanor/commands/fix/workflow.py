@@ -32,7 +32,7 @@ from demeanor.core.tree import Change, unified_diff
 from demeanor.core.trial import Plan
 from demeanor.core.verdict import Void
 from demeanor.runner.assemble import check_sandbox
-from demeanor.runner.budget import BudgetSpent, RunBudget
+from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.tasks import has_tasks, require_harbor
@@ -84,7 +84,13 @@ class FixState:
             if name not in self.project.evals:
                 raise UnknownName("eval", name, self.project.evals, where=f"{self.project.config.where}: fix.guard")
         evals = [*self._targets, *(self.project.evals[name] for name in self._guard)]
-        request = replace(self.request, subjects=self._subjects)
+        request = replace(
+            self.request,
+            subjects=self._subjects,
+            budget_usd=self._fix.budget_usd,
+            budget_tokens=self._fix.budget_tokens,
+        )
+        check_budgets(self._catalog, [self._catalog.subject(self._fix.fixer)], request)
         if has_tasks(plan_evals(self._catalog, evals, request, self.environ)):
             require_harbor(self.project.config, self.environ)
         check_sandbox(self.project.config, request, Plan(cells=()))  # the fixer always needs it, even for tasks
@@ -265,7 +271,7 @@ class FixState:
 
     @cached_property
     def _budget(self) -> RunBudget:
-        return RunBudget(limit_usd=self._fix.budget_usd)
+        return RunBudget(limit_usd=self._fix.budget_usd, limit_tokens=self._fix.budget_tokens)
 
     @cached_property
     def _catalog(self) -> Catalog:

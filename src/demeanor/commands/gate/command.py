@@ -122,7 +122,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     state.round()
     plan = state.planned()
     if args.dry_run:
-        print_plan(plan, request, config, as_json=args.json)
+        print_plan(plan, request, config, results, as_json=args.json)
         return ExitCode.ACCEPTED
     prepared = prepare(catalog, plan, request, results)
     result = execute(prepared, ui=make_ui(quiet=args.json), watch=state.watch, more=state.round)

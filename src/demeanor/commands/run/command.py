@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))
         return empty_exit_code(config, request, os.environ)
     if args.dry_run:
-        print_plan(plan, request, config, as_json=args.json)
+        print_plan(plan, request, config, results, as_json=args.json)
         return ExitCode.ACCEPTED
     report = run_and_report(
         catalog,
@@ -152,12 +153,15 @@ def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, s
     return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
 
 
-def print_plan(plan: Plan, request: RunRequest, config: Config, *, as_json: bool) -> None:
-    """Print what would be run."""
+def print_plan(plan: Plan, request: RunRequest, config: Config, results: Path, *, as_json: bool) -> None:
+    """Print what would be run, and what it will probably cost."""
+    from demeanor.commands.run.expected_cost import estimate_plan
     from demeanor.commands.run.plan_text import plan_json, plan_text
     from demeanor.runner.tasks import task_environment
 
-    print(plan_json(plan) if as_json else plan_text(plan, task_environment(config, request, plan)))
+    estimate = estimate_plan(plan, config, request, os.environ, results)
+    text = plan_json if as_json else partial(plan_text, environment=task_environment(config, request, plan))
+    print(text(plan, estimate))
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

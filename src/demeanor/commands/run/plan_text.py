@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from demeanor.commands.run.expected_cost import CellEstimate, PlanEstimate
 from demeanor.core.text import count
 from demeanor.core.trial import Plan
 
 
-def plan_text(plan: Plan, environment: str | None = None) -> str:
-    """One line per cell, the environment of Harbor tasks if there are any, and the totals."""
+def plan_text(plan: Plan, estimate: PlanEstimate, environment: str | None = None) -> str:
+    """One line per cell, the environment of Harbor tasks if there are any, the expected cost and the totals."""
     names = max((len(cell.eval.name) for cell in plan.cells), default=0)
     subjects = max((len(str(cell.subject)) for cell in plan.cells), default=0)
     lines = []
@@ -20,11 +21,13 @@ def plan_text(plan: Plan, environment: str | None = None) -> str:
     left_out = f", {skipped} skipped" if skipped else ""
     tasks = sum(1 for cell in plan.cells if cell.eval.task is not None)
     where = [f"{count(tasks, 'cell')} of whole tasks, played in {environment}"] if environment else []
+    where.append(estimate.text)
     return "\n".join([*lines, "", *where, f"{len(plan.cells)} cells{left_out}, {plan.size} trials; nothing was run"])
 
 
-def plan_json(plan: Plan) -> str:
-    """The cells of a plan as JSON."""
+def plan_json(plan: Plan, estimate: PlanEstimate) -> str:
+    """The cells of a plan as JSON, with the expected cost and tokens (null if no earlier run tells them)."""
+    unknown = CellEstimate()
     cells = [
         {
             "eval": cell.eval.name,
@@ -34,7 +37,10 @@ def plan_json(plan: Plan) -> str:
             "trials": len(cell.trials),
             "timeout": cell.trials[0].timeout if cell.trials else None,
             "skipped": cell.skipped,
+            "expected_cost_usd": estimate.cells.get(cell.id, unknown).cost_usd,
+            "expected_tokens": estimate.cells.get(cell.id, unknown).tokens,
         }
         for cell in plan.cells
     ]
-    return json.dumps({"cells": cells, "trials": plan.size}, indent=2)
+    expected = {"expected_cost_usd": estimate.cost_usd, "expected_tokens": estimate.tokens}
+    return json.dumps({"cells": cells, "trials": plan.size, **expected}, indent=2)

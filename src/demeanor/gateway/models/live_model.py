@@ -15,6 +15,7 @@ from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import error_in_body
 from demeanor.gateway.dialects.stream_events import Interrupted
+from demeanor.gateway.models.price_list import listed_price
 from demeanor.gateway.models.upstream import (
     RETRY_HEADERS,
     ErrorReply,
@@ -56,6 +57,10 @@ class LiveModel:
 
     notes: tuple[str, ...] = ()
     """Notes for the user."""
+
+    def price_of(self, requested: str) -> Price | None:
+        """The price of a call to a model that is not configured: this one answers, unless the provider chooses."""
+        return self.price if self.model is not None else listed_price(self.provider.base_url, requested)
 
     async def close(self) -> None:
         """Close the provider's connections."""

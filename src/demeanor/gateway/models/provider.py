@@ -76,14 +76,14 @@ class Provider:
         self.dialects = tuple(dialects)
         self.key = key
         self.rate_limiter = RateLimiter(concurrency=concurrency, per_minute=per_minute)
-        self._base_url = base_url.rstrip("/")
+        self.base_url = base_url.rstrip("/")
         self._headers = dict(headers or {})
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, sock_read=stall_after)
-        self._proxy_url = _proxy_url(URL(self._base_url))
+        self._proxy_url = _proxy_url(URL(self.base_url))
         self._client: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
-        return f"Provider({self.name!r}, base_url={self._base_url!r})"
+        return f"Provider({self.name!r}, base_url={self.base_url!r})"
 
     def dialect_for(self, dialect: Dialect) -> Dialect:
         """The dialect in which to call the provider for an agent that uses `dialect`: the same one, if possible."""
@@ -91,9 +91,9 @@ class Provider:
 
     def url(self, path: str) -> URL:
         """The URL for a path of the dialect; a version in the base URL replaces the one in the path."""
-        if _VERSION.search(URL(self._base_url).path):
+        if _VERSION.search(URL(self.base_url).path):
             path = _VERSION.sub("", path, count=1) if _VERSION.match(path) else path
-        return URL(self._base_url + path, encoded=True)
+        return URL(self.base_url + path, encoded=True)
 
     @asynccontextmanager
     async def post(

@@ -3,7 +3,7 @@
 [models.large]
 provider = "acme"                # one of [providers], or a well-known one: openai, anthropic, gemini, openrouter
 model = "acme-large-2026-10"     # the provider's name for it, if different
-price = { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }
+price = { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }   # instead of the price list's
 
 [models.forgetful]
 script = "scripts/forgetful.yaml"
@@ -29,7 +29,8 @@ from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.local.model import local_model
 from demeanor.gateway.local.weights import WEIGHTS
 from demeanor.gateway.models.live_model import LiveModel
-from demeanor.gateway.models.prices import read_price
+from demeanor.gateway.models.price_list import listed_price, price_list_version
+from demeanor.gateway.models.prices import Price, read_price
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.models.upstream import Upstream
 from demeanor.gateway.script import load_script, scripted
@@ -57,6 +58,12 @@ class ModelRegistry:
         self._environ = environ
         self._upstreams: dict[str, Upstream] = {}
         self._provider_cache: dict[str, Provider] = {}
+        self._listed = False
+
+    @property
+    def price_list(self) -> str:
+        """The name and version of the price list, if a price of it is used; otherwise empty."""
+        return price_list_version() if self._listed else ""
 
     def names(self) -> tuple[str, ...]:
         """The names of all models; `scripted` always exists. (Local models work too but are not listed.)"""
@@ -76,30 +83,47 @@ class ModelRegistry:
 
     def _create(self, name: str) -> Upstream:
         if name in self._models:
-            return self._from_table(self._models[name])
+            return self._from_table(name, self._models[name])
         if name == SCRIPTED:
             return scripted()
         if name in WEIGHTS:
             return local_model(name, self._environ)
-        provider, slash, model = name.partition("/")
-        if slash and model and provider in {*self._providers, *WELL_KNOWN}:
-            return LiveModel(provider=self._provider(self._where, provider), model=model)
+        if self._is_provider_model(name):
+            provider, _, model = name.partition("/")
+            return self._live(self._provider(self._where, provider), model, model)
         known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *WELL_KNOWN))}
         raise UnknownName("model", name, known, where=self._where)
 
-    def _from_table(self, table: Table) -> Upstream:
+    def _is_provider_model(self, name: str) -> bool:
+        """Whether a name is `provider/model`, with a known provider."""
+        provider, _, model = name.partition("/")
+        return bool(model) and provider in {*self._providers, *WELL_KNOWN}
+
+    def _from_table(self, name: str, table: Table) -> Upstream:
         priced = table.table("price")
         price = read_price(priced) if priced else None
         script, provider = table.maybe_text("script"), table.maybe_text("provider")
+        model = table.maybe_text("model")
+        if not script and not provider and self._is_provider_model(name):
+            provider, _, named = name.partition("/")
+            model = model or named
         if bool(script) == bool(provider):
             table.fail("provider", "set either a provider or a script", 'write provider = "…" or script = "…"')
         if script:
+            if model is not None:
+                table.fail("model", "a script has no model of a provider", "leave it out")
             table.finish()
             found = load_script(self._root / script)
             return found if price is None else replace(found, price=price)
-        model = table.maybe_text("model")
         table.finish()
-        return LiveModel(provider=self._provider(table.where, provider or ""), model=model, price=price)
+        return self._live(self._provider(table.where, provider or ""), model or name, model, price)
+
+    def _live(self, provider: Provider, name: str, model: str | None, price: Price | None = None) -> LiveModel:
+        """A provider's model; `name` is what the price list may know it by."""
+        if price is None:
+            price = listed_price(provider.base_url, name)
+            self._listed = self._listed or price is not None
+        return LiveModel(provider=provider, model=model, price=price)
 
     def _provider(self, where: Path | str, name: str) -> Provider:
         if name not in self._provider_cache:

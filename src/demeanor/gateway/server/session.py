@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.stall import stall_seconds
+from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.shared_parts import SharedParts
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from demeanor.core.fault import Fault
     from demeanor.core.gateway_limits import GatewayLimits
     from demeanor.core.trial import Trial
+    from demeanor.gateway.models.prices import Price
     from demeanor.gateway.server.budget import BudgetAccount
     from demeanor.gateway.server.metrics import MetricsCollector
     from demeanor.gateway.server.request_body import LargeBodies
@@ -177,7 +179,7 @@ class Session:
             self._activity = max(self._activity, recorder.activity)
             self._metrics.open -= 1
             self._metrics.add(exchange)
-            self._charge(exchange, len(body))
+            self._charge(exchange, len(body), recorder.price)
 
     def _note_silence(self, recorder: ExchangeRecorder) -> None:
         """Record a stalled provider if the agent hung up while the provider owed bytes.
@@ -220,12 +222,19 @@ class Session:
                 f"the agent had {self.limits.connections} open at once (limits.connections)"
             )
 
-    def _charge(self, exchange: Exchange, size: int) -> None:
+    def _charge(self, exchange: Exchange, size: int, price: Price | None) -> None:
         """Charge an exchange to the budget; without token counts of the provider, estimate them from the size."""
         if exchange.response is None:
             return
         usage = exchange.response.usage
         known = [n for n in (usage.input, usage.output) if n is not None]
-        self.account.spend(sum(known) if known else estimated_tokens(size), exchange.cost_usd)
-        if exchange.cost_usd is None and self.account.has_usd_limit():
-            self.note(f"the price of {exchange.request.model!r} is unknown: a budget in dollars can't limit it")
+        tokens, cost_usd = sum(known) if known else estimated_tokens(size), exchange.cost_usd
+        if cost_usd is None and price is not None:
+            cost_usd = tokens * max(price.input, price.output) / 1_000_000
+            if self.account.has_usd_limit():
+                self.note("the provider did not count tokens: an estimate of their cost was charged to the budget")
+        self.account.spend(tokens, cost_usd)
+        for rate in missing_rates(usage, price):
+            self.note(
+                f"the price of {self.trial.subject.model!r} has no {rate}: cached tokens are counted at the input price"
+            )

@@ -1,0 +1,108 @@
+"""What a plan will probably cost: the mean per trial of earlier runs of the same eval and subject, for `--dry-run`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.config.config import Config
+from demeanor.core.errors import StoreError
+from demeanor.core.evidence import Spent
+from demeanor.core.history import RunCell
+from demeanor.core.run_request import RunRequest
+from demeanor.core.text import count
+from demeanor.core.trial import Plan
+from demeanor.render import numbers
+from demeanor.runner.budget import budget_limits
+from demeanor.runner.history import open_project_history
+
+_RUNS = 5
+"""The estimate of a cell is made from this many runs, the last ones."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellEstimate:
+    """What all trials of a cell will probably use; None for a quantity that no earlier run knows."""
+
+    cost_usd: float | None = None
+    """US dollars."""
+
+    tokens: int | None = None
+    """Tokens in both directions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanEstimate:
+    """What a plan will probably use."""
+
+    cells: Mapping[str, CellEstimate]
+    """By the id of the cell; skipped cells are left out."""
+
+    text: str
+    """One line for people."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars, as far as earlier runs tell; None if none does."""
+        known = [cell.cost_usd for cell in self.cells.values() if cell.cost_usd is not None]
+        return sum(known) if known else None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in both directions, as far as earlier runs tell; None if none does."""
+        known = [cell.tokens for cell in self.cells.values() if cell.tokens is not None]
+        return sum(known) if known else None
+
+
+def estimate_plan(
+    plan: Plan, config: Config, request: RunRequest, environ: Mapping[str, str], results: Path
+) -> PlanEstimate:
+    """Estimate a plan from the history of the project."""
+    if request.replay is not None:
+        return PlanEstimate(cells={}, text="expected cost: $0.00, since cassettes are replayed")
+    cells = [cell for cell in plan.cells if not cell.skipped]
+    earlier: dict[tuple[str, str], list[RunCell]] = {}
+    try:
+        with open_project_history(config, environ, results=results) as history:
+            for name in dict.fromkeys(cell.eval.name for cell in cells):
+                for past in history.eval_history(name):
+                    earlier.setdefault((past.eval, past.subject), []).append(past)
+    except StoreError as error:
+        return PlanEstimate(cells={}, text=f"expected cost: unknown, since the history can't be read: {error}")
+    found = {
+        cell.id: _estimate(len(cell.trials), earlier.get((cell.eval.name, str(cell.subject)), ())) for cell in cells
+    }
+    new = sum(len(cell.trials) for cell in cells if found[cell.id].cost_usd is None)
+    return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, config, request))
+
+
+def _estimate(trials: int, earlier: Iterable[RunCell]) -> CellEstimate:
+    """The estimate of one cell; runs in which a cost or a token count is unknown tell nothing about it."""
+    ran = [cell for cell in earlier if cell.judged + cell.voided][-_RUNS:]
+    priced = [cell for cell in ran if not cell.unpriced and cell.spent.cost_usd is not None]
+    counted = [cell for cell in ran if not cell.uncounted and cell.spent.tokens is not None]
+    cost = _mean((cell.spent.cost_usd or 0.0, cell.judged + cell.voided) for cell in priced)
+    tokens = _mean((cell.spent.tokens or 0, cell.judged + cell.voided) for cell in counted)
+    return CellEstimate(
+        cost_usd=None if cost is None else trials * cost, tokens=None if tokens is None else round(trials * tokens)
+    )
+
+
+def _mean(used: Iterable[tuple[float, int]]) -> float | None:
+    pairs = list(used)
+    return sum(amount for amount, _ in pairs) / sum(trials for _, trials in pairs) if pairs else None
+
+
+def _text(estimate: PlanEstimate, new: int, plan: Plan, config: Config, request: RunRequest) -> str:
+    """The estimate for people, compared with the budget of the run."""
+    spent = Spent(input_tokens=estimate.tokens, cost_usd=estimate.cost_usd)
+    if estimate.cost_usd is None:
+        used = f"; about {numbers.tokens(spent)} tokens" if estimate.tokens is not None else ""
+        return f"expected cost: unknown (no earlier run of these evals has a known cost){used}"
+    text = f"expected cost: {numbers.money(spent, new)}"
+    text += f", {numbers.tokens(spent)} tokens" if estimate.tokens is not None else ""
+    text += " (the mean of earlier runs"
+    text += f"; {count(new, 'trial')} of {plan.size} without known cost)" if new else ")"
+    limit = budget_limits(config, request)["run"].usd
+    return f"{text}: more than the budget of ${limit:g}" if limit is not None and estimate.cost_usd > limit else text

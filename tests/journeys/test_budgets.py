@@ -1,0 +1,105 @@
+"""Budgets of dollars and tokens hold, and what a run will cost is known before it starts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.helpers.project import Project
+
+EVAL = """\
+from demeanor import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Say hello.")
+def says_hello(rig, result):
+    assert "Hello" in result
+"""
+SCRIPT = """\
+from demeanor.core.exchange import Usage
+from demeanor.gateway.script import Answer
+
+def play(turn):
+    return Answer(text="Hello.", usage=Usage(input=1800, output=200))
+"""
+CONFIG = """\
+subjects = ["native:brain"]
+attempts = 1
+jobs = 1
+[models.brain]
+script = "brain.py"
+price = { input = 10.0, output = 10.0 }
+"""
+UNPRICED = """\
+subjects = ["native:acme/large"]
+[providers.acme]
+base_url = "http://127.0.0.1:9/v1"
+dialect = "openai-chat"
+"""
+
+
+def write(project: Project, config: str = CONFIG) -> None:
+    """One eval, whose trial uses 2000 tokens that cost two cents."""
+    project.write(demeanor_toml=config, evals__eval_hello_py=EVAL, brain_py=SCRIPT)
+
+
+@pytest.mark.parametrize(
+    ("words", "config", "told"),
+    [
+        (("--budget-usd", "0.01"), "", "--budget-usd can't be kept"),
+        ((), "[budgets.eval]\nusd = 1.0\n", "the budget of the eval in US dollars can't be kept"),
+        (("--budget-usd", "0.01", "--dry-run"), "", "--budget-usd can't be kept"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "nightly"])
+def test_a_budget_in_dollars_is_refused_for_a_model_without_a_price(
+    project: Project, command: str, words: tuple[str, ...], config: str, told: str
+):
+    """Before anything is run, with the remedy."""
+    write(project, UNPRICED + config)
+    ran = project.demeanor(command, "evals", *words)
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert f"{told}: the price of 'acme/large' is unknown" in ran.stderr
+    assert '[models."acme/large"] price = { input = …, output = … }' in ran.stderr
+    assert "--budget-tokens N" in ran.stderr
+    assert not (project.folder / "results").exists()
+
+
+def test_both_remedies_work(project: Project):
+    """The price that the message asks for, and a budget of tokens."""
+    write(project, UNPRICED)
+    assert project.demeanor("run", "evals", "--budget-tokens", "5", "--dry-run").returncode == 0
+    write(project, UNPRICED + '[models."acme/large"]\nprice = { input = 1.0, output = 2.0 }\n')
+    assert project.demeanor("run", "evals", "--budget-usd", "5", "--dry-run").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "amount", "told"),
+    [
+        ("--budget-usd", "0.02", "stopped: the budget of $0.02 is spent ($0.0200)"),
+        ("--budget-tokens", "2000", "stopped: the budget of 2000 tokens is spent (2000)"),
+    ],
+)
+def test_a_run_that_its_budget_stops_is_undecided(project: Project, option: str, amount: str, told: str):
+    """The first trial spends it; a larger one lets the run finish."""
+    write(project)
+    ran = project.demeanor("run", "evals", "--trials", "3", option, amount)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert told in ran.stdout
+    (ledger,) = (project.folder / "results").glob("2*/ledger.jsonl")
+    assert len(ledger.read_text().splitlines()) == 1
+    resumed = project.demeanor("run", "--resume", "latest", option, "1000000")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+
+
+def test_the_expected_cost_comes_from_earlier_runs(project: Project):
+    """It is unknown before the first run, then the mean of a trial; more than the budget is told."""
+    write(project)
+    first = project.demeanor("run", "evals", "--dry-run")
+    assert "expected cost: unknown (no earlier run of these evals has a known cost)\n" in first.stdout
+    assert project.demeanor("run", "evals", "--trials", "2").returncode == 0
+    planned = project.demeanor("run", "evals", "--trials", "10", "--dry-run", "--budget-usd", "0.1")
+    assert "expected cost: $0.20, 20k tokens (the mean of earlier runs): more than the budget of $0.1" in planned.stdout
+    found = json.loads(project.demeanor("run", "evals", "--trials", "10", "--dry-run", "--json").stdout)
+    assert (found["expected_cost_usd"], found["expected_tokens"]) == (pytest.approx(0.2), 20_000)
+    assert found["cells"][0]["expected_tokens"] == 20_000
