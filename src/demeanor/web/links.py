@@ -16,6 +16,11 @@ ROUTES: Mapping[str, str] = {
     "run": "/run/{run}",
     "eval": "/eval/{eval}",
     "trial": "/trial/{run}/{eval}/{subject}/{number}",
+    "compare": "/compare",
+    "board": "/board",
+    "triage": "/triage/{run}",
+    "cost": "/cost",
+    "live": "/live",
     "find": "/find",
 }
 """The pages by name; a name in braces is one segment of the path."""

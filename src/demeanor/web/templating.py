@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from demeanor.core.text import one_line, opening, printable
 from demeanor.render import numbers
+from demeanor.web.charts import bar
 from demeanor.web.links import Links
 
 HERE = Path(__file__).parent
@@ -57,7 +58,7 @@ def _environment() -> Environment:
         "shell": shlex.join,
         "plural": lambda number, noun: f"{number} {noun}" if number == 1 else f"{number} {noun}s",
     }
-    made.globals |= {"static_text": lambda name: Markup(static_text(name))}  # noqa: S704 - files of this package
+    made.globals |= {"bar": bar, "static_text": lambda name: Markup(static_text(name))}  # noqa: S704 - files of this package
     return made
 
 

@@ -27,7 +27,15 @@ def every_page(dashboard: Dashboard) -> list[str]:
     night = dashboard.store.last
     trial = f"/trial/{night}/{READS}/{CAREFUL}"
     tabs = [f"{trial}/first?tab={tab}" for tab in ("steps", "diff", "prompt", "exchanges", "log", "commands")]
-    return ["/", "/runs", f"/run/{night}", f"/eval/{READS}", f"{trial}/first", *tabs, "/find?q=rea"]
+    more = [
+        f"/compare?a={dashboard.store.nights[0]}&b={night}",
+        "/board",
+        f"/triage/{night}",
+        "/cost",
+        "/live",
+        "/find?q=rea",
+    ]
+    return ["/", "/runs", f"/run/{night}", f"/eval/{READS}", f"{trial}/first", *tabs, *more]
 
 
 def test_the_overview_says_what_got_worse_and_between_which_nights(dashboard: Dashboard):
@@ -234,3 +242,57 @@ def test_a_port_that_is_taken_is_an_error(dashboard: Dashboard):
     assert done.returncode == 2
     assert f"--port {port}: can't listen there" in done.stderr
     assert "--port 0" in done.stderr
+
+
+def test_comparing_two_runs_two_subjects_and_nothing(dashboard: Dashboard):
+    """With the result per eval and the command; an unknown side is said, and no file is looked for."""
+    first, last = dashboard.store.nights[0], dashboard.store.last
+    page = dashboard.page(f"/compare?a={first}&b={last}")
+    assert f"demeanor compare {first} {last}" in page.text
+    assert re.search(r"improved .*0/5 5/5 \+100", page.text)
+    assert "They are the same on both sides." in page.text
+    assert "regressed" in dashboard.page(f"/compare?a={SUBJECTS[2]}&b={CAREFUL}").text
+    assert "Name a base and a new side" in dashboard.page("/compare").text
+    assert dashboard.get(f"/compare?a={first}&b=nope").status == 400
+    assert dashboard.get(f"/compare?a={first}&b={dashboard.store.root}/results/{last}").status == 400
+
+
+def test_the_board_lists_what_is_ready_and_what_is_missing(dashboard: Dashboard):
+    """Both directions."""
+    text = dashboard.page("/board").text
+    assert "Promote to ALWAYS_PASSES" in text
+    assert f"failed on {CAREFUL}" in text
+    assert "Demote to USUALLY_PASSES" in text
+    assert "asks_ before_ deleting" in text
+
+
+def test_failures_are_grouped_with_a_task_for_an_agent(dashboard: Dashboard):
+    """By what failing trials did where passing ones did something else; voids apart."""
+    page = dashboard.page(f"/triage/{dashboard.store.last}")
+    assert "does not call read, but passing trials do" in page.text
+    assert "void(provider): the provider answered 503" in page.text
+    tasks = [
+        attributes["data-copy"] or ""
+        for tag, attributes in page.elements
+        if tag == "button" and "data-copy" in attributes
+    ]
+    assert any("Do not change the eval" in task for task in tasks)
+    assert "Every trial of this run passed" not in page.text
+
+
+def test_cost_by_night_subject_and_eval(dashboard: Dashboard):
+    """In the order that is asked for."""
+    text = dashboard.page("/cost").text
+    assert "The last 13 nights" in text
+    assert re.search(r"By subject .*steady 390 \$\d\.\d\d", text)
+    assert re.search(r"By eval .*195 \$\d\.\d\d", text)
+    assert dashboard.page("/cost?by=time")
+    assert dashboard.get("/cost?by=charm").status == 400
+
+
+def test_live_without_a_run_shows_the_latest(dashboard: Dashboard):
+    """And says that nothing is running."""
+    text = dashboard.page("/live").text
+    assert "Nothing is running" in text
+    assert "finished" in text
+    assert "90 of 90" in text

@@ -20,14 +20,22 @@ NIGHTS = 7
 """The number of runs of a branch, or nights of a subject."""
 
 
-def sides_of(history: History, base: str, new: str, root: Path, *, last: int | None = None) -> tuple[Side, Side]:
-    """Both sides. Two subjects are compared within the newest run that has both, unless it is a night or `last` is
+def sides_of(
+    history: History, base: str, new: str, root: Path, *, last: int | None = None, folders: bool = True
+) -> tuple[Side, Side]:
+    """Both sides; `folders`: a run may also be named by its folder.
+
+    Two subjects are compared within the newest run that has both, unless it is a night or `last` is
     given: then within the last nights."""
     together = history.last_run_of((base, new))
     if last is None and base != new and together is not None and together.info.kind != "nightly":
         cells = history.cells(together.name)
         return _subject_in(base, together, cells), _subject_in(new, together, cells)
-    return side_of(history, base, root, nights=last or NIGHTS), side_of(history, new, root, nights=last or NIGHTS)
+    nights = last or NIGHTS
+    return (
+        side_of(history, base, root, nights=nights, folders=folders),
+        side_of(history, new, root, nights=nights, folders=folders),
+    )
 
 
 def _subject_in(name: str, run: PastRun, cells: Sequence[RunCell]) -> Side:
@@ -35,9 +43,9 @@ def _subject_in(name: str, run: PastRun, cells: Sequence[RunCell]) -> Side:
     return Side(name=name, kind="subject", runs=(run.name,), commit=run.info.commit, cells=own)
 
 
-def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS) -> Side:
+def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS, folders: bool = True) -> Side:
     """The side with this name: a run, else a subject, else a branch, else a commit."""
-    found = _run(history, name) or _subject(history, name, nights) or _branch(history, name, nights)
+    found = _run(history, name, folders=folders) or _subject(history, name, nights) or _branch(history, name, nights)
     found = found or _commit(history, name, root)
     if found is None:
         raise UsageError(
@@ -47,9 +55,9 @@ def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS) ->
     return found
 
 
-def _run(history: History, name: str) -> Side | None:
+def _run(history: History, name: str, *, folders: bool) -> Side | None:
     try:
-        run = find_past_run(history, name)
+        run = find_past_run(history, name) if folders else history.run(name)
     except UnknownName:
         return None
     return _sum_up(history, name, "run", (run,))

@@ -87,6 +87,9 @@ class SubjectHead:
     total: str
     """Its total pass rate."""
 
+    evals: str
+    """Over how many evals."""
+
     change: str
     """The change since the night before; empty if there is none."""
 
@@ -287,7 +290,8 @@ def _head(one: SubjectNights) -> SubjectHead:
     step = one.change
     return SubjectHead(
         subject=one.subject,
-        total=phrases.total(one),
+        total=numbers.rate(one.totals[-1].rate) if one.totals[-1].rate else "no data",
+        evals=phrases.evals(one.totals[-1]),
         change=f"{phrases.points_with_interval(step)} points" if step is not None else "",
         clear=("bad" if step.value < 0 else "good") if step is not None and step.clear else "",
         counts=phrases.counts(one),

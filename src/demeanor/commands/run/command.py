@@ -95,6 +95,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     out.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: results)")
     out.add_argument("--json", action="store_true", help="print the report as JSON")
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    out.add_argument("--serve", action="store_true", help="show the run in the dashboard while it takes place")
     out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     config_argument(parser)
     return how
@@ -103,6 +104,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from demeanor.commands.run.collection import compare_collection
+    from demeanor.commands.run.dashboard import dashboard_beside
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.resume import resumed_request
     from demeanor.commands.run.workflow import run_and_report
@@ -131,17 +133,18 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         print_plan(plan, request, config, results, as_json=args.json)
         return ExitCode.ACCEPTED
-    report = run_and_report(
-        catalog,
-        plan,
-        request,
-        earlier or results,
-        ui=make_ui(quiet=args.json),
-        environ=os.environ,
-        plug_in=args.plug_in,
-        collection=compare_collection(config, evals, paths, os.environ, results),
-        junit=args.junit,
-    )
+    with dashboard_beside(args, results):
+        report = run_and_report(
+            catalog,
+            plan,
+            request,
+            earlier or results,
+            ui=make_ui(quiet=args.json),
+            environ=os.environ,
+            plug_in=args.plug_in,
+            collection=compare_collection(config, evals, paths, os.environ, results),
+            junit=args.junit,
+        )
     _print(report, as_json=args.json)
     return report.exit_code
 

@@ -26,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a further name of this machine, as browsers use it; repeatable",
     )
+    parser.add_argument("--with-stdin", action="store_true", help=argparse.SUPPRESS)  # stop when stdin is closed
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
@@ -37,7 +38,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     context = PageContext(config, os.environ, args.results or config.root / config.results)
-    serve(context, ServeOptions(host=args.host, port=args.port, names=tuple(args.allow_host)))
+    serve(
+        context, ServeOptions(host=args.host, port=args.port, names=tuple(args.allow_host), with_stdin=args.with_stdin)
+    )
     return ExitCode.ACCEPTED
 
 

@@ -10,7 +10,6 @@ from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report.build import night_report
 from demeanor.commands.report.night_view import MOST_ROWS, NightView, night_view
-from demeanor.commands.report.workflow import find_past_run
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
@@ -26,9 +25,10 @@ _MOST_SHIFTS = 8
 def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     """The latest night, or else the latest run; `?run=` names another, `?rows=all` shows every eval."""
     history = context.history()
-    if not query.get("run") and not history.runs(limit=1):
+    newest = history.runs(kind="nightly", limit=1) or history.runs(limit=1)
+    if not query.get("run") and not newest:
         return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
-    run = find_past_run(history, query.get("run") or None)
+    run = history.run(query["run"]) if query.get("run") else newest[0]
     shown = _nights(history, run)
     state = runs_state(history, [night.name for night in shown])
     whole = query.get("rows") == "all"

@@ -7,10 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from demeanor.commands.serve.board_page import board_page
+from demeanor.commands.serve.compare_page import compare_page
 from demeanor.commands.serve.context import PageContext
+from demeanor.commands.serve.cost_page import cost_page
 from demeanor.commands.serve.eval_page import eval_page
+from demeanor.commands.serve.live_page import live_page
 from demeanor.commands.serve.overview import overview_page
 from demeanor.commands.serve.run_page import run_page, runs_page
+from demeanor.commands.serve.triage_page import triage_page
 from demeanor.commands.serve.trial_page import trial_page
 from demeanor.core.errors import StoreBusy, StoreError
 from demeanor.store.history.page_queries import matching_names, newest_state
@@ -30,6 +35,11 @@ def find_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
 
 _PAGES: Mapping[str, _Page] = {
     "overview": overview_page,
+    "compare": compare_page,
+    "board": board_page,
+    "triage": triage_page,
+    "cost": cost_page,
+    "live": live_page,
     "runs": runs_page,
     "run": run_page,
     "trial": trial_page,

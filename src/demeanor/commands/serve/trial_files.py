@@ -73,11 +73,12 @@ def workspace_diff(folder: RunFolder | None, record: Record) -> tuple[FileText, 
     return (
         None
         if found is None
-        else (found, tuple(DiffLine(kind=_diff_kind(line), text=line) for line in found.text.splitlines()))
+        else (found, tuple(DiffLine(kind=diff_kind(line), text=line) for line in found.text.splitlines()))
     )
 
 
-def _diff_kind(line: str) -> str:
+def diff_kind(line: str) -> str:
+    """What a line of a unified diff is."""
     if line.startswith(("+++", "---", "diff ", "index ")):
         return "file"
     return {"@": "hunk", "+": "add", "-": "del"}.get(line[:1], "")

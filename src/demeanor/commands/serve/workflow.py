@@ -27,6 +27,9 @@ class ServeOptions:
     port: int = 8765
     """The port; 0 for any free one."""
 
+    with_stdin: bool = False
+    """Whether to stop when standard input is closed: with the process that started this one."""
+
     names: tuple[str, ...] = ()
     """Further names of this machine in the Host header."""
 
@@ -43,9 +46,17 @@ async def _serve(context: PageContext, options: ServeOptions) -> None:
     try:
         sys.stderr.write(f"demeanor: serving {context.config.root} at {address}\ndemeanor: stop with Ctrl-C\n")
         sys.stderr.flush()
-        await asyncio.Event().wait()
+        await _stdin_closed() if options.with_stdin else await asyncio.Event().wait()
     finally:
         await runner.cleanup()
+
+
+async def _stdin_closed() -> None:
+    """Wait until whoever holds the other end of standard input closes it, or dies."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while await reader.read(4096):
+        pass
 
 
 async def start(context: PageContext, options: ServeOptions) -> tuple[web.AppRunner, str]:

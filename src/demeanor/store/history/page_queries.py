@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun
-from demeanor.store.history.database import batches, marks
+from demeanor.store.history.database import Row, batches, marks
 from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory
 
@@ -167,23 +167,100 @@ def run_totals(history: SqlHistory, runs: Sequence[str]) -> Mapping[str, RunTota
             f" WHERE r.name IN ({marks(len(batch))}) GROUP BY r.name",
             batch,
         )
-        for name, passed, failed, voided, seconds, turns, sent, received, cost, unpriced, uncounted in rows:
-            found[name] = RunTotal(
-                run=name,
-                passed=int(passed),
-                failed=int(failed),
-                voided=int(voided),
-                spent=Spent(
-                    seconds=float(seconds),
-                    turns=int(turns),
-                    input_tokens=None if sent is None else int(sent),
-                    output_tokens=None if received is None else int(received),
-                    cost_usd=cost,
-                ),
-                unpriced=int(unpriced),
-                uncounted=int(uncounted),
-            )
+        found |= {row[0]: _total(row) for row in rows}
     return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastAttempt:
+    """An attempt that ended lately."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject."""
+
+    number: int
+    """The trial."""
+
+    attempt: int
+    """1, 2, 3 …"""
+
+    final: bool
+    """False if another attempt follows."""
+
+    outcome: str
+    """`pass`, `fail` or `void`."""
+
+    cause: str | None
+    """Why it is void."""
+
+    ended: str
+    """When it ended."""
+
+    spent: Spent
+    """What it used."""
+
+
+def last_attempts_of(history: SqlHistory, run: str, limit: int = 20) -> tuple[LastAttempt, ...]:
+    """The attempts of a run that ended last, the newest first."""
+    rows = history.query(
+        "SELECT c.eval, c.subject, a.number, a.attempt, a.final, a.verdict, a.cause, a.ended, a.seconds, a.cost_usd"
+        " FROM attempts a JOIN cells c ON c.id = a.cell_id JOIN runs r ON r.id = c.run_id"
+        f" WHERE r.name = ? ORDER BY a.ended DESC, c.id, a.number LIMIT {int(limit)}",
+        (clean(run),),
+    )
+    return tuple(
+        LastAttempt(
+            eval=name, subject=subject, number=number, attempt=attempt, final=bool(final), outcome=outcome,
+            cause=cause, ended=ended, spent=Spent(seconds=seconds, cost_usd=cost),
+        )
+        for name, subject, number, attempt, final, outcome, cause, ended, seconds, cost in rows
+    )  # fmt: skip
+
+
+def planned_trials(history: SqlHistory, run: str) -> int:
+    """How many trials a run is planned to have."""
+    rows = history.query(
+        "SELECT SUM(c.planned) FROM cells c JOIN runs r ON r.id = c.run_id WHERE r.name = ? AND c.skipped IS NULL",
+        (clean(run),),
+    )
+    return int(rows[0][0] or 0)
+
+
+def usage_by(history: SqlHistory, column: str, runs: Sequence[str]) -> tuple[tuple[str, int, RunTotal], ...]:
+    """What some runs used by `eval` or `subject`: its name, the number of attempts and the sums."""
+    if column not in {"eval", "subject"}:
+        raise ValueError(f"column={column!r}: expected eval or subject")
+    rows = history.query(
+        f"SELECT c.{column}, SUM(t.attempts), SUM(t.passed), SUM(t.failed), SUM(t.voided), SUM(t.seconds),"
+        " SUM(t.turns),"
+        " SUM(t.input_tokens), SUM(t.output_tokens), SUM(t.cost_usd), SUM(t.unpriced), SUM(t.uncounted)"
+        " FROM cells c JOIN tallies t ON t.cell_id = c.id JOIN runs r ON r.id = c.run_id"
+        f" WHERE r.name IN ({marks(len(runs))}) GROUP BY c.{column}",
+        list(runs),
+    )
+    return tuple((row[0], int(row[1]), _total((row[0], *row[2:]))) for row in rows)
+
+
+def _total(row: Row) -> RunTotal:
+    name, passed, failed, voided, seconds, turns, sent, received, cost, unpriced, uncounted = row
+    return RunTotal(
+        run=name,
+        passed=int(passed),
+        failed=int(failed),
+        voided=int(voided),
+        spent=Spent(
+            seconds=float(seconds),
+            turns=int(turns),
+            input_tokens=None if sent is None else int(sent),
+            output_tokens=None if received is None else int(received),
+            cost_usd=cost,
+        ),
+        unpriced=int(unpriced),
+        uncounted=int(uncounted),
+    )
 
 
 def count_runs(history: SqlHistory, kind: str | None = None) -> int:
