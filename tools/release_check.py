@@ -46,8 +46,8 @@ def build(out: Path) -> tuple[Path, Path]:
 def check_contents(sdist: Path, wheel: Path) -> None:
     """Every file of the package is in the wheel, and nothing else of the repository is."""
     step("comparing the wheel with the repository")
-    tracked = call(["git", "ls-files", "src/demeanor"], cwd=ROOT, quiet=True).split()
-    wanted = {name.removeprefix("src/") for name in tracked}
+    tracked = call(["git", "ls-files", "src/demeanor", "docs"], cwd=ROOT, quiet=True).split()
+    wanted = {name.removeprefix("src/") if name.startswith("src/") else f"demeanor/{name}" for name in tracked}
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
     if wanted != found:

@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return int(command_module(args.command).run(args))
     except DemeanorError as error:
-        sys.stderr.write(f"demeanor: {error}\n")
+        sys.stderr.write(f"demeanor: {error}\n  → more about this: demeanor explain {error.slug}\n")
         if not isinstance(error, StoreError) and started.has_started():
             sys.stderr.write(_TOO_LATE)
         return ExitCode.BROKEN if isinstance(error, StoreError) or started.has_started() else ExitCode.USAGE

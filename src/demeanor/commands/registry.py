@@ -42,6 +42,9 @@ COMMANDS: Mapping[str, str] = {
     "init": "set up evals, configuration and CI in this folder",
     "skills": "write short guides for coding agents, or check that they are up to date",
     "doctor": "show what is installed, what works, and how to fix the rest",
+    "help": "read the documentation",
+    "explain": "explain an error, a void cause or an exit code",
+    "schema": "print the JSON schema of a file or of a command's output",
     "completion": "print a completion script for your shell",
 }
 
@@ -65,6 +68,14 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         if chosen in {None, name}:
             command_module(name).arguments(sub)
     return parser
+
+
+def command_help(name: str) -> str:
+    """The help text of a command."""
+    parser = make_parser(name)
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    text: str = commands.choices[name].format_help()
+    return text
 
 
 def command_module(name: str) -> Any:

@@ -1,0 +1,1 @@
+"""`demeanor explain`: explain an error, a void cause or an exit code."""

@@ -1,0 +1,1 @@
+"""`demeanor help`: read the documentation."""

@@ -1,0 +1,69 @@
+"""`demeanor help`: read the documentation in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "topic", nargs="?", metavar="TOPIC", help="a page, such as ci, or a command (default: list all pages)"
+    )
+    parser.add_argument("--search", metavar="TEXT", help="list the lines that contain TEXT, in all pages or in TOPIC")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Print a page, the list of pages, or what a search finds."""
+    from demeanor.commands.help.pages import page, pages
+
+    if args.search is not None:
+        return _search(args.search, args.topic)
+    if args.topic is None:
+        for one in pages().values():
+            print(f"{one.name:<22} {one.title}")
+        print("\n  demeanor help TOPIC    read one of them\n  demeanor COMMAND --help    the options of a command")
+        return ExitCode.ACCEPTED
+    show(_of_command(args.topic) or page(args.topic).text)
+    return ExitCode.ACCEPTED
+
+
+def show(markdown: str) -> None:
+    """Print Markdown: formatted and paged in a terminal, as it is elsewhere."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(markdown)
+        return
+    import pydoc
+
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    with console.capture() as text:
+        console.print(Markdown(markdown))
+    pydoc.pager(text.get())
+
+
+def _of_command(name: str) -> str | None:
+    """The help of a command that has no page of the same name."""
+    from demeanor.commands.help.pages import pages
+    from demeanor.commands.registry import COMMANDS, command_help
+
+    return command_help(name) if name in COMMANDS and name not in pages() else None
+
+
+def _search(text: str, topic: str | None) -> ExitCode:
+    from demeanor.commands.help.pages import page, pages
+
+    found = False
+    for one in [page(topic)] if topic else pages().values():
+        for line in one.text.splitlines():
+            if text.casefold() in line.casefold():
+                print(f"{one.name}: {line.strip()}")
+                found = True
+    if not found:
+        sys.stderr.write(f"no page contains {text!r}\n")
+    return ExitCode.ACCEPTED if found else ExitCode.REJECTED

@@ -1,0 +1,1 @@
+"""`demeanor schema`: print a JSON schema."""

@@ -1,0 +1,75 @@
+"""`demeanor help`, `explain` and `schema`: what is installed with Demeanor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import demeanor.gateway.local.fetch  # noqa: F401 - defines an error
+from demeanor.commands.explain.command import explanations
+from demeanor.commands.help.pages import pages, schemas
+from demeanor.core.errors import DemeanorError
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.verdict import VoidCause
+from tests.helpers.project import Project
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def errors(above: type[DemeanorError] = DemeanorError) -> set[type[DemeanorError]]:
+    return {above}.union(*(errors(one) for one in above.__subclasses__()))
+
+
+def test_every_error_void_cause_and_exit_code_is_explained() -> None:
+    known = explanations()
+    names = {one.slug for one in errors() if one is not DemeanorError}
+    names |= {cause.value for cause in VoidCause} | {str(int(code)) for code in ExitCode}
+    assert names == set(known)
+    assert all(text.strip() for text in known.values())
+
+
+def test_every_page_can_be_read_and_has_no_marks_of_the_generator() -> None:
+    assert set(pages()) == {path.stem for path in DOCS.glob("*.md")}
+    for page in pages().values():
+        assert "<!--" not in page.text
+        assert "glossary.md#" not in page.text or page.name == "glossary"
+        assert page.title
+
+
+@pytest.mark.parametrize("name", schemas())
+def test_every_schema_is_printed_and_valid(project: Project, name: str) -> None:
+    printed = project.demeanor("schema", name)
+    jsonschema.Draft202012Validator.check_schema(json.loads(printed.stdout))
+
+
+def test_pages_commands_and_searches(project: Project) -> None:
+    assert project.demeanor("help", "ci").stdout.startswith("# CI\n")
+    assert project.demeanor("help", "gate").stdout.startswith("usage: demeanor gate")
+    assert "ci " in project.demeanor("help").stdout
+    found = project.demeanor("help", "--search", "USER NAMESPACES")
+    assert (found.returncode, "ci: " in found.stdout) == (0, True)
+    assert project.demeanor("help", "--search", "no such words anywhere").returncode == 1
+    assert "tried again: yes" in project.demeanor("explain", "rate_limit").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("help", "sandboxs"), "did you mean 'sandboxes'?"),
+        (("explain", "bad_input"), "did you mean 'bad-input'?"),
+        (("schema", "scenaro"), "did you mean 'scenario'?"),
+    ],
+)
+def test_unknown_names_suggest_the_nearest(project: Project, words: tuple[str, ...], message: str) -> None:
+    asked = project.demeanor(*words)
+    assert (asked.returncode, message in asked.stderr) == (2, True), asked.stderr
+
+
+def test_an_error_says_where_to_read_on(project: Project) -> None:
+    project.write(demeanor_toml="trails = 3\n")
+    failed = project.demeanor("list")
+    assert failed.stderr.endswith("\n  → more about this: demeanor explain bad-input\n")
+    assert project.demeanor("explain", "bad-input").returncode == 0
