@@ -9,7 +9,7 @@ import pytest
 
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
-from demeanor.vcs.checkout import BuildFailed
+from demeanor.vcs.build import BuildFailed
 from demeanor.vcs.worktree_pool import Worktrees
 from tests.vcs.test_commit_range import Repository
 

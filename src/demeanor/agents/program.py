@@ -156,11 +156,12 @@ def read_command(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...
 
 
 def read_paths(table: Table) -> tuple[str, ...]:
-    """`reads`: paths of the host, relative to the configuration file."""
+    """`reads`: paths of the host, relative to the configuration file. Only a build may create them later."""
     root = Path(table.where).resolve().parent
     paths = tuple(str(root / Path(in_project(table, path)).expanduser()) for path in table.texts("reads"))
     for index, path in enumerate(paths):
-        if not Path(path).exists():
+        created_later = table.unbuilt and Path(path).resolve().is_relative_to(root)
+        if not Path(path).exists() and not created_later:
             table.fail(f"reads[{index}]", f"{path} does not exist", "correct the path, or remove it")
     return paths
 

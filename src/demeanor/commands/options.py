@@ -123,6 +123,18 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--seed", type=int, metavar="N", help="seed of all random choices of Demeanor")
 
 
+def build_argument(group: argparse._ArgumentGroup) -> None:
+    """Add `--no-build`, for commands that test the working tree."""
+    group.add_argument(
+        "--no-build", action="store_true", help="do not run the `build` command of the configuration before the trials"
+    )
+
+
+def builds_first(args: argparse.Namespace, config: Config) -> bool:
+    """Whether the working tree is built before the trials: it has a build command, and `--no-build` was not given."""
+    return bool(config.build.command) and not args.no_build
+
+
 def request_of(args: argparse.Namespace, **more: Any) -> RunRequest:
     """The request that the shared options describe, as far as the command has them; `more` are its own fields."""
     options = vars(args)

@@ -121,8 +121,8 @@ class Config:
     """The agent that fixes failures, the files it may change, and how its fix is tested; see [Fix](fix.md)."""
 
     build: BuildRules = field(default_factory=BuildRules)
-    """The command that builds a commit before it is tested, such as `["make", "build"]`; or a table with `command` and
-    `timeout` (seconds).
+    """The command that builds the project before it is tested, such as `["make", "build"]`; or a table with `command`
+    and `timeout` (seconds). See [Agents](agents.md#build-the-agent-first).
     """
 
     cassettes: str = "evals/cassettes"
@@ -161,10 +161,13 @@ class Config:
             budgets={**self.budgets, **budget},
         )
 
-    def tables(self, kind: Literal["agents", "models", "providers"]) -> dict[str, Table]:
-        """The tables `[kind.NAME]` by name."""
+    def tables(self, kind: Literal["agents", "models", "providers"], *, unbuilt: bool = False) -> dict[str, Table]:
+        """The tables `[kind.NAME]` by name; `unbuilt` as for a table."""
         found: Mapping[str, Mapping[str, Any]] = getattr(self, kind)
-        return {name: Table(data, where=self.where, prefix=f"{kind}.{name}.") for name, data in found.items()}
+        return {
+            name: Table(data, where=self.where, prefix=f"{kind}.{name}.", unbuilt=unbuilt)
+            for name, data in found.items()
+        }
 
 
 def find_config(start: Path) -> Path | None:

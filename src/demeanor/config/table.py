@@ -22,11 +22,15 @@ _NAMES: Mapping[type, str] = {
 
 
 class Table:
-    """A table that is being read. The getters record which keys are known; `finish` rejects all other keys."""
+    """A table that is being read. The getters record which keys are known; `finish` rejects all other keys.
 
-    def __init__(self, data: Any, *, where: Path | str, prefix: str = "") -> None:
+    `unbuilt` says that the project may still have to be built, so that files in it may be missing.
+    """
+
+    def __init__(self, data: Any, *, where: Path | str, prefix: str = "", unbuilt: bool = False) -> None:
         self.where = where
         self.prefix = prefix
+        self.unbuilt = unbuilt
         if not isinstance(data, Mapping):
             raise BadInput(f"expected a table, found {describe(data)}", where=where, key=prefix.rstrip(".") or None)
         self._data: Mapping[str, Any] = data

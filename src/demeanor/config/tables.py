@@ -61,7 +61,7 @@ class GateRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRules:
-    """How a checkout of the project is built."""
+    """How the project is built, in the working tree or in a checkout."""
 
     command: tuple[str, ...] = ()
     """The build command, run in the configuration's folder; empty if nothing is built."""

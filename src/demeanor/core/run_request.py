@@ -81,3 +81,6 @@ class RunRequest:
 
     replay: str | None = None
     """The folder to replay cassettes from; None means to call the models."""
+
+    build: bool = False
+    """Whether the working tree is built first, by the command of the configuration."""

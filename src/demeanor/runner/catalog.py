@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -46,6 +46,9 @@ class Catalog:
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents created so far, by name."""
 
+    built: bool = False
+    """Whether the project is built, if it has a build command; until then, its files may be missing."""
+
     @property
     def task_agents(self) -> tuple[str, ...]:
         """Agents that run Harbor tasks only."""
@@ -64,13 +67,22 @@ class Catalog:
             known = {*BARE_AGENTS, *self.config.agents, *self.task_agents}
             if name not in known and name not in third_party():
                 raise UnknownName("agent", name, {*known, *third_party()}, where=self.config.file)
-            table = self.config.tables("agents").get(name) or Table(
+            unbuilt = bool(self.config.build.command) and not self.built
+            table = self.config.tables("agents", unbuilt=unbuilt).get(name) or Table(
                 {}, where=self.config.where, prefix=f"agents.{name}."
             )
             table.texts("also")
             bare = name in BUILT_IN or name not in self.config.agents
             self.made[name] = make_agent(name, table.text("adapter", name, required=not bare), table)
         return self.made[name]
+
+    def use_built_files(self, subjects: Iterable[Subject]) -> None:
+        """Create the agents of these subjects again, now that the project is built; a missing file is an error."""
+        if self.config.build.command and not self.built:
+            self.built = True
+            self.made.clear()
+        for subject in subjects:
+            self.of(subject)
 
     @cached_property
     def models(self) -> ModelRegistry:

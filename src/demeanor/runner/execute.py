@@ -1,8 +1,9 @@
 """Executes a run: the only module that knows the order of its steps.
 
-`prepare` opens the sandbox, creates the run folder and assembles the run's context. The sandbox comes first, so that a
-machine on which it does not work is left without an empty run folder. `execute` then runs every trial of the plan that
-has no verdict yet, and returns a `RunResult`. `execute_together` does the same for several runs at the same time.
+`prepare` opens the sandbox, builds the project, creates the run folder and assembles the run's context. The sandbox and
+the build come first, so that if one of them does not work, no empty run folder is left. `execute` then runs every trial
+of the plan that has no verdict yet, and returns a `RunResult`. `execute_together` does the same for several runs at the
+same time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
+<<<<<<< HEAD
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
+=======
+from demeanor.runner.build import build_project, write_build_log
+>>>>>>> 17adf4f (Build the working tree before a run)
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.local import SharedExecutor
@@ -116,19 +121,26 @@ def prepare(
     commit: str | None = None,
     in_history: bool = True,
     stale: Mapping[str, int] | None = None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> PreparedRun:
-    """Open the sandbox, create the run folder and assemble everything else that the run needs.
+    """Open the sandbox, build the project if requested, create the run folder and assemble the rest.
 
     `into` is the results folder in which a run folder is created, or a run folder to use. `info` continues an earlier
     run; its attempts in `stale` do not count, and their trials run again. `commit` says that exactly this commit is
-    under test: files that its build changed do not make it dirty.
+    under test: files that its build changed do not make it dirty. `log` gets a message before the build.
     """
     sandbox = open_sandbox(catalog.config, request, plan)
     folder: RunFolder | None = None
     try:
+        now = run_info(catalog.config, request)  # before the build, which may change files
+        results = into.folder.parent if isinstance(into, RunFolder) else into
+        built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
+        catalog.use_built_files(cell.subject for cell in plan.cells)
         folder = into if isinstance(into, RunFolder) else new_run_folder(into)
+        if built is not None:
+            write_build_log(folder, built)
         if info is None:
-            info = replace(run_info(catalog.config, request), id=folder.folder.name)
+            info = replace(now, id=folder.folder.name)
             info = replace(info, commit=commit, dirty=False) if commit is not None else info
         info = replace(info, prices=catalog.price_list)
         context = assemble(catalog, plan, request, folder, sandbox, seed=info.seed, in_history=in_history)

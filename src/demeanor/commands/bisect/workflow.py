@@ -29,7 +29,8 @@ from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.project_files import uses_project_files
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
-from demeanor.vcs.checkout import BuildFailed, Checkout
+from demeanor.vcs.build import BuildFailed
+from demeanor.vcs.checkout import Checkout
 from demeanor.vcs.commit_range import Commit, CommitLine, commit_line
 from demeanor.vcs.worktree_pool import Worktrees
 

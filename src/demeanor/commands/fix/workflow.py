@@ -38,7 +38,8 @@ from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.tasks import has_tasks, require_harbor
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI
-from demeanor.vcs.checkout import BuildFailed, Checkout, checked_out
+from demeanor.vcs.build import BuildFailed
+from demeanor.vcs.checkout import Checkout, checked_out
 from demeanor.vcs.patch import without_ignored, write_changes, write_patch
 
 _OUTCOMES = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}

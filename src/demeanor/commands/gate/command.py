@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import (
+    build_argument,
+    builds_first,
     choice_arguments,
     config_argument,
     load_config,
@@ -58,6 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="accept that the change removes this eval; without it, the gate is undecided; repeatable",
     )
     trial_arguments(how)
+    build_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the first round of trials without running it")
@@ -113,7 +116,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
 
     config = _for_gates(load_config(args))
     results = args.out or config.root / config.results
-    request = request_of(args)
+    request = request_of(args, build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
     with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(
@@ -124,8 +127,9 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     if args.dry_run:
         print_plan(plan, request, config, results, as_json=args.json)
         return ExitCode.ACCEPTED
-    prepared = prepare(catalog, plan, request, results)
-    result = execute(prepared, ui=make_ui(quiet=args.json), watch=state.watch, more=state.round)
+    ui = make_ui(quiet=args.json)
+    prepared = prepare(catalog, plan, request, results, log=ui.log)
+    result = execute(prepared, ui=ui, watch=state.watch, more=state.round)
     decisions = state.decisions()
     report = make_report(
         result,

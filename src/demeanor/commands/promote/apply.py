@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import (
+    build_argument,
+    builds_first,
     config_argument,
     load_config,
     positive_int,
@@ -40,6 +42,7 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     how = parser.add_argument_group("how --apply verifies")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
+    build_argument(how)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
@@ -161,7 +164,9 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import plan_run
 
-    request = request_of(args, paths=(str(own.source.path),), names=(own.name,), policy="all")
+    request = request_of(
+        args, paths=(str(own.source.path),), names=(own.name,), policy="all", build=builds_first(args, config)
+    )
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_run(catalog, request, os.environ)
     ui = make_ui(quiet=args.json)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import (
+    build_argument,
+    builds_first,
     choice_arguments,
     config_argument,
     load_config,
@@ -66,6 +68,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
+    build_argument(how)
     how.add_argument("--fail-fast", action="store_true", help="start no further trial after the first failure")
     how.add_argument(
         "--fault",
@@ -207,6 +210,7 @@ def _request(args: argparse.Namespace, config: Config) -> RunRequest:
         args,
         paths=tuple(_from_root(path, config) for path in args.paths),
         trials=args.trials,
+        build=builds_first(args, config),
         policy=args.policy,
         fail_fast=args.fail_fast,
         update_snapshots=args.update_snapshots,

@@ -35,8 +35,13 @@ _OPTIONS: Mapping[str, str] = {
 }
 """What determines the trials of a run, and the option that sets it."""
 
+<<<<<<< HEAD
 _CHANGEABLE = ("trials", "jobs", "timeout", "budget_usd", "budget_tokens", "fail_fast")
 """What may differ when a run is resumed."""
+=======
+_CHANGEABLE = ("trials", "jobs", "timeout", "budget_usd", "fail_fast")
+"""What may differ when a run is resumed; `build` is as given."""
+>>>>>>> 17adf4f (Build the working tree before a run)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +76,7 @@ def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
             f"\n  → use --trials {done} or more, or start a new run"
         )
     changed = {name: getattr(given, name) for name in _CHANGEABLE if getattr(given, name) != getattr(default, name)}
-    return replace(earlier, **{"jobs": None, **changed})
+    return replace(earlier, **{"jobs": None, "build": given.build, **changed})
 
 
 def stale_attempts(run: RunFolder, plan: Plan) -> Stale:

@@ -41,9 +41,9 @@ def run_and_report(
     """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
     if isinstance(into, RunFolder):
         info, stale = replace(into.info(), arguments=encode(request)), stale_attempts(into, plan)
-        prepared = prepare(catalog, plan, request, into, info=info, stale=stale.attempts)
+        prepared = prepare(catalog, plan, request, into, info=info, stale=stale.attempts, log=ui.log)
     else:
-        prepared, stale = prepare(catalog, plan, request, into), Stale()
+        prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
     report = make_report(result, plug_in=plug_in, collection=collection, notes=stale.notes)
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)

@@ -1,6 +1,7 @@
 """One run as a folder that people and tools can read, written while the trials run.
 
     <run>/run.json                      the run (id, start, arguments, commit) and the plan
+    <run>/build.log                     the output of the project's build command, if it has one
     <run>/ledger.jsonl                  one line per attempt, appended when it ends: the authoritative record
     <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
     <run>/starts/<hash>.jsonl.gz        each starting state of a workspace, once; captures contain only changes
