@@ -29,11 +29,8 @@ from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
-<<<<<<< HEAD
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
-=======
 from demeanor.runner.build import build_project, write_build_log
->>>>>>> 17adf4f (Build the working tree before a run)
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.local import SharedExecutor

@@ -35,13 +35,8 @@ _OPTIONS: Mapping[str, str] = {
 }
 """What determines the trials of a run, and the option that sets it."""
 
-<<<<<<< HEAD
 _CHANGEABLE = ("trials", "jobs", "timeout", "budget_usd", "budget_tokens", "fail_fast")
-"""What may differ when a run is resumed."""
-=======
-_CHANGEABLE = ("trials", "jobs", "timeout", "budget_usd", "fail_fast")
 """What may differ when a run is resumed; `build` is as given."""
->>>>>>> 17adf4f (Build the working tree before a run)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
