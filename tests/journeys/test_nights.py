@@ -185,6 +185,10 @@ def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
     (tmp_path / "known.yaml").write_text(
         "version: 1\npatterns:\n  - {name: hasty, pattern: 'did not ask', category: provider_bug}\n"
     )
+    shown = sorted((nights.folder / "results").iterdir())
+    assert {"demeanor.db", "latest"} <= {path.name for path in shown}
+    everything = json.loads(nights.demeanor("analyze", *map(str, shown), "--k", "5", "--json").stdout)
+    assert (everything["sources"], everything["rows"]) == (found["sources"], found["rows"])
     xml = nights.folder / "junit.xml"
     xml.write_text(report(nights, "--format", "junit"))
     read = nights.demeanor("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))

@@ -104,6 +104,17 @@ def test_a_number_does_not_match_inside_a_longer_one(patterns: tuple[Pattern, ..
         assert found.first.name == name
 
 
+def test_patterns_decide_about_a_trial_of_another_tool(patterns: tuple[Pattern, ...]) -> None:
+    """Its report has no facts: the finding only says that it failed. Everything that the agent printed is searched."""
+    for text in ({"stdout": "HTTP 429: slow down"}, {"stderr": "HTTP 429: slow down"}):
+        found = classify(record(fail("expected true"), **text), patterns, imported=True)
+        assert found
+        assert (found.first.category, found.first.basis) == ("transient", "pattern")
+    other = classify(record(fail("expected true"), stdout="fine"), patterns, imported=True)
+    assert other
+    assert (other.first.category, other.first.basis) == ("behaviour", "check")
+
+
 def test_what_the_agent_did_and_printed_is_not_searched(patterns: tuple[Pattern, ...]) -> None:
     """An agent that writes about a 429 did not necessarily get one."""
     found = classify(record(Fail(), stdout="I added a test for 429", chain="write(429.py)"), patterns)

@@ -3,6 +3,9 @@
 A void has a cause and a failure has findings: those are facts. Patterns are searched in addition, but only in the
 reasons of the failure and in the agent's errors, not in everything that happened: an agent that writes about a 429 did
 not necessarily get one. Other trials are *unclassified*, and shown.
+
+Trials of another tool have no such facts: their report says that a test failed, and what was printed. There, patterns
+decide, and they are searched in everything that the agent printed.
 """
 
 from __future__ import annotations
@@ -91,13 +94,15 @@ class Classified:
         return self.classes[0]
 
 
-def classify(record: Record, patterns: Sequence[Pattern] = ()) -> Classified | None:
-    """Classify a trial; None if it passed."""
+def classify(record: Record, patterns: Sequence[Pattern] = (), *, imported: bool = False) -> Classified | None:
+    """Classify a trial; None if it passed. `imported` says that it is one of another tool."""
     verdict = record.verdict
     if isinstance(verdict, Pass):
         return None
-    known = list(_structured(verdict))
-    known += _matched([_reason(verdict), record.stderr], patterns)
+    facts = list(_structured(verdict))
+    texts = [_reason(verdict), record.stderr, *([record.stdout] if imported else [])]
+    matched = list(_matched(texts, patterns))
+    known = [*matched, *facts] if imported else [*facts, *matched]
     if not known:
         known = [
             FailureClass(name=UNCLASSIFIED, category=UNCLASSIFIED, basis="nothing", excerpt=_short(_reason(verdict)))

@@ -56,6 +56,9 @@ class AnalysisSource:
     planned: Mapping[Name, Planned] = field(default_factory=dict)
     """The plan, as far as it is known."""
 
+    imported: bool = False
+    """Whether it is a run of another tool."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnalysisRow:
@@ -113,8 +116,13 @@ def analysis(
 ) -> Analysis:
     """Analyse some runs."""
     rows = [row for name in _names(sources) for row in _rows(name, sources, ks, estimator)]
-    trials = [trial for source in sources for own in _by_name(source.records).values() for trial in last_attempts(own)]
-    found = [one for trial in trials if (one := classify(trial, patterns)) is not None]
+    trials = [
+        (trial, source.imported)
+        for source in sources
+        for own in _by_name(source.records).values()
+        for trial in last_attempts(own)
+    ]
+    found = [one for trial, imported in trials if (one := classify(trial, patterns, imported=imported)) is not None]
     return Analysis(
         sources=tuple(source.name for source in sources),
         ks=tuple(sorted(set(ks))),

@@ -7,18 +7,51 @@ from pathlib import Path
 
 from demeanor.commands.analyze.report import AnalysisSource, Planned
 from demeanor.commands.report.workflow import find_past_run
+from demeanor.core.errors import UsageError
 from demeanor.core.ports import History
+from demeanor.store.imports import demeanor_report
+
+FIXES = "fixes"
+"""The folder of the fixes in a results folder."""
+
+_SQLITE = b"SQLite format 3\0"
+_DATABASE_COMPANIONS = (".db-wal", ".db-shm", ".db-journal")
 
 
 def sources_of(history: History, wanted: Sequence[str]) -> tuple[AnalysisSource, ...]:
-    """The runs to analyse (default: the latest). Files and folders are read in place, without importing them."""
+    """The runs to analyse (default: the latest). Files and folders are read in place, without importing them.
+
+    `results/*` also names what is no run: the link to the latest one, the database, and the fixes. Of several names,
+    these are left out.
+    """
     if not wanted:
         return (_from_history(history, None),)
+    names = list(dict.fromkeys(_resolved(name) for name in wanted))
+    runs = [name for name in names if len(names) == 1 or not _beside_runs(Path(name))]
+    if not runs:
+        raise UsageError(f"none of these is a run: {', '.join(wanted)}\n  → name runs, or files that can be imported")
     return tuple(
         source
-        for name in wanted
+        for name in runs
         for source in (_from_files(Path(name)) if Path(name).exists() else (_from_history(history, name),))
     )
+
+
+def _resolved(name: str) -> str:
+    """A path without symbolic links, so that `latest` and the run that it names are the same."""
+    return str(Path(name).resolve()) if Path(name).is_symlink() and Path(name).exists() else name
+
+
+def _beside_runs(path: Path) -> bool:
+    """Whether this belongs to a results folder without being a run: the database or its companions, or the fixes."""
+    if path.is_dir():
+        return path.name == FIXES and any(path.glob("*/brief.md"))
+    if not path.is_file():
+        return False
+    if path.name.endswith(_DATABASE_COMPANIONS):
+        return True
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _from_history(history: History, name: str | None) -> AnalysisSource:
@@ -28,7 +61,12 @@ def _from_history(history: History, name: str | None) -> AnalysisSource:
         (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skip_reason)
         for cell in history.cells(run.name)
     }
-    return AnalysisSource(name=run.name, records=history.records(run.name), planned=planned)
+    return AnalysisSource(
+        name=run.name,
+        records=history.records(run.name),
+        planned=planned,
+        imported=run.origin != demeanor_report.ORIGIN,
+    )
 
 
 def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
@@ -42,6 +80,7 @@ def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
                 (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skipped)
                 for cell in one.cells
             },
+            imported=one.origin != demeanor_report.ORIGIN,
         )
         for one in read_imports([path], ImportOptions())
     )

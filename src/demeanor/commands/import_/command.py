@@ -40,4 +40,6 @@ def run(args: argparse.Namespace) -> ExitCode:
             new = f"{one.new} new" if one.new else "already there"
             attempts = count(len(one.imported.records), "attempt")
             print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {attempts}, {new}")
+            for note in one.imported.notes:
+                print(f"  {note}")
     return ExitCode.ACCEPTED

@@ -12,6 +12,7 @@ from demeanor.core.text import excerpt
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import WrittenRecord
 from demeanor.store.imports.common import (
+    OUTPUT_LINES,
     Imported,
     ImportOptions,
     as_number,
@@ -56,8 +57,8 @@ def read(path: Path, options: ImportOptions) -> Imported:
                 attempt=1,
                 verdict=_verdict(trial, name),
                 spent=Spent(seconds=(as_number(trial.get("durationMs")) or 0.0) / 1000),
-                stdout=excerpt(as_text(trial.get("stdout")), lines=10),
-                stderr=excerpt(as_text(trial.get("stderr")), lines=10),
+                stdout=excerpt(as_text(trial.get("stdout")), lines=OUTPUT_LINES),
+                stderr=excerpt(as_text(trial.get("stderr")), lines=OUTPUT_LINES),
                 ended=started,
             )
             records.append(WrittenRecord(record=record))

@@ -16,6 +16,9 @@ from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 
 _MAX_BYTES = 512 * 2**20
 
+OUTPUT_LINES = 100
+"""Lines of an agent's output that are kept: as many as pattern files are searched in."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportOptions:
@@ -26,6 +29,26 @@ class ImportOptions:
 
     subject: str | None = None
     """The subject, for formats without one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnloadedFile:
+    """A test file of one report that could not be loaded."""
+
+    subject: str
+    """The subject of the report."""
+
+    number: int
+    """The number of the trial that the report is."""
+
+    path: str
+    """The file, as the report names it."""
+
+    reason: str
+    """The error."""
+
+    tests: tuple[str, ...] = ()
+    """The tests that other reports of the same run have of this file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +72,9 @@ class Imported:
 
     notes: tuple[str, ...] = field(default=())
     """Messages for the user."""
+
+    unloaded: tuple[UnloadedFile, ...] = ()
+    """Test files that could not be loaded."""
 
 
 def read_bytes(path: Path) -> bytes:

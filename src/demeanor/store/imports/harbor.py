@@ -13,11 +13,13 @@ from typing import Any
 
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
+from demeanor.core.text import excerpt
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.harbor_format.atif import atif_steps
 from demeanor.harbor_format.result import read_outcome, read_spent
 from demeanor.store.history.run_writer import WrittenRecord
 from demeanor.store.imports.common import (
+    OUTPUT_LINES,
     Imported,
     ImportOptions,
     as_text,
@@ -32,6 +34,7 @@ from demeanor.store.imports.common import (
 )  # fmt: skip
 
 ORIGIN = "harbor"
+_MAX_LOG_BYTES = 2**16
 
 
 def matches(data: Any) -> bool:
@@ -89,6 +92,7 @@ def _record(data: Mapping[str, Any], path: Path, options: ImportOptions) -> Reco
             turns=_turns(trajectory),
         ),
         chain=_call_chain(trajectory),
+        stdout=excerpt(_agent_log(path.parent / "agent"), lines=OUTPUT_LINES),
         folder=path.parent.name,
         ended=iso_time(data.get("finished_at")) or "",
         eval_hash=as_text(data.get("task_checksum"))[:12],
@@ -97,6 +101,17 @@ def _record(data: Mapping[str, Any], path: Path, options: ImportOptions) -> Reco
             :12
         ],
     )
+
+
+def _agent_log(folder: Path) -> str:
+    """The end of what the agent printed: Harbor's adapters write it to text files of any name."""
+    parts = []
+    for path in sorted(folder.glob("*.txt")) if folder.is_dir() else ():
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _MAX_LOG_BYTES))
+                parts.append(file.read(_MAX_LOG_BYTES).decode("utf-8", "replace"))
+    return "\n".join(parts)
 
 
 def _turns(trajectory: Any) -> int:

@@ -10,8 +10,10 @@ from pathlib import Path
 from demeanor.core.errors import BadInput
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import RunWriter
+from demeanor.store.history.sql_history import SqlHistory
 from demeanor.store.imports import cline, demeanor_report, harbor, inspect, junit, vitest
 from demeanor.store.imports.common import Imported, ImportOptions, read_bytes, read_json
+from demeanor.store.imports.unloaded import void_unloaded
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 from demeanor.store.runs.sync import planned_cells_of, written_records
 
@@ -27,7 +29,7 @@ def read_imports(paths: Iterable[Path], options: ImportOptions) -> tuple[Importe
     """Read all runs in some files and folders; raises BadInput if one of them can't be read."""
     found = [one for path in paths for one in _read(path, options)]
     for one in found:
-        if not one.records and not one.cells:
+        if not one.records and not one.cells and not one.unloaded:
             raise BadInput("contains no trials", where=one.source, remedy="import the report of a run that had trials")
     return tuple(found)
 
@@ -136,6 +138,8 @@ def write_imports(database: Database, found: Iterable[Imported]) -> tuple[Writte
     """Write runs to the history, each in one transaction."""
     written = []
     for one in found:
+        if one.unloaded:
+            one = void_unloaded(one, SqlHistory(database))  # noqa: PLW2901 - the same run, completed
         writer = RunWriter(database, one.run, origin=one.origin, source=str(one.source.absolute()))
         new = writer.write(one.cells, one.records)
         written.append(Written(imported=one, name=writer.name, new=new))

@@ -3,9 +3,10 @@
     <night>/eval-logs-<model>-<attempt>/…/report.json        all reports in a folder are one run
     <night>/eval-logs-<model>-<attempt>/…/api-reliability.jsonl
 
-Three details differ from the reports. A skipped test is skipped, not failed. A test that was given up after errors 500
+Some details differ from the reports. A skipped test is skipped, not failed. A test that was given up after errors 500
 or 503, according to the reliability log, is void; the report has it as passed. Each attempt is one trial of its model,
-not a separate test.
+not a separate test. A test file that could not be loaded has no tests in the report; see unloaded.py. A test that is
+expected to fail (`it.fails`) and passes is reported as failed: it is a pass of a USUALLY_FAILS eval, which is news.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 from demeanor.store.imports.common import (
     Imported,
     ImportOptions,
+    UnloadedFile,
     as_number,
     as_text,
     cells_of,
@@ -40,6 +44,10 @@ _ARTEFACT = re.compile(r"eval-logs-(.+)-(\d+)")
 _OLD_ARTEFACT = re.compile(r"eval-logs-(\d+)")
 _OLD_MODEL = "gemini-2.5-pro"
 _SKIPPED = ("skipped", "pending", "todo", "disabled")
+_EXPECTED_TO_FAIL = re.compile(r"(?:\w*Error: )?Expect test to fail(?:\n|$)")
+"""The message of Vitest for a test with `it.fails` that passed."""
+
+_PASSED_UNEXPECTEDLY = "expected to fail (it.fails), but passed"
 
 
 def matches(data: Any) -> bool:
@@ -54,6 +62,9 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
     skipped: list[PlannedCell] = []
     starts = []
     nightly = False
+    news: dict[tuple[str, str], None] = {}
+    unloaded: list[UnloadedFile] = []
+    tests_of: dict[str, dict[str, None]] = {}
     reports: dict[str, int] = {}
     for path, content in zip(sorted(paths), contents, strict=True):
         data = read_json(path, content)
@@ -62,11 +73,16 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
         reports[subject] = reports.get(subject, 0) + 1
         starts.append(iso_time(data.get("startTime")))
         given_up = _given_up(path.with_name("api-reliability.jsonl"))
-        for name, verdict, spent, ended in _tests(data, path, given_up):
+        own = trial if trial is not None else reports[subject]
+        for file, reason in _unloaded(data, path):
+            unloaded.append(UnloadedFile(subject=subject, number=own, path=file, reason=reason))
+        for name, verdict, spent, ended, file in _tests(data, path, given_up):
             if verdict is None:
                 skipped.append(PlannedCell(eval=name, subject=subject, skipped="skipped by vitest"))
                 continue
-            own = trial if trial is not None else reports[subject]
+            tests_of.setdefault(file, {})[name] = None
+            if isinstance(verdict, Pass) and verdict.findings[0].reason == _PASSED_UNEXPECTEDLY:
+                news[name, subject] = None
             record = Record(
                 eval=name, subject=subject, number=own, attempt=1, verdict=verdict, spent=spent, ended=ended or ""
             )
@@ -74,7 +90,18 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
     started = min((when for when in starts if when), default="1970-01-01T00:00:00.000+00:00")
     kind = options.kind or ("nightly" if nightly else "ci")
     run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=import_uid(ORIGIN, *sorted(contents)), kind=kind)
-    return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records, skipped), records=tuple(records))
+    return Imported(
+        run=run,
+        origin=ORIGIN,
+        source=source,
+        cells=tuple(
+            replace(cell, policy=Policy.USUALLY_FAILS) if (cell.eval, cell.subject) in news else cell
+            for cell in cells_of(records, skipped)
+        ),
+        records=tuple(records),
+        notes=tuple(f"news: {name} ({subject}) is expected to fail, but passed" for name, subject in news),
+        unloaded=tuple(replace(file, tests=tuple(tests_of.get(file.path, ()))) for file in unloaded),
+    )
 
 
 def _subject(path: Path, options: ImportOptions) -> tuple[str, int | None]:
@@ -87,8 +114,18 @@ def _subject(path: Path, options: ImportOptions) -> tuple[str, int | None]:
     return options.subject or ORIGIN, None
 
 
-def _tests(data: Any, path: Path, given_up: dict[str, str]) -> Iterator[tuple[str, Verdict | None, Spent, str | None]]:
-    """The name and verdict of each test; None if it was skipped."""
+def _unloaded(data: Any, path: Path) -> Iterator[tuple[str, str]]:
+    """The files that could not be loaded, and why: they failed and have no tests."""
+    for i, file in enumerate(expect(data["testResults"], list, path, "testResults")):
+        expect(file, dict, path, f"testResults[{i}]")
+        if file.get("status") == "failed" and not file.get("assertionResults"):
+            yield as_text(file.get("name")) or f"testResults[{i}]", as_text(file.get("message")) or "no message"
+
+
+def _tests(
+    data: Any, path: Path, given_up: dict[str, str]
+) -> Iterator[tuple[str, Verdict | None, Spent, str | None, str]]:
+    """The name and verdict of each test, and its file; the verdict is None if it was skipped."""
     seen: Counter[str] = Counter()
     for i, file in enumerate(expect(data["testResults"], list, path, "testResults")):
         at = f"testResults[{i}]"
@@ -104,7 +141,8 @@ def _tests(data: Any, path: Path, given_up: dict[str, str]) -> Iterator[tuple[st
             seen[name] += name != title
             status = expect(test.get("status"), str, path, f"{here}.status")
             spent = Spent(seconds=(as_number(test.get("duration")) or 0.0) / 1000)
-            yield name, _verdict(title, status, test, given_up), spent, iso_time(file.get("endTime"))
+            verdict = _verdict(title, status, test, given_up)
+            yield name, verdict, spent, iso_time(file.get("endTime")), as_text(file.get("name"))
 
 
 def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, str]) -> Verdict | None:
@@ -116,6 +154,8 @@ def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, s
         return Pass(findings=(Finding(check=name, answer="yes"),))
     messages = test.get("failureMessages")
     reason = "\n".join(as_text(one) for one in messages) if isinstance(messages, list) else status
+    if _EXPECTED_TO_FAIL.match(reason):
+        return Pass(findings=(Finding(check=name, answer="yes", reason=_PASSED_UNEXPECTEDLY),))
     return Fail(findings=(Finding(check=name, answer="no", reason=reason),))
 
 
