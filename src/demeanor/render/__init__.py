@@ -1,1 +1,1 @@
-"""Output formats: terminal, tables, markdown, JUnit, HTML and JSON documents. Knows no command."""
+"""Output formats: terminal, tables, markdown, JUnit and JSON documents. Knows no command."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -24,6 +25,9 @@ ROUTES: Mapping[str, str] = {
     "find": "/find",
 }
 """The pages by name; a name in braces is one segment of the path."""
+
+
+_NEED_A_SERVER = {"find", "live", "compare"}
 
 
 class Links(Protocol):
@@ -59,20 +63,23 @@ class ServedLinks:
         return f"/static/{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class NoLinks:
-    """A page that stands alone: nothing can be linked to."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WantedPage:
+    """A page that was linked to."""
 
-    served: bool = False
-    """There is no server."""
+    name: str
+    """Its name."""
 
-    def page(self, name: str, *parts: object, **query: object) -> str:
-        """No other page exists."""
-        return ""
+    parts: tuple[str, ...]
+    """The values of its path."""
 
-    def static(self, name: str) -> str:
-        """Nothing is loaded."""
-        return ""
+    query: Mapping[str, str]
+    """Its query."""
+
+    def named_parts(self) -> dict[str, str]:
+        """The values of its path by name."""
+        names = re.findall(r"{(\w+)}", ROUTES[self.name])
+        return dict(zip(names, self.parts, strict=True))
 
 
 @dataclass(slots=True)
@@ -82,22 +89,26 @@ class ExportedLinks:
     depth: int = 0
     """How many folders below the export the current page is."""
 
-    wanted: dict[str, str] = field(default_factory=dict)
-    """File → path on the server, of every page that was linked to."""
+    wanted: dict[str, WantedPage] = field(default_factory=dict)
+    """File → what it shows, of every page that was linked to."""
 
-    left_out: frozenset[str] = frozenset({"find", "live", "compare", "board"})
-    """Pages that need a server."""
+    runs: frozenset[str] = frozenset()
+    """The runs that are exported."""
 
     served: bool = False
     """There is no server."""
 
     def page(self, name: str, *parts: object, **query: object) -> str:
         """The relative path of a page's file; empty for pages that an export does not have."""
-        if name in self.left_out or name not in ROUTES:
+        run = str(parts[0]) if name in {"run", "trial", "triage"} else query.get("run")
+        if name in _NEED_A_SERVER or "x" in query or (run and run not in self.runs):
             return ""
         given = {key: value for key, value in query.items() if value not in (None, "")}
+        if name == "overview" and run:
+            given = {}
         file = file_of(name, *parts, **given)
-        self.wanted.setdefault(file, path_of(name, *parts) + query_text(given))
+        shown = {key: str(value) for key, value in given.items()}
+        self.wanted.setdefault(file, WantedPage(name=name, parts=tuple(map(str, parts)), query=shown))
         return "../" * self.depth + file
 
     def static(self, name: str) -> str:

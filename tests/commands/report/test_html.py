@@ -23,11 +23,11 @@ from tests.helpers.runs import record
 HEADS = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3"}
 TEXTS = {"p", "dl", "dt", "dd", "div", "span", "code", "pre", "details", "summary", "ul", "li", "wbr"}
 TABLES = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
-OURS = HEADS | TEXTS | TABLES | {"svg", "line", "circle", "polyline"}
-EMPTY = {"meta", "wbr", "line", "circle", "polyline"}
+OURS = HEADS | TEXTS | TABLES | {"svg", "path", "a", "br", "strong"}
+EMPTY = {"meta", "wbr", "br"}
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "scope", "title", "tabindex", "role"}
 ATTRIBUTES |= {"aria-label", "aria-labelledby", "width", "height", "viewbox", "points"}
-ATTRIBUTES |= {"x1", "x2", "y1", "y2", "cx", "cy", "r"}
+ATTRIBUTES |= {"d", "href", "data-s", "data-kind", "aria-hidden"}
 ASKS = "asks_before_deleting"
 FAILED = Called(turn=1, id="1", tool="shell", kind=Kind.EXECUTE, arguments={"command": "rm -rf build"}, succeeded=True)
 ASKED = Said(turn=1, text="Shall I delete it?")
@@ -82,6 +82,7 @@ def test_the_page_has_no_active_content() -> None:
     assert {name for name, _ in page.elements} <= OURS
     assert {name for _, attributes in page.elements for name in attributes} <= ATTRIBUTES
     assert "://" not in text
+    assert all(str(link["href"]).startswith(("#failure-", "#void-")) for link in page.all("a"))
     assert "url(" not in text
     assert "@import" not in text
 
@@ -120,8 +121,8 @@ def test_a_failing_trial_is_shown_next_to_a_passing_one() -> None:
     text = night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(3, ASKED, passed=True))])
     assert "Failed: trial 1 of run night-7" in text
     assert "Passed: trial 3 of run night-7" in text
-    assert 'class="part other"' in text
-    assert "said: Shall I delete it?" in text
+    assert 'class="other divergence"' in text
+    assert "Shall I delete it?" in text
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_missing_steps_have_a_note(left: TrialSteps, right: TrialSteps | None, e
 def test_tables_are_accessible() -> None:
     """Tables have captions and header scopes, and drawings have labels."""
     page = Page(night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(2, ASKED, passed=True))]))
-    assert len(page.all("caption")) == len(page.all("table")) == 3
+    assert len(page.all("caption")) == len(page.all("table")) == 2
     assert all(head.get("scope") in {"col", "row"} for head in page.all("th"))
     assert all(image.get("role") == "img" and image.get("aria-label") for image in page.all("svg"))
     assert all(area.get("aria-label") for area in page.all("div") if area.get("class") == "wide")
@@ -154,11 +155,12 @@ def test_tables_are_accessible() -> None:
 
 
 def test_missing_data_has_no_colour() -> None:
-    """In particular not that of zero."""
-    page = Page(night_html(report_of(nights({"a": "vvv - s vvv"}))))
-    kinds = [str(cell.get("class")) for cell in page.all("td")]
-    assert not any(kind.startswith("h") for kind in kinds)
-    assert "no data" in page.text["td"]
+    """In particular not that of a failure."""
+    page = Page(night_html(report_of(nights({"a": "vvv - s ppp"}))))
+    text = night_html(report_of(nights({"a": "ppp vvv"})))
+    assert "k-bad" not in {str(cell.get("class")) for cell in page.all("td")}
+    assert "no data" in Page(text).text["span"]
+    assert 'class="k-open"' in text
 
 
 def _luminance(colour: str) -> float:
@@ -167,33 +169,39 @@ def _luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def _hex(hsl: str) -> str:
-    from colorsys import hls_to_rgb
-
-    hue, saturation, lightness = (float(part.strip("%")) for part in hsl.split())
-    return "#" + "".join(f"{round(p * 255):02x}" for p in hls_to_rgb(hue / 360, lightness / 100, saturation / 100))
-
-
 def contrast(one: str, other: str) -> float:
     high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
 def test_every_colour_has_enough_contrast() -> None:
-    """At least 4.5 to 1, light and dark, in every cell of the heat map and every other colour of text."""
+    """At least 4.5 to 1, light and dark, for text on the page, on a panel, on code, and on its own tint."""
     (sheet,) = re.findall(r"<style>(.*?)</style>", night_html(a_week()), re.S)
-    cells = re.findall(r"\.h\d+\{background:hsl\((.*?)\);color:(#\w+)\}", sheet)
-    assert len(cells) == 22
-    assert min(contrast(_hex(back), ink) for back, ink in cells) >= 4.5
-    for theme in re.findall(r":root\{(.*?)\}", sheet, re.S):
-        colours = dict(re.findall(r"--(\w+):(#\w{6}|#\w{3})", theme))
+    themes = re.findall(r":root\{(.*?)\}", sheet, re.S)
+    assert len(themes) == 2
+    for theme in themes:
+        colours = dict(re.findall(r"--([\w-]+):(#\w{6}|#\w{3})\b", theme))
         full = {
             name: value if len(value) == 7 else "#" + "".join(c * 2 for c in value[1:])
             for name, value in colours.items()
         }
-        for ink in ("ink", "soft", "bad", "good", "mark"):
-            assert contrast(full[ink], full["paper"]) >= 4.5
-            assert contrast(full[ink], full["band"]) >= 4.5
+        for ink in ("ink", "soft", "bad", "good", "open", "news", "mixed", "mark", "accent"):
+            for paper in ("bg", "panel", "code"):
+                assert contrast(full[ink], full[paper]) >= 4.5, (ink, paper)
+        for tint in ("good", "bad", "open", "news", "mixed"):
+            assert contrast(full[tint], full[f"{tint}-bg"]) >= 4.5, tint
+            assert contrast(full["ink"], full[f"{tint}-bg"]) >= 4.5, tint
+
+
+def test_the_verdict_is_on_top_and_cells_lead_to_their_failures() -> None:
+    """No dead ends, and an expected fail is not in the style of a failure."""
+    text = night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(3, ASKED, passed=True))])
+    assert text.index("badge b-") < text.index("<table")
+    page = Page(text)
+    ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    targets = {str(link["href"]).removeprefix("#") for link in page.all("a")}
+    assert targets
+    assert targets <= ids
 
 
 def test_an_empty_report_is_a_page_too() -> None:

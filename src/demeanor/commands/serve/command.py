@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from demeanor.commands.options import config_argument, load_config
@@ -26,6 +27,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a further name of this machine, as browsers use it; repeatable",
     )
+    parser.add_argument(
+        "--export",
+        type=Path,
+        metavar="DIR",
+        help="write the pages of the last night (or run) to a folder",
+    )
     parser.add_argument("--with-stdin", action="store_true", help=argparse.SUPPRESS)  # stop when stdin is closed
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
@@ -34,10 +41,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
     from demeanor.commands.serve.context import PageContext
+    from demeanor.commands.serve.export import export_pages
     from demeanor.commands.serve.workflow import ServeOptions, serve
 
     config = load_config(args)
     context = PageContext(config, os.environ, args.results or config.root / config.results)
+    if args.export is not None:
+        number = export_pages(context, args.export)
+        sys.stderr.write(f"demeanor: {number} pages written; open {args.export / 'index.html'}\n")
+        return ExitCode.ACCEPTED
     serve(
         context, ServeOptions(host=args.host, port=args.port, names=tuple(args.allow_host), with_stdin=args.with_stdin)
     )

@@ -7,9 +7,9 @@ from typing import Any
 
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.commands.serve.context import PageContext
-from demeanor.commands.serve.step_rows import step_rows
 from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 from demeanor.commands.trace.divergence import find_divergence, nearest_pass
+from demeanor.commands.trace.step_rows import step_rows
 from demeanor.commands.trace.trials import TrialSteps, find_run_folder, load_steps
 from demeanor.commands.triage.workflow import reproduce
 from demeanor.core.errors import StoreError, UnknownName

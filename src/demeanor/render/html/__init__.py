@@ -1,1 +1,0 @@
-"""HTML and SVG with safe escaping of untrusted text."""
