@@ -19,6 +19,9 @@ DEFAULT_LEVEL = "bubblewrap"
 """The default level. If a level does not work here, that is an error; it is never replaced by a weaker one."""
 
 
+_LEAST_PROCESS_MEMORY = 64 * 2**20
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ceilings:
     """The resource limits of an attempt with all its processes. Each level says which of them it can enforce."""
@@ -37,3 +40,11 @@ class Ceilings:
 
     output: int = 4 * 2**20
     """The bytes of each output stream that are kept."""
+
+    @property
+    def process_memory(self) -> int:
+        """Bytes of data of each single process (RLIMIT_DATA), which no burst between two measurements exceeds.
+
+        It is a quarter larger than `memory`, so that a process which grows is seen and named as the reason.
+        """
+        return max(self.memory + self.memory // 4, _LEAST_PROCESS_MEMORY)

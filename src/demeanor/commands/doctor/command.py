@@ -52,6 +52,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run hostile probes in each sandbox level, and print the results",
     )
+    parser.add_argument(
+        "--hostile",
+        action="store_true",
+        help="run hostile agents in each sandbox level that works here, and compare their verdicts with what is right",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
@@ -62,6 +67,12 @@ def run(args: argparse.Namespace) -> ExitCode:
         from demeanor.commands.doctor.probes import print_matrix
 
         return print_matrix(load_config(args), as_json=args.json)
+    if args.hostile:
+        from demeanor.commands.doctor.hostile import HOSTILE_TIMEOUT, print_hostile
+        from demeanor.commands.doctor.probes import working_levels
+
+        levels = [name for name in working_levels(load_config(args)) if name != "none" or os.getuid() != 0]
+        return print_hostile(levels, timeout=HOSTILE_TIMEOUT, as_json=args.json)
     items = list(_check(args))
     if args.json:
         from demeanor.core.codec import encode

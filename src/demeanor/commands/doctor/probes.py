@@ -33,6 +33,22 @@ def probe_sandbox(name: str, config: Config) -> None:
     asyncio.run(verified_sandbox(name, config).stop())
 
 
+def working_levels(config: Config) -> list[str]:
+    """The names of the levels that work here."""
+    found = []
+    for name, make in MAKERS.items():
+        level = make(config)
+        try:
+            level.verify()
+        except WorldError:
+            continue
+        else:
+            found.append(name)
+        finally:
+            asyncio.run(level.stop())
+    return found
+
+
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
     """Return what hostile programs reach in each level that works here, and why the other levels do not work.
 

@@ -54,6 +54,9 @@ class BwrapSpec:
     rlimits: Mapping[str, int]
     """Resource limits, by name."""
 
+    mark: str = ""
+    """The run's folder, by which a later run recognises processes of this one."""
+
     overlay: bool = True
     """Whether to try an overlay before copying the workspace."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import subprocess
 import tempfile
 import threading
@@ -16,12 +15,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from demeanor.core.errors import WorldError
+from demeanor.core.sandbox_spec import Ceilings
 from demeanor.core.tree import Tree
 from demeanor.core.tree_restore import restore
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.launcher import Launcher
+from demeanor.sandboxes.host.stale_runs import new_folder_name, remove_stale_runs
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent, find_parent
 
@@ -63,7 +64,8 @@ class SandboxRuntime:
     def _new_launcher(self) -> Launcher:
         """A launcher with its own folder. The fork server, which removes the folder, is started before that is made."""
         root = Path(self._root or tempfile.gettempdir()).absolute()
-        launcher = Launcher(root / f"demeanor-{os.urandom(6).hex()}", self.cgroup_parent)
+        remove_stale_runs(root)
+        launcher = Launcher(root / new_folder_name(), self.cgroup_parent)
         launcher.start()
         try:
             launcher.folder.mkdir(mode=0o700)
@@ -77,6 +79,10 @@ class SandboxRuntime:
     def cgroup_parent(self) -> CgroupParent | None:
         """Where the control groups of attempts are created; None where they can't be."""
         return None if self._memory is None else _working_cgroup_parent(self._memory)
+
+    def memory_rlimits(self, limits: Ceilings) -> dict[str, int]:
+        """The limit of each process's memory, where no control group limits all of them together."""
+        return {} if self.cgroup_parent else {"RLIMIT_DATA": limits.process_memory}
 
     def new_path(self) -> str:
         """The path of a folder that does not exist yet."""

@@ -87,7 +87,8 @@ class BubblewrapSandbox(SandboxLevel):
             "limit.processes": f"hard {limits.processes}",
             "limit.disk": f"hard {limits.disk}",
             "limit.files": f"hard {limits.files}",
-            "limit.memory": f"soft {limits.memory}" + (f", hard {cgroups.memory} with the disk" if cgroups else ""),
+            "limit.memory": f"soft {limits.memory}, "
+            + (f"hard {cgroups.memory} with the disk" if cgroups else f"hard {limits.process_memory} of each process"),
             "limit.output": "hard",
             **self.probe_facts,
         }
@@ -120,7 +121,8 @@ class BubblewrapSandbox(SandboxLevel):
             disk=limits.disk,
             inodes=limits.files,
             memory=limits.memory,
-            rlimits={"RLIMIT_NPROC": limits.processes, "RLIMIT_CORE": 0},
+            rlimits={"RLIMIT_NPROC": limits.processes, "RLIMIT_CORE": 0, **self._runtime.memory_rlimits(limits)},
+            mark=str(self._runtime.launcher().folder),
             overlay=self._overlay,
         )
 

@@ -104,7 +104,9 @@ class LandlockSandbox(SandboxLevel):
             "limit.disk": "unsupported",
             "limit.file_size": f"hard {limits.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"{'hard' if self._runtime.cgroup_parent else 'soft'} {limits.memory}",
+            "limit.memory": f"hard {limits.memory}"
+            if self._runtime.cgroup_parent
+            else f"soft {limits.memory}, hard {limits.process_memory} of each process",
             "limit.output": "hard",
             **self.probe_facts,
         }
@@ -174,7 +176,11 @@ class LandlockSandbox(SandboxLevel):
                 "filter": spec.filter,
                 "processes": ceilings.processes,
                 "memory": ceilings.memory,
-                "rlimits": {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": ceilings.disk},
+                "rlimits": {
+                    "RLIMIT_CORE": 0,
+                    "RLIMIT_FSIZE": ceilings.disk,
+                    **self._runtime.memory_rlimits(ceilings),
+                },
             }
         )
         return SupervisedProcess(client, message, argv=launch.argv, limits=limits)

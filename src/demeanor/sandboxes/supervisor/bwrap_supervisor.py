@@ -44,6 +44,10 @@ A supervisor has far fewer files open, so these numbers are free.
 """
 
 
+RUN_FOLDER = "DEMEANOR_RUN_FOLDER"
+"""The variable of bubblewrap and of the init, not of the agent, by which a later run finds what a killed one left."""
+
+
 def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
     """Set up a sandbox and run programs in it, one after the other, until Demeanor hangs up."""
     become_subreaper()
@@ -89,6 +93,7 @@ class MountedSandbox:
         overlay, disk = mount_workspace({**spec, "reads": launch["reads"]})
         self._reads = launch["reads"]
         self._bwrap: str = spec["bwrap"]
+        self._mark = {RUN_FOLDER: spec["mark"]}
         self._filter: bytes = spec["filter"]
         self._memory: int = spec["memory"]
         self._cgroup = cgroup
@@ -134,7 +139,13 @@ class MountedSandbox:
         try:
             with linux.raised_oom_score(self._oom_score):
                 pid = os.posix_spawn(
-                    self._bwrap, argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=DEFAULT_SIGNALS
+                    self._bwrap,
+                    argv,
+                    self._mark,
+                    file_actions=actions,
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=DEFAULT_SIGNALS,
                 )
         finally:
             os.close(args)

@@ -48,9 +48,10 @@ def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, sigchld
     try:
         existing_tasks = count_tasks(launch["uid"])
         oom_kills = OomKills(cgroup)
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _exec_agent(launch, fds, errors_write, existing_tasks)
+            _exec_agent(launch, fds, errors_write, existing_tasks, parent)
         os.close(errors_write)
         errors_write = -1
         tree = MeasuredTree(pid, launch["memory"], oom_kills)
@@ -63,7 +64,7 @@ def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, sigchld
     return failure or tree.report()
 
 
-def _exec_agent(launch: dict[str, Any], fds: list[int], errors: int, existing_tasks: int) -> NoReturn:
+def _exec_agent(launch: dict[str, Any], fds: list[int], errors: int, existing_tasks: int, parent: int) -> NoReturn:
     """In the forked child: restrict this process, and exec the agent. A failure is written to `errors`."""
     step = b"setup"
     try:
@@ -82,6 +83,7 @@ def _exec_agent(launch: dict[str, Any], fds: list[int], errors: int, existing_ta
         step = b"setup"
         if launch["uid"] != os.getuid():
             linux.set_user(launch["uid"])
+        linux.die_with_parent(parent)
         landlock_abi.restrict_self(ruleset, launch["filter"])
         step = b"start"
         argv, env = [os.fsencode(word) for word in launch["argv"]], launch["env"]

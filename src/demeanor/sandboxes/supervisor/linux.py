@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import socket
 import struct
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 
-_PR_SET_DUMPABLE = 4
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _MAX_OOM_SCORE = b"1000"
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -77,6 +78,16 @@ def set_user(uid: int) -> None:
 def disable_ptrace() -> None:
     """Keep other processes of the same user from tracing this one and from opening its file descriptors."""
     checked(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
+
+
+def die_with_parent(parent: int) -> None:
+    """In a forked child: be killed when the parent dies, also if it died before this call.
+
+    A change of user or of privileges clears this, so call it after them.
+    """
+    checked(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def open_oom_score() -> int:

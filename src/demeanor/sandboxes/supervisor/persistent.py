@@ -115,7 +115,7 @@ class PersistentSupervisor:
                 (os.POSIX_SPAWN_DUP2, output_write, 2),
                 (os.POSIX_SPAWN_DUP2, rules, _FILTER_FD),
             ]
-            argv = [spec["bwrap"], *bwrap_arguments(spec), "--", _INIT]
+            argv = [spec["bwrap"], "--die-with-parent", *bwrap_arguments(spec), "--", _INIT]
             defaults = [*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ]
             usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not reap zombies
             with linux.raised_oom_score(oom_score := linux.open_oom_score()):

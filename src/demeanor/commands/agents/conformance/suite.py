@@ -35,7 +35,7 @@ _HERE = Path(__file__).parent
 DEFAULT_JOBS = 3
 DEFAULT_TIMEOUT = 60.0
 """Seconds for an ordinary trial of the suite; the limits of the others are in proportion to it."""
-_ATTEMPT_DIR = re.compile(r"[^\s'\"`]*/demeanor-[0-9a-f]{12}/[0-9]+(?=/)")
+_ATTEMPT_DIR = re.compile(r"[^\s'\"`]*/demeanor-[0-9a-f-]+/[0-9]+(?=/)")
 """The folder of an attempt, which occurs in tool calls and results."""
 _DERIVED = {
     Ability.REPLAY: "Can be replayed from a cassette, without a live exchange.",

@@ -1,0 +1,177 @@
+"""`demeanor doctor --hostile`: run hostile agents at each sandbox level, and compare their verdicts with the table."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from demeanor.commands.doctor.hostile_table import HOSTILE, Behaviour
+from demeanor.core.codec import encode
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import excerpt
+
+_SYSTEM_PYTHON = "/usr/bin/python3"
+_TIMEOUT = 900.0
+HOSTILE_TIMEOUT = 10.0
+"""The time limit of each hostile agent, in seconds. Those that never end use all of it."""
+
+_CONFIG = """\
+attempts = 1
+timeout = {timeout}
+[limits]
+memory = "200 MiB"
+disk = "50 MiB"
+processes = 100
+request = "4 MiB"
+[models.forbidden]
+script = "forbidden.yaml"
+[agents.hostile]
+adapter = "command"
+command = ["sh", "agent.sh", "{{prompt}}"]
+env = {{ GIT_CONFIG_NOSYSTEM = "1" }}
+exit_codes = [0]
+[agents.caller]
+adapter = "command"
+dialect = "openai-chat"
+command = ["/usr/bin/python3", "-I", "agent.py", "{{prompt}}"]
+env = {{ BASE_URL = "{{base_url}}", TOKEN = "{{token}}" }}
+exit_codes = [0]
+"""
+_EVAL = """\
+@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1)
+def check_{number}(rig, result):
+    {check}
+
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostileResult:
+    """How the trial of one hostile agent ended at one level."""
+
+    level: str
+    """The sandbox level."""
+
+    behaviour: str
+    """What the agent does."""
+
+    goal: str
+    """What it wants."""
+
+    expected: str
+    """The required verdict."""
+
+    verdict: str
+    """The verdict: pass, fail, void, or `not run` with the reason."""
+
+    because: str = ""
+    """A regular expression for the reason of a required failure."""
+
+    detail: str = ""
+    """The reasons of the verdict."""
+
+    @property
+    def right(self) -> bool:
+        """Whether verdict and reason are the required ones; a behaviour that can't be tried here is not wrong."""
+        if self.verdict == self.expected == "fail":
+            return re.search(self.because, self.detail) is not None
+        return self.verdict == self.expected or self.verdict.startswith("not run")
+
+
+def print_hostile(levels: Iterable[str], *, timeout: float, as_json: bool) -> ExitCode:
+    """Run the table at some levels and print the verdicts; exit with 1 if one of them is wrong."""
+    results = [result for level in levels for result in run_hostile(level, timeout=timeout)]
+    if as_json:
+        print(json.dumps(encode(results), indent=2))
+    else:
+        for result in results:
+            state = "ok" if result.right else "WRONG"
+            print(f"{state:<6} {result.level:<11} {result.behaviour:<28} {result.verdict:<8} {result.goal}")
+            if not result.right:
+                print(f"{'':<6} expected {result.expected} {result.because!r}: {excerpt(result.detail, lines=3)}")
+        wrong = sum(not result.right for result in results)
+        print(f"{len(results)} hostile agents, {wrong} wrong verdicts")
+    return ExitCode.ACCEPTED if all(result.right for result in results) else ExitCode.REJECTED
+
+
+def run_hostile(level: str, *, timeout: float) -> Iterator[HostileResult]:
+    """The verdicts of all hostile agents at a level. Root never runs them without isolation."""
+    if level == "none" and os.getuid() == 0:
+        raise UsageError(
+            "hostile agents are not run as root at the level none, which isolates nothing\n"
+            "  → run demeanor doctor --hostile as an ordinary user"
+        )
+    has_python = Path(_SYSTEM_PYTHON).exists()
+    tried = [row for row in HOSTILE if not (row.isolated_only and level == "none") and (has_python or not row.python)]
+    found: dict[str, tuple[str, str]] = {}
+    for python, subject in ((False, "hostile"), (True, "caller:scripted")):
+        rows = [row for row in tried if row.python is python]
+        if rows:
+            found |= _verdicts(rows, level, subject, timeout)
+    for row in HOSTILE:
+        without = "not run: harms a machine without isolation" if row.isolated_only else "not run: no /usr/bin/python3"
+        verdict, detail = found.get(
+            row.name, (without, "") if row not in tried else ("missing", "no trial was recorded")
+        )
+        yield HostileResult(
+            level=level,
+            behaviour=row.name,
+            goal=row.goal,
+            expected=row.expected(level),
+            because=row.because,
+            verdict=verdict,
+            detail=detail,
+        )
+
+
+def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -> dict[str, tuple[str, str]]:
+    """Verdict and reason of each row, by its name."""
+    with tempfile.TemporaryDirectory(prefix="demeanor-hostile-") as folder:
+        project = Path(folder)
+        project.chmod(0o755)
+        (project / "evals").mkdir()
+        (project / "demeanor.toml").write_text(_CONFIG.format(timeout=timeout))
+        (project / "forbidden.yaml").write_text("rules:\n- say: Hello.\n")
+        (project / "evals/eval_hostile.py").write_text(_evals(rows))
+        command = [sys.executable, "-m", "demeanor", "run", "--sandbox", level, "--subject", subject, "--trials", "1"]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=project,
+                env=dict(os.environ),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_TIMEOUT,
+            )
+        except subprocess.TimeoutExpired:
+            raise UsageError(f"the hostile agents did not end within {_TIMEOUT:.0f} s at the level {level}") from None
+        report = project / "results/latest/report.json"
+        if not report.exists():
+            raise UsageError(f"the hostile agents can't be run at the level {level}: {excerpt(done.stderr, lines=5)}")
+        return dict(map(_verdict, json.loads(report.read_text())["cells"]))
+
+
+def _evals(rows: list[Behaviour]) -> str:
+    """A file with one eval per row."""
+    text = "from demeanor import ALWAYS_PASSES, eval_test\n\n"
+    for number, row in enumerate(rows):
+        files = {"agent.py" if row.python else "agent.sh": row.program, "kept.txt": "kept\n"}
+        text += _EVAL.format(name=row.name, goal=row.goal, files=files, number=number, check=row.check)
+    return text
+
+
+def _verdict(cell: dict[str, Any]) -> tuple[str, tuple[str, str]]:
+    """The name, verdict and reasons of a cell, which has one trial."""
+    verdict = cell["records"][0]["verdict"]
+    reasons = [finding["reason"] for finding in verdict["findings"] if finding["answer"] != "yes"]
+    return cell["tally"]["eval"], (verdict["outcome"], "; ".join([*reasons, verdict.get("detail", "")]))

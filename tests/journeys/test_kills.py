@@ -1,0 +1,20 @@
+"""Nothing survives a run that is killed with SIGKILL: a short version of benchmarks/kills.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILLS = Path(__file__).parents[2] / "benchmarks/kills.py"
+
+
+@pytest.mark.parametrize(("sandbox", "who"), [("bubblewrap", "main"), ("landlock", "main")])
+def test_nothing_is_left_after_kill_9(sandbox: str, who: str) -> None:
+    """Whenever it is killed."""
+    options = ("--count", "4", "--jobs", "2", "--sandbox", sandbox, "--who", who, "--grace", "120")
+    done = subprocess.run([sys.executable, KILLS, *options], capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "something was left after 0" in done.stdout

@@ -1,0 +1,66 @@
+"""A run whose processes were all killed at once is cleaned up by the next one, and nothing else is touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from demeanor.sandboxes.host.stale_runs import new_folder_name, remove_stale_runs
+
+NOBODY = "demeanor-4194304-1-0123456789ab"
+"""The folder of a process that can't exist."""
+
+
+@pytest.fixture
+def leftovers(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that an earlier run left: one works in its folder, one has it in its environment, one is a stranger."""
+    folder = tmp_path / NOBODY / "1"
+    folder.mkdir(parents=True)
+    (folder / "file").write_text("x")
+    started = [
+        subprocess.Popen(["sleep", "600"], cwd=folder),
+        subprocess.Popen(["sleep", "600"], env={**os.environ, "HOME": str(folder / "home")}),
+        subprocess.Popen(["sleep", "600"], env={**os.environ, "HOME": f"{tmp_path / NOBODY}-other"}),
+    ]
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_what_a_dead_run_left_is_removed(tmp_path: Path, leftovers: list[subprocess.Popen[bytes]]) -> None:
+    """Its processes are killed and its folder is removed; a process without its marks goes on."""
+    remove_stale_runs(tmp_path)
+    assert not (tmp_path / NOBODY).exists()
+    assert [process.wait(60) for process in leftovers[:2]] == [-9, -9]
+    assert leftovers[2].poll() is None
+
+
+def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
+    """The folder of this process, and folders that are not Demeanor's."""
+    names = [new_folder_name(), "demeanor-0123456789ab", "demeanor-notes", "other"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    remove_stale_runs(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_a_run_whose_fork_server_lives_is_left_to_it(tmp_path: Path, leftovers: list[subprocess.Popen[bytes]]) -> None:
+    """The fork server has the folder as an argument, and removes it itself."""
+    with subprocess.Popen(["sh", "-c", "read -r never", str(tmp_path / NOBODY)], stdin=subprocess.PIPE):
+        remove_stale_runs(tmp_path)
+        assert (tmp_path / NOBODY).exists()
+    assert [process.poll() for process in leftovers] == [None, None, None]
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    """Anyone may create a name in a shared temp folder."""
+    target = tmp_path / "precious"
+    target.mkdir()
+    (tmp_path / NOBODY).symlink_to(target)
+    remove_stale_runs(tmp_path)
+    assert target.is_dir()
