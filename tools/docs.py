@@ -23,7 +23,7 @@ from glossary_links import link_terms, terms
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "demeanor"
 BLOCK = re.compile(r"(<!-- generated: (?!terms)([\w-]+) -->\n)(.*?)(<!-- end -->)", re.S)
-FIGURES = re.compile(r"\d+\.\d+ s|\d\d\d\d-\d\d-\d\dT\d\d-\d\d-\d\d|  +")
+FIGURES = re.compile(r"\d+\.\d+ s|\d\d\d\d-\d\d-\d\dT\d\d-\d\d-\d\d-\w{5}|  +")
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -130,7 +131,7 @@ class Story:
         (only,) = (path for path in (self.folder / "results").glob("2*") if path.is_dir())
         noted = json.loads((only / "run.json").read_text())
         for place in range(1, number + 1):
-            name = f"2026-01-{place:02}T01-00-00"
+            name = f"2026-01-{place:02}T01-00-00-00000"
             shutil.copytree(only, only.with_name(name))
             noted["run"] |= {"id": name, "started": f"2026-01-{place:02}T01:00:00+00:00", "uid": f"{place:016x}"}
             (only.with_name(name) / "run.json").write_text(json.dumps(noted))
@@ -143,9 +144,10 @@ class Story:
     def known(self) -> dict[str, str]:
         """What is known to vary: the run ids, the commits, the places."""
         runs = sorted(path.name for path in (self.folder / "results").glob("**/2*") if path.is_dir())
-        found = {name: f"2000-01-01T00-00-{number:02}" for number, name in enumerate(dict.fromkeys(runs), 1)}
+        found = {name: f"2000-01-01T00-00-{number:02}-zzzzz" for number, name in enumerate(dict.fromkeys(runs), 1)}
         for number, commit in enumerate(self.commits(), 1):
             found |= {commit[:length]: label(number, length) for length in (40, 12, 8, 7)}
+        found |= {f"{socket.gethostname()}:{self.folder.parent}": "machine:/golden"}
         found |= {str(self.folder.parent): "/golden", sys.executable: "/golden/python", self.version: "0.0.0"}
         return found
 

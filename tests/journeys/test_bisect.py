@@ -213,15 +213,17 @@ def test_errors(project: Project):
     assert not (project.folder / "results").exists()
 
 
-def test_notes_of_its_runs_are_shown(project: Project):
+def test_notes_of_its_runs_are_shown_and_trials_of_tasks_are_reused(project: Project):
     """As for any run."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()
     done = project.demeanor("bisect", "greet", "--good", "HEAD~1", "--json")
     assert done.returncode == 1, done.stderr
-    notes = json.loads(done.stdout)["notes"]
-    assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
+    report = json.loads(done.stdout)
+    assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in report["notes"]].count(True) == 1, report["notes"]
+    again = json.loads(project.demeanor("bisect", "greet", "--good", "HEAD~1", "--json").stdout)
+    assert (again["reused"], again["trials"]) == (report["trials"], 0)
 
 
 def test_a_task_needs_harbor_and_no_sandbox(project: Project):

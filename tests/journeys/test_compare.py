@@ -33,11 +33,21 @@ def outcomes(text: str) -> dict[str, tuple]:
 def test_both_commits_are_built_and_tested_side_by_side(versions: Versions):
     """The working tree is not changed, no worktree is left, and the two runs can be compared again for free."""
     (versions.folder / "agent" / "plan").write_text("p")  # not committed, so not tried
+    evals = versions.folder / "evals" / "eval_a.py"
+    evals.write_text(evals.read_text().replace("def always", "def forever"))  # not committed, but tried
     done = versions.project.demeanor("compare", "--base", "main", "--trials", "6", "--json")
     assert done.returncode == 1, done.stderr
-    assert outcomes(done.stdout) == {name: ("regressed", [6, 6], [0, 6]) for name in ("always", "usually")}
+    assert outcomes(done.stdout) == {name: ("regressed", [6, 6], [0, 6]) for name in ("forever", "usually")}
     assert "with `make build`, on this machine, outside of any sandbox" in done.stderr
-    assert "uncommitted changes" in done.stdout
+    notes = json.loads(done.stdout)["notes"]
+    assert notes == [
+        "both sides were tried with the evals of the working tree",
+        "main does not have: forever",
+        "only main has, so not tried: always",
+        "HEAD does not have: forever",
+        "only HEAD has, so not tried: always",
+        "apart from evals, uncommitted changes were not tried: the commits themselves were run",
+    ]
     assert versions.worktrees() == []
     assert (versions.folder / "agent" / "plan").read_text() == "p"
     again = versions.project.demeanor("compare", "main", "worse", COLUMNS="60")

@@ -78,7 +78,17 @@ def test_the_policy_always_selects_always_passes_only():
 def test_a_selection_that_matches_nothing_is_an_error():
     """An accepted run of nothing would be misleading."""
     with pytest.raises(NothingToRun, match="no eval matches"):
-        choose([an_eval("a")], EvalFilter(tags=("absent",)))
+        choose([an_eval("a", suite="s"), an_eval("b", tags=("t",))], EvalFilter(suites=("s",), tags=("t",)))
+
+
+@pytest.mark.parametrize(
+    ("selection", "kind"),
+    [(EvalFilter(suites=("s", "absent")), "suite"), (EvalFilter(tags=("t", "absent")), "tag")],
+)
+def test_an_unknown_suite_or_tag_is_an_error(selection: EvalFilter, kind: str):
+    """Also beside a known one, which would hide the typing error."""
+    with pytest.raises(UnknownName, match=f"unknown {kind} 'absent'"):
+        choose([an_eval("a", suite="s", tags=("t",))], selection)
 
 
 def test_an_unknown_name_is_an_error_with_a_suggestion():

@@ -81,6 +81,11 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="only Harbor tasks whose name contains TEXT; repeatable",
     )
+    env_argument(group)
+
+
+def env_argument(group: argparse._ArgumentGroup) -> None:
+    """Add `--env`."""
     group.add_argument(
         "--env",
         metavar="NAME",

@@ -11,7 +11,7 @@
     │       ├── CassetteUnreadable  the recording can't be read
     │       └── CassetteUnmatched   the recording has no such request
     └── StoreError            the store can't be read or written; exit code 70
-        └── StoreBusy         the database stayed locked by another process
+        └── StoreUnavailable  the database is locked or can't be reached
 
 Each class has a slug: the anchor of its section in docs/errors.md.
 """
@@ -127,7 +127,7 @@ class StoreError(DemeanorError):
     slug: ClassVar[str] = "store"
 
 
-class StoreBusy(StoreError):
-    """The database stayed locked by another process; the write can be repeated later."""
+class StoreUnavailable(StoreError):
+    """The database is locked by another process or can't be reached; the write can be repeated later."""
 
-    slug: ClassVar[str] = "store-busy"
+    slug: ClassVar[str] = "store-unavailable"

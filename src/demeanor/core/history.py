@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.evidence import Spent
@@ -25,7 +26,7 @@ class PastRun:
     """`demeanor`, or the format that it was imported from."""
 
     source: str = ""
-    """The folder or file that it was read from."""
+    """The folder or file that it was read from, as HOST:PATH."""
 
     cells: int = 0
     """The number of cells, including skipped ones."""
@@ -34,6 +35,11 @@ class PastRun:
     def name(self) -> str:
         """The run's name in the store."""
         return self.info.id
+
+    @property
+    def path(self) -> Path:
+        """The path of its source, on the machine that it is on."""
+        return Path(self.source if self.source.startswith("/") else self.source.partition(":")[2])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

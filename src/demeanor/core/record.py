@@ -18,7 +18,7 @@ class RunInfo:
     """The metadata of a run: what ran, when and with which versions."""
 
     id: str
-    """The run's name and the name of its folder: a timestamp."""
+    """The run's name and the name of its folder: the time of its start and a random suffix."""
 
     started: str
     """ISO 8601, UTC."""

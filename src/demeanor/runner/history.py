@@ -1,12 +1,18 @@
-"""Opens the history of a project."""
+"""Opens the history of a project, and stores decisions in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from demeanor.config.config import Config
+from demeanor.core.errors import StoreUnavailable, UnknownName
+from demeanor.core.history import KeptDecision
 from demeanor.store.history import SqlHistory, history_address, open_history
+from demeanor.store.history.sqlite import MEMORY
+from demeanor.store.runs.run_dirs import find_run
+from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.sync import sync_run
 
 
 def open_project_history(
@@ -14,3 +20,33 @@ def open_project_history(
 ) -> SqlHistory:
     """The history of the project, wherever it is stored. Opening it only for reading creates no file."""
     return open_history(history_address(config, environ, results), reading=reading)
+
+
+def open_history_of(name: str, config: Config, environ: Mapping[str, str], results: Path) -> SqlHistory:
+    """A history that has a run of this name: of its folder, or else that of the project."""
+    try:
+        run = find_run(results, name)
+    except UnknownName:
+        return open_project_history(config, environ, results=results)
+    return history_of_run(run)
+
+
+def history_of_run(run: RunFolder) -> SqlHistory:
+    """A history in memory that contains only the run of a folder."""
+    history = open_history(str(MEMORY), reading=True)
+    sync_run(history.database, run)
+    return history
+
+
+def keep_decisions(
+    config: Config, environ: Mapping[str, str], results: Path, decisions: Iterable[KeptDecision]
+) -> tuple[str, ...]:
+    """Store decisions in the history. If it is unavailable, the returned note says so: the trials were run already,
+    and their result must not be lost."""
+    try:
+        with open_project_history(config, environ, results=results, reading=False) as history:
+            for decision in decisions:
+                history.add_decision(decision)
+    except StoreUnavailable as error:
+        return (f"the decision is not in the history: {str(error).partition(chr(10))[0]}",)
+    return ()

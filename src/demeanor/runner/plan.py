@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -53,10 +53,9 @@ class EvalFilter:
 
 def choose(evals: Sequence[Eval], selection: EvalFilter) -> tuple[Eval, ...]:
     """The evals that match; raises if a name is unknown or nothing matches. The policy may leave none."""
-    known = {one.name for one in evals}
-    for name in selection.names:
-        if name not in known:
-            raise UnknownName("eval", name, known)
+    _require("eval", selection.names, {one.name for one in evals})
+    _require("suite", selection.suites, {one.suite for one in evals if one.suite})
+    _require("tag", selection.tags, {tag for one in evals for tag in one.tags})
     tasks = {one.name for one in evals if one.task is not None}
     for part in selection.tasks:
         if not any(part in name for name in tasks):
@@ -75,6 +74,13 @@ def choose(evals: Sequence[Eval], selection: EvalFilter) -> tuple[Eval, ...]:
     if not found:
         raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor list` shows all evals")
     return tuple(allowed)
+
+
+def _require(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise UnknownName if a name is not known."""
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known)
 
 
 def make_plan(

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from aiohttp import web
 
-from demeanor.core.errors import DemeanorError, StoreBusy, StoreError, UnknownName
+from demeanor.core.errors import DemeanorError, StoreError, StoreUnavailable, UnknownName
 from demeanor.web.links import ROUTES, ServedLinks
 from demeanor.web.security import add_headers, guard
 from demeanor.web.templating import SCRIPT, STYLE, render, static_text
@@ -89,8 +89,8 @@ def _answer(site: Site, name: str, parts: Mapping[str, str], query: Mapping[str,
         return 200, site.page(name, parts, query)
     except UnknownName as error:
         return 404, _problem("Not found", str(error))
-    except StoreBusy as error:
-        return 503, _problem("The store is busy", str(error))
+    except StoreUnavailable as error:
+        return 503, _problem("The store is not available", str(error))
     except StoreError as error:
         return 500, _problem("The store can't be read", str(error))
     except DemeanorError as error:

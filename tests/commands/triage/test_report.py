@@ -63,10 +63,43 @@ def test_trials_with_the_same_divergence_are_one_group_across_evals():
     assert group.title == "does not call read_file, but passing trials do"
     assert dict(group.cells) == {("f", "a:m"): 2, ("e", "a:m"): 1}
     assert group.parting is not None
-    assert (group.parting.step, group.parting.passing.trial) == (1, "e/a:m/1")
+    assert (group.parting.step, group.parting.passing.trial) == (1, "f/a:m/1")
+    assert group.example.trial == "f/a:m/2"
     assert group.parting.did.startswith("write_file(")
     assert group.parting.instead.startswith("read_file(")
     assert [(reason.text, reason.trials) for reason in group.reasons] == [("hasty", 2), ("no read", 1)]
+
+
+def test_doing_nothing_and_acting_without_reading_are_two_groups():
+    """Both leave out the same first step, but they need different fixes."""
+    trials = [trial_steps(PASS, READ, EDIT, said())]
+    trials += [trial_steps(failed("x"), EDIT, said(), number=n) for n in (2, 3)]
+    trials += [trial_steps(failed("x"), said(), number=4), trial_steps(failed("x"), number=5)]
+    assert [(group.title, [one.number for one in group.trials]) for group in group_failures(trials)] == [
+        ("calls no tool where passing trials call read_file", [4, 5]),
+        ("does not call read_file, but passing trials do", [2, 3]),
+    ]
+
+
+def test_the_example_has_the_first_reason():
+    """What is shown of a group comes from one of its trials: the reason, the step and the calls."""
+    trials = [trial_steps(PASS, READ, EDIT, said(), number=1)]
+    trials += [trial_steps(failed("rare"), call("write_file", path="b"), said(), number=2)]
+    trials += [trial_steps(failed("frequent"), EDIT, said(), number=n) for n in (3, 4)]
+    (group,) = group_failures(trials)
+    assert [one.number for one in group.trials] == [3, 2, 4]
+    assert [reason.text for reason in group.reasons] == ["frequent", "rare"]
+    assert group.parting is not None
+    assert "'a'" in group.parting.did
+
+
+def test_a_reason_is_listed_once():
+    """Of several checks of a trial, and of trials that differ in numbers and names only."""
+    trials = [trial_steps(failed("gone", "gone", check="saves"), number=1)]
+    trials += [trial_steps(failed(f"took {n}.5 s\nin saves/a:m/{n}"), number=n) for n in (2, 3)]
+    first, second = group_failures(trials)
+    assert [(reason.text, reason.trials) for reason in first.reasons] == [("took 2.5 s\nin saves/a:m", 2)]
+    assert (second.title, [reason.text for reason in second.reasons]) == ("saves: gone", ["gone"])
 
 
 def test_a_trial_is_compared_with_its_own_subject_if_one_passed():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from demeanor.core.errors import UnknownName
+from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.evidence import Spent
 from demeanor.core.exchange import Exchange, Request, Response, StopReason, Usage
 from demeanor.core.history import KeptDecision
@@ -68,13 +68,13 @@ def test_the_last_attempt_of_a_trial_counts(history: SqlHistory):
     assert [one.verdict for one in history.trials("night-1")] == [PASSED]
 
 
-def test_two_machines_can_start_a_run_in_the_same_second(history: SqlHistory):
-    """They get different names in the store and are not mixed."""
+def test_another_run_of_the_same_name_is_refused(history: SqlHistory):
+    """A run has one name everywhere, so it is not stored under another one, and nothing is mixed."""
     write(history.database, a_run(), records("p"))
-    write(history.database, replace(a_run(), uid="ab" * 8), records("ff"))
-    assert {run.name for run in history.runs()} == {"night-1", "night-1-ababab"}
-    assert history.cells("night-1-ababab")[0].failed == 2
-    assert history.run("ab" * 8).name == "night-1-ababab"
+    with pytest.raises(StoreError, match=r"another run is called 'night-1'; it came from .*\n  → rename"):
+        write(history.database, replace(a_run(), uid="ab" * 8), records("ff"))
+    assert [(cell.passed, cell.failed) for cell in history.cells("night-1")] == [(1, 0)]
+    assert len(history.runs()) == 1
 
 
 def test_last_nights(history: SqlHistory):
@@ -156,7 +156,8 @@ def test_decisions_are_stored_once_and_the_newest_is_found(history: SqlHistory):
 @given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans(), st.sampled_from("pfv")))))
 def test_tallies_equal_the_view_of_trials(history: SqlHistory, batches: list[list[tuple]]):
     """For any order of attempts, with duplicates."""
-    run = replace(a_run(), uid=f"{digest(batches):016x}")
+    uid = f"{digest(batches):016x}"
+    run = replace(a_run(), id=uid, uid=uid)
     writer = RunWriter(history.database, run)
     ended = {}
     for batch in batches:
@@ -165,9 +166,9 @@ def test_tallies_equal_the_view_of_trials(history: SqlHistory, batches: list[lis
             for n, a, f, v in batch
         ]
         writer.write((), [WrittenRecord(record=one) for one in made])
-    counted = {cell.eval: (cell.passed, cell.failed, cell.voided, cell.attempts) for cell in history.cells(writer.name)}
-    outcomes = [one.verdict.outcome for one in history.trials(writer.name)]
-    all_attempts = len(history.records(writer.name))
+    counted = {cell.eval: (cell.passed, cell.failed, cell.voided, cell.attempts) for cell in history.cells(uid)}
+    outcomes = [one.verdict.outcome for one in history.trials(uid)]
+    all_attempts = len(history.records(uid))
     assert all_attempts == len(ended)
     expected = tuple(outcomes.count(outcome) for outcome in ("pass", "fail", "void"))
     assert counted == ({"saves": (*expected, all_attempts)} if ended else {})
@@ -178,8 +179,9 @@ def test_tallies_equal_the_view_of_trials(history: SqlHistory, batches: list[lis
 def test_any_text_can_be_stored(history: SqlHistory, name: str, reason: str, output: str):
     """Including NUL, lone surrogates and SQL; what a database can't store is escaped."""
     verdict = Fail(findings=(Finding(check=name, answer="no", reason=reason),))
-    written = RunWriter(history.database, replace(a_run(), uid=f"{digest(name, reason, output):016x}"))
+    uid = f"{digest(name, reason, output):016x}"
+    written = RunWriter(history.database, replace(a_run(), id=uid, uid=uid))
     written.write((), [WrittenRecord(record=record(1, verdict, eval=name, stdout=output))])
-    (found,) = history.records(written.name)
+    (found,) = history.records(uid)
     assert (found.eval, found.stdout) == (clean(name), output)
     assert found.verdict == Fail(findings=(Finding(check=clean(name), answer="no", reason=clean(reason)),))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.errors import BadInput, StoreError, StoreUnavailable
 from demeanor.store.history import history_address, open_history
 from demeanor.store.history.connect import migrations, open_database
 from demeanor.store.history.postgres import without_password
@@ -25,7 +25,7 @@ from demeanor.store.history.run_writer import WrittenRecord, RunWriter
 from tests.helpers.runs import a_run, record
 address, uid, many, shared = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
 database = open_database(address)
-run = a_run(1) if shared else replace(a_run(1), uid=uid)
+run = a_run(1) if shared else replace(a_run(1), id=uid, uid=uid)
 writer = RunWriter(database, run)
 for number in range(many):
     writer.write((), [WrittenRecord(record=record(int(uid, 16) * many + number))])
@@ -129,6 +129,7 @@ def test_passwords_are_not_shown():
 
 def test_an_unreachable_server_is_an_error_without_the_password():
     """With a hint."""
-    with pytest.raises(StoreError, match="check that the server is running") as caught:
+    remedy = "check that the server is running, and the address in DEMEANOR_STORE or `store`; a password .* PGPASSWORD"
+    with pytest.raises(StoreUnavailable, match=remedy) as caught:
         open_history("postgresql://me:hush@127.0.0.1:1/db")
     assert "hush" not in str(caught.value)

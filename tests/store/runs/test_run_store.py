@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,8 @@ def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, address: str):
     assert (cell.passed, cell.failed, cell.missing, cell.policy) == (1, 1, 1, ALWAYS_PASSES)
     assert history.records("night-1") == store.records()
     assert history.database.rows("SELECT SUM(input_tokens), COUNT(*) FROM usages") == [(6, 2)]
-    assert history.run().source == str(tmp_path / "night-1")
+    assert history.run().source == f"{socket.gethostname()}:{tmp_path / 'night-1'}"
+    assert history.run().path == tmp_path / "night-1"
     assert [read_capture(one, SAVED, captures=captures).exchanges for one in store.records()] == [(EXCHANGE,)] * 2
     assert store.notes == ()
     history.close()

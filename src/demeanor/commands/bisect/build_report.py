@@ -9,7 +9,6 @@ from demeanor.commands.bisect.rules import boundary
 from demeanor.commands.bisect.workflow import BisectState
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
-from demeanor.core.ports import History
 from demeanor.statistics.bisection import Tries
 
 
@@ -69,26 +68,22 @@ def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
     return tuple(found)
 
 
-def keep_bisection(history: History, report: BisectReport) -> None:
-    """Record the result in the history."""
+def bisect_decision(report: BisectReport) -> KeptDecision:
+    """The result, for the history."""
     suspects = [found.commit for found in report.suspects]
     names = ", ".join(commit.hash[:12] for commit in suspects)
-    history.add_decision(
-        KeptDecision(
-            made=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            ruling="bisect",
-            eval=report.eval,
-            subject=report.subject,
-            answer=report.outcome.value,
-            rule="bayes",
-            reason=f"{report.good}..{report.bad}: {report.confidence:.3f} for {names}",
-            commit=suspects[-1].hash if report.outcome is BisectOutcome.FOUND else None,
-            evidence={
-                "asked_confidence": report.asked_confidence,
-                "no_difference": report.no_difference,
-                "tries": {
-                    one.commit.hash: [one.passed, one.failed] for one in report.commits if one.passed or one.failed
-                },
-            },
-        )
+    return KeptDecision(
+        made=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        ruling="bisect",
+        eval=report.eval,
+        subject=report.subject,
+        answer=report.outcome.value,
+        rule="bayes",
+        reason=f"{report.good}..{report.bad}: {report.confidence:.3f} for {names}",
+        commit=suspects[-1].hash if report.outcome is BisectOutcome.FOUND else None,
+        evidence={
+            "asked_confidence": report.asked_confidence,
+            "no_difference": report.no_difference,
+            "tries": {one.commit.hash: [one.passed, one.failed] for one in report.commits if one.passed or one.failed},
+        },
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import (
     config_argument,
+    env_argument,
     load_config,
     positive_int,
     print_report,
@@ -53,6 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help=f"maximum number of trials (default: {_MOST})",
     )
     trial_arguments(how)
+    env_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument("--json", action="store_true", help="print only the report, as JSON")
@@ -63,12 +66,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, record the result and print it."""
-    from demeanor.commands.bisect.build_report import keep_bisection, make_bisect_report
+    from demeanor.commands.bisect.build_report import bisect_decision, make_bisect_report
     from demeanor.commands.bisect.render import bisect_terminal
     from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
     from demeanor.commands.bisect.workflow import make_bisect_state
     from demeanor.commands.run.interrupts import make_ui
-    from demeanor.runner.history import open_project_history
+    from demeanor.runner.history import keep_decisions
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -89,8 +92,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     except KeyboardInterrupt:
         interrupted = True
     report = make_bisect_report(state, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
-    with open_project_history(config, os.environ, results=results, reading=False) as history:
-        keep_bisection(history, report)
+    unkept = keep_decisions(config, os.environ, results, [bisect_decision(report)])
+    report = replace(report, notes=(*report.notes, *unkept))
     print_report(args, report, BISECT_DOCUMENT, bisect_terminal)
     return report.exit_code
 

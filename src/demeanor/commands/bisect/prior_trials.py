@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from demeanor.core.fingerprints import PATH_TOOLS, subject_hash
+from demeanor.core.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_hash
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.subject import Subject
@@ -33,15 +33,21 @@ class PriorTrials:
 
 
 def find_prior_trials(
-    history: History, commits: Collection[str], name: str, subject: Subject, *, eval_hash: str
+    history: History,
+    commits: Collection[str],
+    name: str,
+    subject: Subject,
+    *,
+    eval_hash: str,
+    environment: str | None = None,
 ) -> dict[str, PriorTrials]:
-    """Commit → its reusable trials."""
+    """Commit → its reusable trials. `environment` is that of a Harbor task; other evals have none."""
     if not eval_hash:
         return {}
     by_commit: dict[str, list[RunCell]] = {}
-    tools = {PATH_TOOLS: path_tools()}
+    facts = {PATH_TOOLS: path_tools()} if environment is None else {TASK_ENVIRONMENT: environment}
     for cell in history.eval_history(name, str(subject)):
-        same = subject_hash(subject, version=cell.agent_version, prompt=cell.prompt_hash, facts=tools)
+        same = subject_hash(subject, version=cell.agent_version, prompt=cell.prompt_hash, facts=facts)
         counts = cell.judged and cell.dirty is False and cell.eval_hash == eval_hash and cell.fingerprint == same
         if cell.commit is not None and cell.commit in commits and counts:
             by_commit.setdefault(cell.commit, []).append(cell)

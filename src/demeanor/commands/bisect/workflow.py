@@ -27,6 +27,7 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.project_files import uses_project_files
+from demeanor.runner.tasks import task_environment
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.build import BuildFailed
@@ -265,6 +266,7 @@ def make_bisect_state(
             cell.eval.name,
             cell.subject,
             eval_hash=eval_hashes([cell.eval])[cell.eval.name],
+            environment=task_environment(config, request, Plan(cells=(cell,))),
         )
     places = {commit.hash: place for place, commit in enumerate(line.commits)}
     return BisectState(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import (
     choice_arguments,
     config_argument,
+    env_argument,
     load_config,
     output_format,
     positive_int,
@@ -56,6 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
     )
     trial_arguments(how)
+    env_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument(
@@ -95,9 +98,9 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     """Compare results in the history."""
     from demeanor.commands.compare.identical import refuse_identical
     from demeanor.commands.compare.operands import chosen_cells, sides_of
-    from demeanor.commands.compare.workflow import keep_comparison, make_comparison
+    from demeanor.commands.compare.workflow import compare_decisions, make_comparison
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.history import open_project_history
+    from demeanor.runner.history import keep_decisions, open_project_history
 
     with open_project_history(config, os.environ, results=results) as history:
         sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last)
@@ -108,32 +111,32 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     if not args.allow_identical:
         notes = refuse_identical(Catalog(config=config, environ=os.environ), base, new)
     report = make_comparison(base, new, notes=notes)
-    with open_project_history(config, os.environ, results=results, reading=False) as history:
-        keep_comparison(history, report)
-    return report
+    unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
+    return replace(report, notes=(*report.notes, *unkept))
 
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
     from demeanor.commands.compare.identical import same_fingerprint_notes
-    from demeanor.commands.compare.workflow import keep_comparison, make_comparison, prepare_sides, side_results
+    from demeanor.commands.compare.tried import tried_notes
+    from demeanor.commands.compare.workflow import compare_decisions, make_comparison, prepare_sides, side_results
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.execute import execute_together
-    from demeanor.runner.history import open_project_history
-    from demeanor.runner.plan import choose_evals
+    from demeanor.runner.history import keep_decisions
+    from demeanor.runner.plan import collect_evals, select_evals
 
     ui = make_ui(quiet=quiet)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
-    evals = choose_evals(
-        config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
-    )
+    request = request_of(args, trials=args.trials or _TRIALS, policy="all")
+    known = collect_evals(config)
+    evals = select_evals(known, request)
     with ExitStack() as stack:
         sides, left_out = prepare_sides(
             stack,
             config,
             revisions,
             evals,
-            request_of(args, trials=args.trials or _TRIALS, policy="all"),
+            request,
             os.environ,
             results=results,
             log=ui.log,
@@ -141,21 +144,12 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
         )
         found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
     interrupted = any(result.interrupted for result in found)
-    with open_project_history(config, os.environ, results=results, reading=False) as history:
-        base, new = (side_results(history, side) for side in sides.values())
-        notes = [result.stopped for result in found if result.stopped]
-        notes += ["interrupted: some trials are missing"] if interrupted else []
-        notes += [note for result in found for note in result.notes]
-        notes += [*left_out, *_uncommitted_note(config, revisions[1])]
-        notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
-        report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
-        keep_comparison(history, report)
-    return report, interrupted
-
-
-def _uncommitted_note(config: Config, revision: str) -> list[str]:
-    from demeanor.vcs.git_info import git_state
-
-    if revision == "HEAD" and git_state(config.root).dirty:
-        return ["uncommitted changes were ignored: the commit itself was run"]
-    return []
+    base, new = map(side_results, sides.values())
+    notes = [result.stopped for result in found if result.stopped]
+    notes += ["interrupted: some trials are missing"] if interrupted else []
+    notes += [note for result in found for note in result.notes]
+    notes += [*left_out, *tried_notes(config, known, {one.name for one in evals}, revisions)]
+    notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
+    report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
+    unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
+    return replace(report, notes=(*report.notes, *unkept)), interrupted

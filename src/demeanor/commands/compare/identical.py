@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from demeanor.commands.compare.report import Side
+from demeanor.commands.compare.tried import without_evals
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import git
@@ -25,8 +26,7 @@ def refuse_unchanged(config: Config, base: str, new: str, commits: Sequence[str]
     """Refuse two commits that differ at most in evals, which are taken from the working tree in any case."""
     if commits[0] == commits[1]:
         raise UsageError(f"{base} and {new} are the same commit, {commits[0][:12]}{_ALLOW}")
-    evals = [f":(exclude){path}" for path in config.paths if not path.startswith(("/", ".."))]
-    if not git(config.root, "diff", "--name-only", *commits, "--", ":/", *evals).strip():
+    if not git(config.root, "diff", "--name-only", *commits, *without_evals(config)).strip():
         raise UsageError(
             f"{base} and {new} have the same files, apart from evals, and both sides get the evals of the working tree"
             f"{_ALLOW}"

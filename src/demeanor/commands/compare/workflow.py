@@ -14,12 +14,12 @@ from demeanor.commands.compare.rules import compare
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.history import KeptDecision
-from demeanor.core.ports import History
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, prepare
+from demeanor.runner.history import history_of_run
 from demeanor.runner.plan import plan_evals
 from demeanor.vcs.checkout import Checkout, checked_out, resolve
 
@@ -75,13 +75,12 @@ def _without(plan: Plan, subjects: Collection[str]) -> Plan:
     return Plan(cells=tuple(cell for cell in plan.cells if str(cell.subject) not in subjects))
 
 
-def side_results(history: History, side: CompareSide) -> Side:
-    """The results of a side that was just run, from the history."""
-    run = history.run(side.run.info.uid)
+def side_results(side: CompareSide) -> Side:
+    """The results of a side that was just run."""
     checkout = side.checkout
-    return Side(
-        name=checkout.revision, kind="commit", runs=(run.name,), commit=checkout.commit, cells=history.cells(run.name)
-    )
+    with history_of_run(side.run.folder) as history:
+        cells = history.cells(side.run.info.id)
+    return Side(name=checkout.revision, kind="commit", runs=(side.run.info.id,), commit=checkout.commit, cells=cells)
 
 
 def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:
@@ -89,28 +88,28 @@ def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> Co
     return compare_report(base, new, compare(base.cells, new.cells), notes=notes)
 
 
-def keep_comparison(history: History, report: CompareReport) -> None:
-    """Record the result of each eval in the history."""
+def compare_decisions(report: CompareReport) -> tuple[KeptDecision, ...]:
+    """The result of each eval, for the history."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
-    for one in report.comparison.evals:
-        history.add_decision(
-            KeptDecision(
-                made=made,
-                ruling="compare",
-                eval=one.eval,
-                subject=one.subject,
-                answer=one.outcome.value,
-                rule="boschloo",
-                reason=f"{one.base[0]} of {one.base[1]} → {one.new[0]} of {one.new[1]}, p = {one.p_value:.2g}",
-                run=report.new.runs[-1] if report.new.runs else None,
-                commit=report.new.commit,
-                evidence={
-                    "base": list(one.base),
-                    "new": list(one.new),
-                    "p_value": one.p_value,
-                    "adjusted": one.adjusted,
-                    "base_runs": list(report.base.runs),
-                    "new_runs": list(report.new.runs),
-                },
-            )
+    return tuple(
+        KeptDecision(
+            made=made,
+            ruling="compare",
+            eval=one.eval,
+            subject=one.subject,
+            answer=one.outcome.value,
+            rule="boschloo",
+            reason=f"{one.base[0]} of {one.base[1]} → {one.new[0]} of {one.new[1]}, p = {one.p_value:.2g}",
+            run=report.new.runs[-1] if report.new.runs else None,
+            commit=report.new.commit,
+            evidence={
+                "base": list(one.base),
+                "new": list(one.new),
+                "p_value": one.p_value,
+                "adjusted": one.adjusted,
+                "base_runs": list(report.base.runs),
+                "new_runs": list(report.new.runs),
+            },
         )
+        for one in report.comparison.evals
+    )

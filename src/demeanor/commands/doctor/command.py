@@ -100,6 +100,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
     yield _agent_folders()
     yield from _agents(config)
     yield _sandbox(config)
+    yield from _store(config)
     yield _harbor(config)
     yield _evals(config)
 
@@ -224,6 +225,14 @@ def _sandbox(config: Config) -> DoctorItem:
         return DoctorItem(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
     promise = _PROMISES.get(config.sandbox, "")
     return DoctorItem(name=f"sandbox {config.sandbox}", state="ok", detail=f"works: {promise}")
+
+
+def _store(config: Config) -> Iterator[DoctorItem]:
+    from demeanor.commands.doctor.store import check_store
+
+    for name, detail, error in check_store(config, os.environ):
+        problem, _, remedy = error.partition("\n  → ")
+        yield DoctorItem(name=name, state="broken" if error else "ok", detail=detail or problem, remedy=remedy)
 
 
 _PROMISES = {

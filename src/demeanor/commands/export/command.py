@@ -52,13 +52,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Write the run or the tasks."""
     from demeanor.commands.export.workflow import export
-    from demeanor.runner.history import open_project_history
+    from demeanor.runner.history import open_history_of
+    from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
     if args.harbor:
         return _tasks(config, args)
-    with open_project_history(config, os.environ, results=args.results) as history:
-        text, attempts = export(history, args.run, args.format, args.out)
+    results = args.results or config.root / config.results
+    with open_history_of(args.run, config, os.environ, results) as history:
+        captures = open_capture_store(config)
+        text, attempts = export(history, args.run, args.format, args.out, results=results, captures=captures)
     if text is None:
         print(f"{args.out}: {count(attempts, 'attempt')}")
     else:

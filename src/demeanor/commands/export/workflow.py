@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from demeanor.commands.report.workflow import find_past_run
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.workflow import make_report
+from demeanor.commands.trace.trials import load_capture, read_steps
 from demeanor.core.atomic_file import write_atomically
-from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.errors import BadInput
 from demeanor.core.exchange import Exchange
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
@@ -17,7 +19,8 @@ from demeanor.core.text import slug
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
 from demeanor.runner.execute import RunResult
-from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+from demeanor.store.captures.capture_store import CaptureStore
+from demeanor.store.runs.run_dirs import RunPlace, place_of
 
 
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
@@ -25,7 +28,7 @@ def report_of_past_run(history: History, name: str = "latest") -> RunReport:
     run = history.run(name)
     plan = Plan(cells=tuple(_cell(one) for one in history.cells(run.name)))
     records = history.records(run.name)
-    return make_report(RunResult(plan=plan, info=run.info, folder=Path(run.source), records=records))
+    return make_report(RunResult(plan=plan, info=run.info, folder=run.path, records=records))
 
 
 def _cell(found: RunCell) -> Cell:
@@ -34,9 +37,11 @@ def _cell(found: RunCell) -> Cell:
     return named_cell(found.eval, found.subject, policy=found.policy, trials=found.planned, skipped=skipped)
 
 
-def export(history: History, name: str, form: str, out: Path | None) -> tuple[str | None, int]:
+def export(
+    history: History, name: str, form: str, out: Path | None, *, results: Path, captures: CaptureStore | None = None
+) -> tuple[str | None, int]:
     """Write a run for other tools; return the text, if there is no file to write, and the number of attempts."""
-    run = history.run(name)
+    run = find_past_run(history, name)
     records = history.records(run.name)
     if form == "parquet":
         from demeanor.store.exports.table import write_parquet
@@ -44,7 +49,7 @@ def export(history: History, name: str, form: str, out: Path | None) -> tuple[st
         write_parquet(run, records, _require_out(out, form))
         return None, len(records)
     if form == "atif":
-        return None, _write_trajectories(run, records, _require_out(out, form))
+        return None, _write_trajectories(place_of(run, results), records, _require_out(out, form), captures)
     text = _text(history, run, records, form)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -74,31 +79,25 @@ def _require_out(out: Path | None, form: str) -> Path:
     return out
 
 
-def _write_trajectories(run: PastRun, records: tuple[Record, ...], folder: Path) -> int:
-    """Write one file per attempt, from the run's folder, which must be on this machine."""
+def _write_trajectories(
+    place: RunPlace, records: tuple[Record, ...], folder: Path, captures: CaptureStore | None
+) -> int:
+    """Write one file per attempt; raise StoreError at the first one that can't be reached."""
     from demeanor.store.exports.atif import trajectory
 
-    folder_of_run = RunFolder(Path(run.source))
-    if not (folder_of_run.folder / RUN_FILE).is_file():
-        raise StoreError(
-            f"{run.source or run.name}: the run's folder, which has the trajectories, is not on this machine\n"
-            "  → export them on the machine that ran it"
-        )
     for record in records:
-        events, exchanges = _events_and_exchanges(folder_of_run, record)
-        place = folder / slug(record.eval) / slug(record.subject)
-        place.mkdir(parents=True, exist_ok=True)
+        events, exchanges = _events_and_exchanges(place, record, captures)
+        own = folder / slug(record.eval) / slug(record.subject)
+        own.mkdir(parents=True, exist_ok=True)
         again = f".{record.attempt}" if record.attempt > 1 else ""
         text = json.dumps(trajectory(record, events, exchanges), indent=2)
-        write_atomically(place / f"trial-{record.number}{again}.json", text + "\n")
+        write_atomically(own / f"trial-{record.number}{again}.json", text + "\n")
     return len(records)
 
 
-def _events_and_exchanges(run: RunFolder, record: Record) -> tuple[tuple[Event, ...], tuple[Exchange, ...]]:
-    from demeanor.store.captures.capture_json import read_exchanges, unpack
-
-    packed = run.packed_capture(record)
-    if packed is None:
-        return run.events(record), ()
-    where = f"{run.folder}: {record.trial}"
-    return run.events(record), read_exchanges(unpack(packed, record.capture_hash, where=where), where=where)
+def _events_and_exchanges(
+    place: RunPlace, record: Record, captures: CaptureStore | None
+) -> tuple[tuple[Event, ...], tuple[Exchange, ...]]:
+    if place.folder is not None and place.folder.packed_capture(record) is None:
+        return place.folder.events(record), ()
+    return read_steps(place, record, captures), load_capture(place, record, captures).exchanges

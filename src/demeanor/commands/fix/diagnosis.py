@@ -29,6 +29,7 @@ from demeanor.core.text import count
 from demeanor.observe import observe
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.store.runs.run_dirs import place_of
 from demeanor.vcs.git_info import git_state
 
 _MOST_EVALS = 5
@@ -245,7 +246,7 @@ def _capture(
         return None, "the history has no such trial"
     try:
         captures = open_capture_store(project.config)
-        return load_capture(nights[trial.run], trial.record, project.results, captures), ""
+        return load_capture(place_of(nights[trial.run], project.results), trial.record, captures), ""
     except StoreError as error:
         return None, str(error).partition("\n")[0]
 

@@ -101,9 +101,9 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     from demeanor.commands.gate.report import GATE_DOCUMENT
     from demeanor.commands.gate.workflow import (
         final_exit_code,
+        gate_decisions,
         gate_files,
         gate_notes,
-        keep_answers,
         make_gate_report,
         make_gate_state,
     )
@@ -112,7 +112,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     from demeanor.commands.run.workflow import make_report, publish
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
-    from demeanor.runner.history import open_project_history
+    from demeanor.runner.history import keep_decisions, open_project_history
 
     config = _for_gates(load_config(args))
     results = args.out or config.root / config.results
@@ -141,7 +141,8 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     empty, accepted = empty_exit_code(config, request, os.environ), args.accept_removed
     report = replace(report, exit_code=final_exit_code(state, report.exit_code, empty=empty, accepted=accepted))
     gate_report = make_gate_report(state, report, accepted=accepted)
-    keep_answers(state, gate_report, config, os.environ, results)
+    unkept = keep_decisions(config, os.environ, results, gate_decisions(state, gate_report))
+    gate_report = replace(gate_report, notes=(*gate_report.notes, *unkept))
     publish(
         report,
         result.folder,

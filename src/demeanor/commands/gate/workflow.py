@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypedDict
 
 from demeanor.commands.gate import always
@@ -34,7 +33,6 @@ from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import DEFAULT_TIMEOUT, collect_evals, eval_paths, plan_evals, select_evals
 
 
@@ -257,37 +255,33 @@ def gate_files(found: GateReport) -> GateFiles:
     return GateFiles(lead=gate_markdown(found), files={"gate.json": GATE_DOCUMENT.write(found)})
 
 
-def keep_answers(
-    state: GateState, found: GateReport, config: Config, environ: Mapping[str, str], results: Path
-) -> None:
-    """Record all decisions in the history, with their numbers."""
+def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, ...]:
+    """All decisions with their numbers, for the history."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with open_project_history(config, environ, results=results, reading=False) as history:
-        for row in found.rows:
-            if row.decision.answer == "skipped":
-                continue
-            history.add_decision(
-                KeptDecision(
-                    made=made,
-                    ruling="gate",
-                    eval=row.eval,
-                    subject=row.subject,
-                    answer=row.decision.answer,
-                    rule=row.decision.rule,
-                    reason=row.decision.reason,
-                    run=found.run.id,
-                    commit=found.run.commit,
-                    eval_hash=state.hashes.get(row.eval, ""),
-                    evidence={
-                        "passed": row.passed,
-                        "failed": row.failed,
-                        "voided": row.voided,
-                        "past": encode(row.past),
-                        "p_value": row.p_value,
-                        "adjusted": row.adjusted,
-                    },
-                )
-            )
+    return tuple(
+        KeptDecision(
+            made=made,
+            ruling="gate",
+            eval=row.eval,
+            subject=row.subject,
+            answer=row.decision.answer,
+            rule=row.decision.rule,
+            reason=row.decision.reason,
+            run=found.run.id,
+            commit=found.run.commit,
+            eval_hash=state.hashes.get(row.eval, ""),
+            evidence={
+                "passed": row.passed,
+                "failed": row.failed,
+                "voided": row.voided,
+                "past": encode(row.past),
+                "p_value": row.p_value,
+                "adjusted": row.adjusted,
+            },
+        )
+        for row in found.rows
+        if row.decision.answer != "skipped"
+    )
 
 
 def _error_rates(state: GateState) -> list[ErrorRates]:

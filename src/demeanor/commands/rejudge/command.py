@@ -73,8 +73,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     trials = judge_again(runs, config, os.environ, options)
     if not trials:
         raise UsageError(f"{', '.join(one.name for one in runs)}: there is no trial to judge again")
-    kept = store_verdicts(runs, trials, config) if args.keep else ()
-    report = make_report(trials, kept=kept)
+    kept, unkept = store_verdicts(runs, trials, config) if args.keep else ((), ())
+    report = make_report(trials, kept=kept, unkept=unkept)
     print_report(args, report, REJUDGE_DOCUMENT, rejudge_terminal)
     return report.exit_code
 
@@ -87,4 +87,4 @@ def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tupl
     try:
         return (find_stored_run(args.what, results, config, os.environ),), names
     except UnknownName:
-        return runs_with_eval(args.what, results, last=args.last), (args.what,)
+        return runs_with_eval(args.what, results, config, os.environ, last=args.last), (args.what,)

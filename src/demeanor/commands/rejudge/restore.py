@@ -16,7 +16,7 @@ from demeanor.core.tree import Tree
 from demeanor.runner.template import TemplateCache
 from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
 from demeanor.store.captures.capture_store import CaptureStore, capture_text, read_start
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.run_dirs import RunPlace
 
 _CACHED_STARTS = 4
 """How many starting states are cached in memory."""
@@ -41,19 +41,22 @@ class Restorer:
     """Restores the captures of one run."""
 
     def __init__(
-        self, run: RunFolder | None, captures: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
+        self, place: RunPlace, captures: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
     ) -> None:
         """With `as_it_was`, trials are restored even if their scenario was edited since."""
-        self._run = run
+        self._place = place
         self._captures = captures
         self._templates = templates
         self._as_it_was = as_it_was
-        self._start = lru_cache(_CACHED_STARTS)(lambda name: read_start(name, run=run, captures=captures))
+        self._start = lru_cache(_CACHED_STARTS)(lambda name: read_start(name, run=place.folder, captures=captures))
 
     async def capture(self, record: Record, one: Eval) -> Capture:
         """Return an attempt's capture with its workspace before and after, or raise NotRestorable."""
         try:
-            text, where = await asyncio.to_thread(capture_text, record, run=self._run, captures=self._captures)
+            place = self._place
+            text, where = await asyncio.to_thread(
+                capture_text, record, run=place.folder, captures=self._captures, home=place.source
+            )
             capture = read_capture_json(text, Tree(), where=where)
             if capture.breakdown is not None:
                 return capture

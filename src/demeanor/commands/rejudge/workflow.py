@@ -67,8 +67,8 @@ def judge_again(
                 f"{run.name} contains verdicts from an earlier `rejudge`\n  → judge the original run again"
             )
         trials = run.trials(options.evals)
-        if run.folder is None and run.origin != "demeanor":
-            refusal = f"its run was imported from {run.origin}, and imported runs have no captures"
+        if run.place.origin != "demeanor":
+            refusal = f"its run was imported from {run.place.origin}, and imported runs have no captures"
             found += [RejudgedTrial(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
         evals = _evals(run, config, options)
@@ -88,25 +88,33 @@ def _sandbox(
     return open_sandbox(config, request, Plan(cells=()))
 
 
-def make_report(trials: Sequence[RejudgedTrial], *, kept: Sequence[Path] = ()) -> Rejudgement:
-    """Make the report of trials that were judged again."""
+def make_report(
+    trials: Sequence[RejudgedTrial], *, kept: Sequence[Path] = (), unkept: Sequence[str] = ()
+) -> Rejudgement:
+    """Make the report of trials that were judged again; `unkept` are notes about verdicts that are not stored."""
     broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in trials if one.after)
     here = Path.cwd()
     notes = (f"{count(broken, 'trial')} failed before there was anything to judge: still void",)
     return rejudgement(
         trials,
-        notes=notes if broken else (),
+        notes=(*(notes if broken else ()), *unkept),
         kept=tuple(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in kept),
     )
 
 
-def store_verdicts(runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], config: Config) -> tuple[Path, ...]:
-    """Store the new verdicts in a new folder inside each run's folder; return these folders."""
-    made = []
+def store_verdicts(
+    runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], config: Config
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Store the new verdicts in a new folder inside each run's folder; return these folders, and notes about runs
+    whose folder is not on this machine."""
+    made, notes = [], []
     for run in runs:
         own = [one for one in trials if one.run == run.name]
         records = [one.after for one in own if one.after is not None]
-        if run.folder is None or not records:
+        if not records:
+            continue
+        if run.folder is None:
+            notes.append(f"the new verdicts of {run.name} are not stored: its folder is {run.place.source}")
             continue
         now = run_info(config, run.request)
         info = replace(
@@ -116,7 +124,7 @@ def store_verdicts(runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], c
         kept = store_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
         write_atomically(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
         made.append(kept.folder)
-    return tuple(made)
+    return tuple(made), tuple(notes)
 
 
 def _plan(records: Sequence[Record]) -> Plan:
@@ -143,7 +151,7 @@ async def _judge_all(
 ) -> list[RejudgedTrial]:
     await sandbox.start()
     templates = TemplateCache(sandbox.folder)
-    restorer = Restorer(run.folder, open_capture_store(catalog.config), templates, as_it_was=options.as_it_was)
+    restorer = Restorer(run.place, open_capture_store(catalog.config), templates, as_it_was=options.as_it_was)
     slots = asyncio.Semaphore(options.jobs or min(2 * (os.cpu_count() or 1), 8))
 
     async def one(record: Record) -> RejudgedTrial:

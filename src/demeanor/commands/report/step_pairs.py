@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.commands.report.report import FailingCell, NightReport, NightRow
-from demeanor.commands.trace.trials import TrialSteps, find_run_folder, load_steps
+from demeanor.commands.trace.trials import TrialSteps, load_steps
 from demeanor.config.config import Config
-from demeanor.core.errors import StoreError
 from demeanor.core.history import PastRun
 from demeanor.core.ports import History
 from demeanor.core.record import Record
 from demeanor.core.trajectory_diff import distance
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
+from demeanor.store.runs.run_dirs import place_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,8 +77,4 @@ class _PairLoader:
         return first
 
     def _load(self, run: str, record: Record) -> TrialSteps:
-        try:
-            folder = find_run_folder(self._nights[run], self._results)
-        except StoreError as error:
-            return TrialSteps(run=run, record=record, events=None, absence=str(error))
-        return load_steps(run, record, folder, self._captures)
+        return load_steps(place_of(self._nights[run], self._results), record, self._captures)

@@ -110,14 +110,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.run.dashboard import dashboard_beside
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.resume import resumed_request
+    from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import collect_evals, plan_evals, select_evals
-    from demeanor.store.runs.run_dirs import find_run
 
     config = load_config(args, near=Path(args.resume) if args.resume else None)
     results = args.out or config.root / config.results
-    earlier = find_run(results, args.resume) if args.resume else None
+    earlier = find_stored_run(args.resume, results, config, os.environ).local_folder() if args.resume else None
     request = _request(args, config)
     if earlier:
         request = resumed_request(earlier, request)

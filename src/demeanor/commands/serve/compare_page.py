@@ -20,6 +20,7 @@ from demeanor.core.exchange import Request
 from demeanor.core.text import opening
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import runs_state
+from demeanor.store.runs.run_dirs import place_of
 
 MOST_ROWS = 200
 _MOST_LINES = 400
@@ -78,7 +79,7 @@ def _prompts(context: PageContext, history: SqlHistory, base: Side, new: Side) -
 def _request(context: PageContext, history: SqlHistory, side: Side, name: str) -> Request | None:
     cell = next(one for one in reversed(side.cells) if one.eval == name and one.judged)
     record = history.trials(cell.run, name=name, subject=cell.subject)[0]
-    capture = load_capture(history.run(cell.run), record, context.results, context.captures())
+    capture = load_capture(place_of(history.run(cell.run), context.results), record, context.captures())
     return capture.exchanges[0].request if capture.exchanges else None
 
 

@@ -17,7 +17,7 @@ from demeanor.commands.serve.overview import overview_page
 from demeanor.commands.serve.run_page import run_page, runs_page
 from demeanor.commands.serve.triage_page import triage_page
 from demeanor.commands.serve.trial_page import trial_page
-from demeanor.core.errors import StoreBusy, StoreError
+from demeanor.core.errors import StoreError
 from demeanor.store.history.page_queries import matching_names, newest_state
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.templating import render
@@ -63,8 +63,6 @@ class DashboardSite:
         """One page, with links for the server or for an export."""
         try:
             values = self._values(name, parts, query, links)
-        except StoreBusy:
-            raise
         except StoreError:  # the connection may be broken, so try once more with a new one
             self.context.forget_connection()
             values = self._values(name, parts, query, links)

@@ -7,17 +7,17 @@ from typing import Any
 
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.commands.serve.context import PageContext
-from demeanor.commands.trace.trials import TrialSteps, find_run_folder, load_steps
+from demeanor.commands.trace.trials import TrialSteps, load_steps
 from demeanor.commands.triage.render import group_brief
 from demeanor.commands.triage.report import Group, group_failures
 from demeanor.commands.triage.workflow import with_commands
-from demeanor.core.errors import StoreError
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import runs_state
+from demeanor.store.runs.run_dirs import place_of
 
 MOST_CELLS = 40
 MOST_GROUPS = 30
@@ -55,17 +55,13 @@ def _groups(context: PageContext, history: SqlHistory, run: PastRun, cells: Sequ
         trials += _load(context, run, found)
         if cell.failed and not cell.passed:
             others += _earlier_passes(context, history, run, cell)
-    stored = StoredRun(info=run.info, records=(), cells=(), origin=run.origin)
+    stored = StoredRun(info=run.info, records=(), cells=(), place=place_of(run, context.results))
     return tuple(with_commands(group, stored) for group in group_failures(trials, others))
 
 
 def _load(context: PageContext, run: PastRun, records: Sequence[Record]) -> list[TrialSteps]:
-    try:
-        folder = find_run_folder(run, context.results)
-    except StoreError as error:
-        return [TrialSteps(run=run.name, record=one, events=None, absence=str(error)) for one in records]
-    captures = context.captures()
-    return [load_steps(run.name, one, folder, captures) for one in records]
+    place, captures = place_of(run, context.results), context.captures()
+    return [load_steps(place, one, captures) for one in records]
 
 
 def _earlier_passes(context: PageContext, history: SqlHistory, run: PastRun, cell: RunCell) -> list[TrialSteps]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demeanor.commands.trace.trials import find_run_folder, load_capture
+from demeanor.commands.trace.trials import load_capture
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.history import PastRun
@@ -15,6 +15,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import opening
 from demeanor.store.captures.capture_json import read_exchanges
 from demeanor.store.captures.capture_store import CaptureStore, capture_text
+from demeanor.store.runs.run_dirs import place_of
 from demeanor.store.runs.run_folder import RunFolder
 
 MOST_BYTES = 60_000
@@ -108,7 +109,7 @@ def _read(folder: RunFolder | None, record: Record, name: str) -> FileText | Non
 
 def prompt_parts(run: PastRun, record: Record, results: Path, captures: CaptureStore | None) -> PromptParts:
     """What the model was told, from the capture; raises StoreError if that is elsewhere."""
-    capture = load_capture(run, record, results, captures)
+    capture = load_capture(place_of(run, results), record, captures)
     first = capture.exchanges[0].request if capture.exchanges else None
     tools = [(tool.name, _tool(tool)) for tool in first.tools] if first else []
     return PromptParts(
@@ -128,7 +129,8 @@ def exchange_text(
     run: PastRun, record: Record, results: Path, captures: CaptureStore | None, number: int
 ) -> FileText | None:
     """One exchange as JSON; None if there is no such one, StoreError if the capture is elsewhere."""
-    text, where = capture_text(record, run=find_run_folder(run, results), captures=captures)
+    place = place_of(run, results)
+    text, where = capture_text(record, run=place.folder, captures=captures, home=place.source)
     found = next((one for one in read_exchanges(text, where=where) if one.number == number), None)
     if found is None:
         return None

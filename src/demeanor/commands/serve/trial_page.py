@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.commands.run.stored_runs import StoredRun
+from demeanor.commands.run.stored_runs import request_of_run
 from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 from demeanor.commands.trace.divergence import find_divergence, nearest_pass
 from demeanor.commands.trace.step_rows import step_rows
-from demeanor.commands.trace.trials import TrialSteps, find_run_folder, load_steps
+from demeanor.commands.trace.trials import TrialSteps, load_steps
 from demeanor.commands.triage.workflow import reproduce
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
@@ -19,7 +19,7 @@ from demeanor.core.text import one_line
 from demeanor.core.verdict import Pass, Void
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.run_dirs import RunPlace, place_of
 from demeanor.web.charts import Span, SpanKind, time_strip
 
 TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
@@ -79,14 +79,12 @@ def _tab(
     query: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the chosen tab shows."""
-    try:
-        folder = find_run_folder(run, context.results)
-        absence = ""
-    except StoreError as error:
-        folder, absence = None, str(error)
+    place = place_of(run, context.results)
+    folder = place.folder
+    absence = "" if run.origin == "demeanor" else f"it was imported from {run.origin}, and imported runs have no steps"
     found: dict[str, Any] = {"absence": absence, "place": str(folder.folder / record.folder) if folder else run.source}
     if tab == "steps":
-        return found | _steps(context, history, run, record, folder, absence, times)
+        return found | _steps(context, history, run, record, place, times)
     if tab == "diff":
         return found | {"diff": workspace_diff(folder, record)}
     if tab == "log":
@@ -109,16 +107,10 @@ def _steps(
     history: SqlHistory,
     run: PastRun,
     record: Record,
-    folder: RunFolder | None,
-    absence: str,
+    place: RunPlace,
     times: Sequence[ExchangeTime],
 ) -> dict[str, Any]:
-    captures = context.captures()
-    own = (
-        TrialSteps(run=run.name, record=record, events=None, absence=absence)
-        if absence
-        else load_steps(run.name, record, folder, captures)
-    )
+    own = load_steps(place, record, context.captures())
     passing = None if isinstance(record.verdict, Pass) or own.events is None else _nearest(context, history, run, own)
     title, divergence = find_divergence(own, passing)
     return {
@@ -147,13 +139,12 @@ def _nearest(context: PageContext, history: SqlHistory, run: PastRun, own: Trial
 
 
 def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Record) -> list[TrialSteps]:
-    try:
-        folder = find_run_folder(run, context.results)
-    except StoreError:
+    place = place_of(run, context.results)
+    if place.origin != "demeanor":
         return []  # an import: it has no steps
     trials = history.trials(run.name, name=record.eval, subject=record.subject)
     passed = [one for one in trials if isinstance(one.verdict, Pass)][:_MOST_PASSES]
-    loaded = [load_steps(run.name, one, folder, context.captures()) for one in passed]
+    loaded = [load_steps(place, one, context.captures()) for one in passed]
     return [one for one in loaded if one.events is not None]
 
 
@@ -203,9 +194,8 @@ def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     history += ["--subject", one_line(record.subject, width=_LONGEST)]
     if run.origin != "demeanor":
         return [("Its pass rate over time", history)]
-    stored = StoredRun(info=run.info, records=(), cells=())
     trace = ["demeanor", "trace", trial, "--run", run.name]
-    found = [("Run this eval again, three trials", reproduce(record, stored.request))]
+    found = [("Run this eval again, three trials", reproduce(record, request_of_run(run.info)))]
     found.append(("This trial in the terminal", trace))
     if not isinstance(record.verdict, Pass):
         found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))

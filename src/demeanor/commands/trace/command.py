@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config
 from demeanor.core.codec import encode
-from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
 
 if TYPE_CHECKING:
+    from demeanor.commands.run.stored_runs import StoredRun
+    from demeanor.commands.trace.trials import TrialSteps
     from demeanor.core.trajectory import Event
-    from demeanor.store.runs.run_folder import RunFolder
+    from demeanor.store.captures.capture_store import CaptureStore
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,57 +48,70 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the trial, or both trials, and print them."""
+    from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.trace.render import trace_text
-    from demeanor.store.runs.run_dirs import find_run
+    from demeanor.commands.trace.trials import read_steps
+    from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
     results = args.out or config.root / config.results
-    store = find_run(results, args.run)
-    record = find_record(store.records(), args.trial)
+    stored = find_stored_run(args.run, results, config, os.environ)
+    captures = open_capture_store(config)
+    record = find_record(stored.records, args.trial)
+    events = read_steps(stored.place, record, captures)
     if args.other or args.diff or args.against:
-        other_store = find_run(results, args.against) if args.against else store
-        _print_side_by_side(store, record, other_store, args)
+        other = find_stored_run(args.against, results, config, os.environ) if args.against else stored
+        _print_side_by_side((record, events), stored, other, captures, args)
         return ExitCode.ACCEPTED
-    events = store.events(record)
     if args.json:
         print("\n".join(json.dumps(encode(event)) for event in events))
     else:
         print(trace_text(record, events, full=args.full))
-        print(f"files: {store.folder / record.folder}")
+        place = stored.folder.folder / record.folder if stored.folder else f"{stored.place.source}/{record.folder}"
+        print(f"files: {place}")
     return ExitCode.ACCEPTED
 
 
-def _print_side_by_side(store: RunFolder, record: Record, other_store: RunFolder, args: argparse.Namespace) -> None:
+def _print_side_by_side(
+    one: tuple[Record, tuple[Event, ...]],
+    run: StoredRun,
+    other_run: StoredRun,
+    captures: CaptureStore | None,
+    args: argparse.Namespace,
+) -> None:
     from demeanor.commands.trace.render import trace_diff
+    from demeanor.commands.trace.trials import TrialSteps, read_steps
     from demeanor.core.trajectory_diff import align
     from demeanor.render.terminal import screen_of
 
-    events = store.events(record)
-    other = (
-        find_record(other_store.records(), args.other) if args.other else find_nearest_pass(record, events, other_store)
-    )
-    others = other_store.events(other)
+    record, events = one
+    if args.other:
+        other = find_record(other_run.records, args.other)
+    else:
+        other = find_nearest_pass(TrialSteps(run=run.name, record=record, events=events), other_run, captures)
+    others = read_steps(other_run.place, other, captures)
     if args.json:
         print(json.dumps({"a": record.trial, "b": other.trial, "steps": encode(align(events, others))}, indent=2))
     else:
         print(trace_diff((record, events), (other, others), screen_of(sys.stdout), full=args.full))
 
 
-def find_nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> Record:
-    """Return the most similar trial of the same eval that passed, preferably of the same subject."""
+def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore | None) -> Record:
+    """Return the most similar trial of the same eval that passed in a run, preferably of the same subject."""
     from demeanor.commands.trace.divergence import nearest_pass
-    from demeanor.commands.trace.trials import TrialSteps
+    from demeanor.commands.trace.trials import load_steps
 
-    name = store.folder.name
     passed = [
-        TrialSteps(run=name, record=one, events=store.events(one))
-        for one in store.records()
-        if one.eval == record.eval and isinstance(one.verdict, Pass) and one != record
+        load_steps(run.place, one, captures)
+        for one in run.records
+        if one.eval == trial.record.eval and isinstance(one.verdict, Pass) and one != trial.record
     ]
-    found = nearest_pass(TrialSteps(run=name, record=record, events=tuple(events)), passed)
+    found = nearest_pass(trial, passed)
+    if found is None and passed:
+        raise StoreError(passed[0].absence)
     if found is None:
         raise UsageError(
-            f"no other trial of {record.eval!r} passed in {store.folder.name}\n  → name another run: --against RUN"
+            f"no other trial of {trial.record.eval!r} passed in {run.name}\n  → name another run: --against RUN"
         )
     return found.record
 

@@ -79,6 +79,8 @@ def _next_step(pairs: Sequence[Pair], at: int, side: Literal["left", "right"]) -
 def _title(pairs: Sequence[Pair], at: int) -> str:
     """Describe the difference in words that fit every trial of a group."""
     failing, passing = pairs[at].left, pairs[at].right
+    if isinstance(passing, Called) and all(isinstance(pair.left, Said | None) for pair in pairs):
+        return f"calls no tool where passing trials {_plural(passing)}"
     if passing is None:
         return f"{_third_person(failing)}, but passing trials do not"
     if failing is None and all(pair.left is None for pair in pairs[at:]):

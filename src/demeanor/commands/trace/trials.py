@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
-from demeanor.core.history import PastRun
 from demeanor.core.record import Record
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree
 from demeanor.observe import observe
 from demeanor.store.captures.capture_store import CaptureStore, read_capture
-from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+from demeanor.store.runs.run_dirs import RunPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,39 +31,26 @@ class TrialSteps:
     """Why the steps are not available; empty when they are."""
 
 
-def load_steps(name: str, record: Record, run: RunFolder | None, captures: CaptureStore | None) -> TrialSteps:
-    """Load the steps of a trial of the run `name` from the run's folder or from the capture store."""
+def load_steps(place: RunPlace, record: Record, captures: CaptureStore | None) -> TrialSteps:
+    """Load the steps of a trial from its run's folder or from the capture store."""
     try:
-        return TrialSteps(run=name, record=record, events=_events(name, record, run, captures))
+        return TrialSteps(run=place.name, record=record, events=read_steps(place, record, captures))
     except StoreError as error:
         absence, _, _ = str(error).partition("\n")
-        return TrialSteps(run=name, record=record, events=None, absence=absence)
+        return TrialSteps(run=place.name, record=record, events=None, absence=absence)
 
 
-def load_capture(night: PastRun, record: Record, results: Path, captures: CaptureStore | None) -> Capture:
-    """Load a trial's capture without its starting workspace; raise StoreError when it is not available."""
-    run = find_run_folder(night, results)
-    if run is None and captures is None:
-        raise _not_here(night.source or night.name)
-    return read_capture(record, Tree(), run=run, captures=captures)
-
-
-def _events(name: str, record: Record, run: RunFolder | None, captures: CaptureStore | None) -> tuple[Event, ...]:
+def read_steps(place: RunPlace, record: Record, captures: CaptureStore | None) -> tuple[Event, ...]:
+    """The steps of a trial; raise StoreError when they are not available."""
+    run = place.folder
     if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
         return run.events(record)
-    if run is None and captures is None:
-        raise _not_here(name)
-    # The steps do not depend on the starting workspace, so an empty tree will do.
-    return observe(read_capture(record, Tree(), run=run, captures=captures), {}).trajectory.events
+    return observe(load_capture(place, record, captures), {}).trajectory.events
 
 
-def find_run_folder(night: PastRun, results: Path) -> RunFolder | None:
-    """Return a run's folder on this machine, or None."""
-    if night.origin != "demeanor":
-        raise StoreError(f"the run was imported from {night.origin}, and imported runs have no steps")
-    places = (*((Path(night.source),) if night.source else ()), results / night.name)
-    return next((RunFolder(path) for path in places if (path / RUN_FILE).is_file()), None)
-
-
-def _not_here(run: str) -> StoreError:
-    return StoreError(f"the folder of the run is not on this machine ({run})")
+def load_capture(place: RunPlace, record: Record, captures: CaptureStore | None) -> Capture:
+    """Load a trial's capture without its starting workspace, on which its steps do not depend; raise StoreError when
+    it is not available."""
+    if place.origin != "demeanor":
+        raise StoreError(f"{place.name} was imported from {place.origin}, and imported runs have no steps")
+    return read_capture(record, Tree(), run=place.folder, captures=captures, home=place.source)

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     options = [
         word for name in ("config", "out") if getattr(args, name) for word in (f"--{name}", str(getattr(args, name)))
     ]
-    print(_text(make_triage(stored, config, results, against=against, options=options), args), end="")
+    print(_text(make_triage(stored, config, os.environ, results, against=against, options=options), args), end="")
     return ExitCode.ACCEPTED
 
 

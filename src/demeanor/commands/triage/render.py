@@ -82,13 +82,21 @@ def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
     if divergence is not None:
         yield from _labelled(f"   step {divergence.step}", one_line(divergence.did, width=300), screen)
         yield from _labelled("   instead", one_line(divergence.instead, width=300), screen)
-    if group.kind != "void" and group.reasons:
-        others = len(group.reasons) - 1
-        more_reasons = f"\n… and {count(others, 'other reason')}" if others else ""
-        reason = opening(group.reasons[0].text, lines=_TERMINAL_REASON_LINES)
-        yield from _labelled("   found", reason + more_reasons, screen)
+    if found := _found(group):
+        yield from _labelled("   found", found, screen)
     for command in filter(None, (group.trace, group.reproduce)):
         yield from _command(command, screen)
+
+
+def _found(group: Group) -> str:
+    """The first reason and the number of others; empty if the title says the same."""
+    if group.kind == "void" or not group.reasons:
+        return ""
+    others = len(group.reasons) - 1
+    more = f"… and {count(others, 'other reason')}" if others else ""
+    reason = opening(group.reasons[0].text, lines=_TERMINAL_REASON_LINES)
+    in_title = group.kind == "finding" and "\n" not in reason and group.title.endswith(f": {reason}")
+    return "\n".join(filter(None, ("" if in_title else reason, more)))
 
 
 def _command(command: str, screen: Screen) -> Iterator[Text]:

@@ -52,7 +52,7 @@ class Group:
     """What went wrong, in a line. Partly hostile text."""
 
     trials: tuple[Record, ...]
-    """The trials, ordered by eval, subject and number; at least one."""
+    """The trials: the example, then the others by eval, subject and number; at least one."""
 
     expected: bool = False
     """Whether all of them belong to evals that are known to fail."""
@@ -61,7 +61,7 @@ class Group:
     """Where the example diverges from the most similar passing trial; None when that is not known."""
 
     reasons: tuple[Reason, ...] = ()
-    """Their reasons, the most frequent first."""
+    """Their reasons, the most frequent first, which is that of the example."""
 
     reproduce: str = ""
     """The command that runs the example again."""
@@ -173,31 +173,40 @@ def _title(failed_checks: Sequence[Finding]) -> str:
         f"{one.check}: {one.reason.strip().splitlines()[0]}" if one.reason.strip() else one.check
         for one in failed_checks
     )
-    return one_line("; ".join(texts), width=200) or "failed without a finding"
+    return one_line("; ".join(dict.fromkeys(texts)), width=200) or "failed without a finding"
 
 
 def _normalised(text: str, record: Record) -> str:
     """Return the first line of a text without names and numbers, which differ from trial to trial."""
-    first = next(iter(text.strip().splitlines()), "")
+    return _without_details(next(iter(text.strip().splitlines()), ""), record, width=400)
+
+
+def _without_details(text: str, record: Record, *, width: int = 10_000) -> str:
     for name in filter(None, (record.trial, record.cell, record.eval, record.subject)):
-        first = first.replace(name, "…")
-    return _NUMBERS.sub("#", one_line(first, width=400))
+        text = text.replace(name, "…")
+    return _NUMBERS.sub("#", one_line(text, width=width))
 
 
 def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[TrialSteps, Divergence | None]]) -> Group:
-    reasons = Counter(_reason(trial.record) for trial, _ in own)
+    alike: dict[str, list[int]] = {}  # reasons without names and numbers → the positions of their trials in `own`
+    for position, (trial, _) in enumerate(own):
+        alike.setdefault(_without_details(_reason(trial.record), trial.record), []).append(position)
+    by_number = sorted(alike.values(), key=lambda found: (-len(found), _reason(own[found[0]][0].record)))
+    example = by_number[0][0]
     return Group(
         kind=kind,
         title=title,
-        trials=tuple(trial.record for trial, _ in own),
+        trials=(own[example][0].record, *(trial.record for trial, _ in own if trial is not own[example][0])),
         expected=expected,
-        parting=own[0][1],
-        reasons=tuple(
-            Reason(text=text, trials=n) for text, n in sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
-        ),
+        parting=own[example][1],
+        reasons=tuple(Reason(text=_reason(own[found[0]][0].record), trials=len(found)) for found in by_number),
     )
 
 
 def _reason(record: Record) -> str:
+    """The reasons of a trial, each once."""
     verdict = record.verdict
-    return verdict.reason.replace(record.trial, record.cell) if isinstance(verdict, Fail | Void) else ""
+    if isinstance(verdict, Fail):
+        texts = dict.fromkeys(one.reason or one.check for one in verdict.findings if one.answer == "no")
+        return "\n".join(texts).replace(record.trial, record.cell)
+    return verdict.reason.replace(record.trial, record.cell) if isinstance(verdict, Void) else ""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.commands.run.stored_runs import StoredRun, stored_run
-from demeanor.commands.trace.trials import TrialSteps, load_steps
+from demeanor.commands.run.stored_runs import StoredRun, runs_before
+from demeanor.commands.trace.trials import load_steps
 from demeanor.commands.triage.report import Group, Triage, group_failures
 from demeanor.config.config import Config
+from demeanor.core.errors import StoreError
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
-from demeanor.core.text import one_line
+from demeanor.core.text import count, one_line
 from demeanor.core.verdict import Fail, Pass, Void
-from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
-from demeanor.store.runs.run_dirs import runs
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.captures.capture_store import open_capture_store
 
 _EARLIER_RUNS = 10
 """How many earlier runs are searched for a passing trial."""
@@ -25,7 +24,13 @@ _LONGEST = 1000
 
 
 def make_triage(
-    run: StoredRun, config: Config, results: Path, *, against: StoredRun | None = None, options: Sequence[str] = ()
+    run: StoredRun,
+    config: Config,
+    environ: Mapping[str, str],
+    results: Path,
+    *,
+    against: StoredRun | None = None,
+    options: Sequence[str] = (),
 ) -> Triage:
     """Group the failures of a run.
 
@@ -35,23 +40,28 @@ def make_triage(
     captures = open_capture_store(config)
     trials = run.trials()
     not_passed = {record.eval for record in trials if not isinstance(record.verdict, Pass)}
-    own = [_load(run, record, captures) for record in trials if record.eval in not_passed]
+    own = [load_steps(run.place, record, captures) for record in trials if record.eval in not_passed]
     passed = {record.eval for record in trials if isinstance(record.verdict, Pass)}
     without_pass = {
         record.eval: record.eval_hash
         for record in trials
         if isinstance(record.verdict, Fail) and record.eval not in passed
     }
-    others = [
-        _load(other, record, captures)
-        for other, record in _find_passes(without_pass, [against] if against else _earlier_runs(run, results))
-    ]
+    earlier = [against] if against else runs_before(run, results, config, environ, most=_EARLIER_RUNS)
+    others, notes = [], []
+    try:
+        others += [load_steps(other.place, record, captures) for other, record in _find_passes(without_pass, earlier)]
+    except StoreError as error:
+        notes.append(f"passing trials of earlier runs are not known: {str(error).partition(chr(10))[0]}")
+    absent = [trial.absence for trial in (*own, *others) if trial.absence]
+    notes += [f"the steps of {count(len(absent), 'trial')} can't be read: {absent[0]}"] if absent else []
     return Triage(
         run=run.name,
         trials=len(trials),
         failed=sum(isinstance(record.verdict, Fail) for record in trials),
         voided=sum(isinstance(record.verdict, Void) for record in trials),
         groups=tuple(with_commands(group, run, options) for group in group_failures(own, others)),
+        notes=tuple(notes),
     )
 
 
@@ -65,8 +75,8 @@ def with_commands(group: Group, run: StoredRun, options: Sequence[str] = ()) -> 
     again = reproduce(group.example, run.request)
     return replace(
         group,
-        trace=shlex.join([*words, *options]) if run.folder is not None else "",
-        reproduce=shlex.join([*again, *options]) if run.origin == "demeanor" else "",
+        trace=shlex.join([*words, *options]) if run.place.origin == "demeanor" else "",
+        reproduce=shlex.join([*again, *options]) if run.place.origin == "demeanor" else "",
     )
 
 
@@ -83,15 +93,6 @@ def reproduce(record: Record, request: RunRequest, *, trials: int = 3) -> list[s
     return words
 
 
-def _earlier_runs(run: StoredRun, results: Path) -> Iterator[StoredRun]:
-    """Yield the runs before this one, the newest first."""
-    if run.folder is None:
-        return
-    before = [path for path in runs(results) if path.name < run.name]
-    for path in reversed(before[-_EARLIER_RUNS:]):
-        yield stored_run(RunFolder(path))
-
-
 def _find_passes(hashes: dict[str, str], others: Iterable[StoredRun]) -> Iterator[tuple[StoredRun, Record]]:
     """Yield, for each eval, the passing trials of the first run that has any. `hashes` are the eval hashes by name."""
     wanted = dict(hashes)
@@ -105,7 +106,3 @@ def _find_passes(hashes: dict[str, str], others: Iterable[StoredRun]) -> Iterato
                 yield other, record
         for name in found:
             del wanted[name]
-
-
-def _load(run: StoredRun, record: Record, captures: CaptureStore | None) -> TrialSteps:
-    return load_steps(run.name, record, run.folder, captures)

@@ -134,13 +134,13 @@ def publish(captures: CaptureStore, run: RunFolder, records: Iterable[Record]) -
 
 
 def read_capture(
-    record: Record, before: Tree, *, run: RunFolder | None = None, captures: CaptureStore | None = None
+    record: Record, before: Tree, *, run: RunFolder | None = None, captures: CaptureStore | None = None, home: str = ""
 ) -> Capture:
     """The capture of an attempt, from the folder of its run or from the store.
 
-    `before` is the starting state of the workspace: the capture contains only changes.
+    `before` is the starting state of the workspace: the capture contains only changes. `home` is as for `capture_text`.
     """
-    text, where = capture_text(record, run=run, captures=captures)
+    text, where = capture_text(record, run=run, captures=captures, home=home)
     return read_capture_json(text, before, where=where)
 
 
@@ -154,19 +154,21 @@ def read_start(name: str, *, run: RunFolder | None = None, captures: CaptureStor
 
 
 def capture_text(
-    record: Record, *, run: RunFolder | None = None, captures: CaptureStore | None = None
+    record: Record, *, run: RunFolder | None = None, captures: CaptureStore | None = None, home: str = ""
 ) -> tuple[bytes, str]:
-    """The JSON text of a capture, and where it was found."""
+    """The JSON text of a capture, and where it was found. `home` tells where the folder of the run is, if not here."""
     packed, where = (run.packed_capture(record), str(run.folder)) if run else (None, "")
     if packed is None and captures is not None and record.capture_hash:
         packed, where = _guarded(captures.address, lambda: captures.get(record.capture_hash)), captures.address
     if packed is None:
         searched = [str(run.folder)] if run else []
         searched += [captures.address] if captures else []
+        not_there = f"not in {' or '.join(searched)}" if searched else "not on this machine"
+        elsewhere = f"; the folder of its run is {home}" if home and not run else ""
         raise StoreError(
             f"{record.trial}: its capture ({record.capture_hash[:12] or 'no hash'})"
-            f" is not in {' or '.join(searched) or 'any known store'}\n"
-            "  → set `captures` to the store that it was published to, or copy the folder of the run"
+            f" is {not_there}{elsewhere}\n"
+            "  → set `captures` to the store that it was published to, or copy the folder of its run to the results"
         )
     where = f"{where}: {record.trial}"
     return unpack(packed, record.capture_hash, where=where), where

@@ -58,11 +58,11 @@ def _integer(number: int | None) -> int | None:
     return number if number is not None and abs(number) < 2**53 else None
 
 
-def run_row(run: RunInfo, name: str, *, origin: str, source: str) -> Row:
+def run_row(run: RunInfo, *, origin: str, source: str) -> Row:
     """A row of `runs`."""
     dirty = None if run.dirty is None else int(run.dirty)
     return _row(
-        uid_of(run), name, origin, source, run.kind, run.started, _integer(run.seed) or 0, run.demeanor, run.commit,
+        uid_of(run), run.id, origin, source, run.kind, run.started, _integer(run.seed) or 0, run.demeanor, run.commit,
         run.branch, dirty, _integer(run.trials) or 0, json.dumps(encode(run.arguments)),
     )  # fmt: skip
 

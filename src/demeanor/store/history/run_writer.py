@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from demeanor.core.errors import StoreError
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan
@@ -62,7 +63,6 @@ class RunWriter:
     """Writes one run."""
 
     def __init__(self, database: Database, run: RunInfo, *, origin: str = "demeanor", source: str = "") -> None:
-        self.name = run.id
         self._database = database
         self._run = run
         self._origin = origin
@@ -83,21 +83,21 @@ class RunWriter:
             raise
 
     def _find_or_add_run(self) -> None:
-        """Set `_id` and `name` of the run; insert its row if it has none."""
+        """Set `_id`; insert the row of the run if it has none. Raises StoreError if another run has its name."""
         if self._id is not None:
             return
-        uid = rows.uid_of(self._run)
-        for name in (self._run.id, f"{self._run.id}-{uid[:6]}", f"{self._run.id}-{uid}"):
-            found = self._database.rows("SELECT id, name FROM runs WHERE uid = ?", (uid,))
-            if found:
-                ((self._id, self.name),) = found
-                break
-            row = rows.run_row(self._run, name, origin=self._origin, source=self._source)
-            self._database.rows(
-                f"INSERT INTO runs ({rows.RUN_COLUMNS}) VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row
+        row = rows.run_row(self._run, origin=self._origin, source=self._source)
+        self._database.rows(
+            f"INSERT INTO runs ({rows.RUN_COLUMNS}) VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row
+        )
+        found = self._database.rows("SELECT id FROM runs WHERE uid = ?", (rows.uid_of(self._run),))
+        if not found:
+            ((source,),) = self._database.rows("SELECT source FROM runs WHERE name = ?", (rows.clean(self._run.id),))
+            raise StoreError(
+                f"{self._database.label}: another run is called {self._run.id!r}; it came from {source}\n"
+                "  → rename this run: its folder, and `id` in its run.json"
             )
-        else:
-            ((self._id, self.name),) = self._database.rows("SELECT id, name FROM runs WHERE uid = ?", (uid,))
+        ((self._id,),) = found
 
     def _add_cells(self, cells: Iterable[PlannedCell]) -> None:
         new: dict[tuple[str, str], PlannedCell] = {}

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from demeanor.core.errors import StoreBusy, StoreError
+from demeanor.core.errors import StoreError, StoreUnavailable
 from demeanor.store.history.database import Row, marks
 
 _KEY = "INTEGER PRIMARY KEY"
 MEMORY = Path(":memory:")
+_HEADER = b"SQLite format 3\0"
 
 
 class Sqlite:
@@ -91,7 +92,7 @@ class Sqlite:
 
     def _fail(self, error: sqlite3.Error) -> NoReturn:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise StoreBusy(
+            raise StoreUnavailable(
                 f"{self.path}: {error}\n  → another process holds the lock for too long; try again"
             ) from error
         if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
@@ -99,3 +100,11 @@ class Sqlite:
         else:
             remedy = "check that the disk is not full and that the folder is writable"
         raise StoreError(f"{self.path}: {error}\n  → {remedy}") from error
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a path is a file that contains an SQLite database."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) == _HEADER

@@ -7,7 +7,7 @@ from typing import Any
 
 from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record
 from demeanor.core.text import excerpt
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import WrittenRecord
@@ -20,10 +20,10 @@ from demeanor.store.imports.common import (
     cells_of,
     expect,
     import_uid,
+    imported_run,
     iso_time,
     read_bytes,
     read_json,
-    run_name,
 )  # fmt: skip
 
 ORIGIN = "cline"
@@ -62,9 +62,7 @@ def read(path: Path, options: ImportOptions) -> Imported:
                 ended=started,
             )
             records.append(WrittenRecord(record=record))
-    run = RunInfo(
-        id=run_name(ORIGIN, started), started=started, uid=import_uid(ORIGIN, content), kind=options.kind or "ci"
-    )
+    run = imported_run(ORIGIN, started=started, uid=import_uid(ORIGIN, content), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=path, cells=cells_of(records), records=tuple(records))
 
 

@@ -160,9 +160,12 @@ def import_uid(*parts: str | bytes) -> str:
     return hashed.hexdigest()[:16]
 
 
-def run_name(origin: str, started: str) -> str:
-    """The name of an imported run."""
-    return f"{origin}-{started[:19].replace(':', '-')}"
+def imported_run(
+    origin: str, *, started: str, uid: str, kind: RunKind, commit: str | None = None, dirty: bool | None = None
+) -> RunInfo:
+    """The information about an imported run; its name is the same wherever it is imported."""
+    name = f"{origin}-{started[:19].replace(':', '-')}-{uid[:5]}"
+    return RunInfo(id=name, started=started, uid=uid, kind=kind, commit=commit, dirty=dirty)
 
 
 def cells_of(records: Iterable[WrittenRecord], skipped: Iterable[PlannedCell] = ()) -> tuple[PlannedCell, ...]:

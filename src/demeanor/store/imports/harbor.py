@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.evidence import Spent
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record
 from demeanor.core.text import excerpt
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.harbor_format.atif import atif_steps
@@ -26,10 +26,10 @@ from demeanor.store.imports.common import (
     cells_of,
     expect,
     import_uid,
+    imported_run,
     iso_time,
     read_bytes,
     read_json,
-    run_name,
     seconds_between,
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ def read(results: list[Path], source: Path, options: ImportOptions) -> Imported:
         counted[cell] = counted.get(cell, 0) + 1  # trials of a job are not numbered
         records.append(WrittenRecord(record=replace(record, number=counted[cell])))
     started = min((when for when, *_ in found if when), default="1970-01-01T00:00:00.000+00:00")
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=_uid(source, results), kind=options.kind or "ci")
+    run = imported_run(ORIGIN, started=started, uid=_uid(source, results), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records), records=tuple(records))
 
 

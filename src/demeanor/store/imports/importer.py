@@ -14,6 +14,7 @@ from demeanor.store.history.sql_history import SqlHistory
 from demeanor.store.imports import cline, demeanor_report, harbor, inspect, junit, vitest
 from demeanor.store.imports.common import Imported, ImportOptions, read_bytes, read_json
 from demeanor.store.imports.unloaded import void_unloaded
+from demeanor.store.runs.run_dirs import address_of
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 from demeanor.store.runs.sync import planned_cells_of, written_records
 
@@ -127,9 +128,6 @@ class Written:
     imported: Imported
     """The run."""
 
-    name: str
-    """Its name in the store."""
-
     new: int
     """The number of attempts that were not in the history before."""
 
@@ -140,7 +138,7 @@ def write_imports(database: Database, found: Iterable[Imported]) -> tuple[Writte
     for one in found:
         if one.unloaded:
             one = void_unloaded(one, SqlHistory(database))  # noqa: PLW2901 - the same run, completed
-        writer = RunWriter(database, one.run, origin=one.origin, source=str(one.source.absolute()))
+        writer = RunWriter(database, one.run, origin=one.origin, source=address_of(one.source.absolute()))
         new = writer.write(one.cells, one.records)
-        written.append(Written(imported=one, name=writer.name, new=new))
+        written.append(Written(imported=one, new=new))
     return tuple(written)

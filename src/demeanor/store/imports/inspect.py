@@ -16,7 +16,7 @@ from typing import Any
 
 from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import WrittenRecord
 from demeanor.store.imports.common import (
@@ -28,9 +28,9 @@ from demeanor.store.imports.common import (
     cells_of,
     expect,
     import_uid,
+    imported_run,
     iso_time,
     read_json,
-    run_name,
 )  # fmt: skip
 
 ORIGIN = "inspect"
@@ -69,8 +69,8 @@ def read(path: Path, options: ImportOptions) -> Imported:
             eval_hash=as_text(spec.get("task_version")),
         )
         records.append(WrittenRecord(record=record))
-    run = RunInfo(
-        id=run_name(ORIGIN, started), started=started, kind=options.kind or "ci", commit=revision.get("commit"),
+    run = imported_run(
+        ORIGIN, started=started, kind=options.kind or "ci", commit=revision.get("commit"),
         dirty=revision.get("dirty"),
         uid=import_uid(ORIGIN, *(as_text(spec.get(name)) for name in _ID_FIELDS)),
     )  # fmt: skip

@@ -13,10 +13,18 @@ from xml.parsers import expat
 
 from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
-from demeanor.store.imports.common import Imported, ImportOptions, cells_of, import_uid, iso_time, read_bytes, run_name
+from demeanor.store.imports.common import (
+    Imported,
+    ImportOptions,
+    cells_of,
+    import_uid,
+    imported_run,
+    iso_time,
+    read_bytes,
+)
 
 ORIGIN = "junit"
 _OWN_TRIALS = re.compile(r"(\d{1,4}) passed, (\d{1,4}) failed, (\d{1,4}) void, (\d{1,4}) missing")
@@ -52,9 +60,7 @@ def read(path: Path, options: ImportOptions) -> Imported:
                 spent=Spent(seconds=_seconds(case) / len(verdicts)),
             )  # fmt: skip
             records.append(WrittenRecord(record=record))
-    run = RunInfo(
-        id=run_name(ORIGIN, started), started=started, uid=import_uid(ORIGIN, content), kind=options.kind or "ci"
-    )
+    run = imported_run(ORIGIN, started=started, uid=import_uid(ORIGIN, content), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=path, cells=cells_of(records, skipped), records=tuple(records))
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 from demeanor.store.imports.common import (
@@ -33,10 +33,10 @@ from demeanor.store.imports.common import (
     cells_of,
     expect,
     import_uid,
+    imported_run,
     iso_time,
     read_bytes,
     read_json,
-    run_name,
 )  # fmt: skip
 
 ORIGIN = "vitest"
@@ -89,7 +89,7 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
             records.append(WrittenRecord(record=record))
     started = min((when for when in starts if when), default="1970-01-01T00:00:00.000+00:00")
     kind = options.kind or ("nightly" if nightly else "ci")
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=import_uid(ORIGIN, *sorted(contents)), kind=kind)
+    run = imported_run(ORIGIN, started=started, uid=import_uid(ORIGIN, *sorted(contents)), kind=kind)
     return Imported(
         run=run,
         origin=ORIGIN,

@@ -6,43 +6,57 @@ They are not a run of their own: the history does not contain them, and no night
 
 from __future__ import annotations
 
+import secrets
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from demeanor.core.atomic_file import atomic_file
-from demeanor.core.errors import StoreError, UnknownName, UsageError
+from demeanor.core.errors import StoreError, UnknownName
+from demeanor.core.history import PastRun
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 LATEST = "latest"
 REJUDGED = "rejudged"
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def new_run(results: Path, now: datetime) -> RunFolder:
-    """Create the folder of a run that starts now; two runs that start at the same second get two folders."""
-    stamp = now.strftime("%Y-%m-%dT%H-%M-%S")
+    """Create the folder of a run that starts now."""
     try:
-        return _new_run(results, stamp)
+        results.mkdir(parents=True, exist_ok=True)
+        folder = results / run_name(now)
+        while not _created(folder):
+            folder = results / run_name(now)
+        return RunFolder(folder)
     except OSError as error:
         raise StoreError(
             f"{results}: can't store a run here: {error.strerror}\n  → use another folder: --out DIR"
         ) from error
 
 
-def _new_run(results: Path, stamp: str) -> RunFolder:
-    results.mkdir(parents=True, exist_ok=True)
-    for number in range(1, 1000):
-        folder = results / (stamp if number == 1 else f"{stamp}-{number}")
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        return RunFolder(folder)
-    raise UsageError(f"{results} contains 999 runs of the same second")
+def run_name(now: datetime) -> str:
+    """A name that sorts by time and that no other machine chooses, such as `2026-11-15T03-00-00-k4x2f`.
+
+    The last five characters are two digits for the fraction of the second, in 1/1296, and three random ones.
+    """
+    fraction = now.microsecond * 1296 // 1_000_000
+    suffix = [_DIGITS[fraction // 36], _DIGITS[fraction % 36], *(secrets.choice(_DIGITS) for _ in range(3))]
+    return f"{now:%Y-%m-%dT%H-%M-%S}-{''.join(suffix)}"
+
+
+def _created(folder: Path) -> bool:
+    """Whether the folder could be created; False if the name is taken."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
 
 
 def discard_empty(run: Path) -> None:
@@ -83,6 +97,37 @@ def find_run(results: Path, name: str = LATEST) -> RunFolder:
         if path.name == name:
             return RunFolder(path)
     raise UnknownName("run", name, (path.name for path in known), where=results)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunPlace:
+    """Where a run is stored."""
+
+    name: str
+    """The run's name."""
+
+    folder: RunFolder | None
+    """Its folder; None if it is not on this machine."""
+
+    source: str = ""
+    """The folder or file that it came from, as HOST:PATH."""
+
+    origin: str = "demeanor"
+    """`demeanor`, or the format that it was imported from."""
+
+
+def place_of(run: PastRun, results: Path) -> RunPlace:
+    """Where a run of the history is stored: its folder may be on this machine, also if another one wrote it."""
+    folder = None
+    if run.origin == "demeanor":
+        places = [path for path in (run.path, results / run.name) if (path / RUN_FILE).is_file()]
+        folder = next((RunFolder(path) for path in places if RunFolder(path).info().id == run.name), None)
+    return RunPlace(name=run.name, folder=folder, source=run.source, origin=run.origin)
+
+
+def address_of(path: Path) -> str:
+    """A path of this machine, as other machines show it: HOST:PATH."""
+    return f"{socket.gethostname()}:{path}"
 
 
 def store_rejudged(run: RunFolder, info: RunInfo, plan: Plan, records: Sequence[Record], now: datetime) -> RunFolder:

@@ -2,7 +2,7 @@
 
 The folder is written first: an attempt that is stored there can't be lost. A thread writes the history, many attempts
 per transaction, so a slow or locked database neither delays nor voids a trial. Attempts that could not be written
-during the run are written when it ends, or later by `demeanor import`.
+during the run are written when it ends, by the next run in the same results folder, or by `demeanor import`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreBusy, StoreError
+from demeanor.core.errors import StoreError, StoreUnavailable
 from demeanor.core.evidence import Evidence
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan
@@ -23,8 +24,9 @@ from demeanor.store.history.connect import open_database
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import usage
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord, planned_cells
+from demeanor.store.runs.run_dirs import address_of
 from demeanor.store.runs.run_folder import RunFolder
-from demeanor.store.runs.sync import sync_run
+from demeanor.store.runs.sync import PENDING, sync_pending, sync_run
 
 _BATCH_SECONDS = 0.25
 """Seconds to collect attempts before a transaction, so that many short trials need few transactions."""
@@ -59,20 +61,23 @@ class RunStore:
         return self.run.records()
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
-        """Start the run. A history that can't be used is an error now, before the run costs anything."""
+        """Start the run, even if the history is unavailable. One that can't be used at all, such as that of a newer
+        version, is an error now, before the run costs anything."""
         try:
             self._database = open_database(self._address, timeout=self._timeout)
-            self._writer = RunWriter(self._database, run, source=str(self.folder))
+            self._writer = RunWriter(self._database, run, source=address_of(self.folder))
             self._writer.write(planned_cells(plan), ())
-        except StoreBusy:
-            self._writer = None  # another process is writing; it is tried again when the run ends
+        except StoreUnavailable:
+            self._writer = None  # it is tried again when the run ends
         try:
             self.run.begin(run, plan)
         except BaseException:
             if self._database is not None:
                 self._database.close()
             raise
-        if self._writer is not None:
+        if self._writer is None:
+            self._mark_pending()
+        else:
             self._thread = threading.Thread(
                 target=self._write_batches, args=(self._writer,), name="history", daemon=True
             )
@@ -91,7 +96,10 @@ class RunStore:
         if self._thread is not None:
             self._thread.join()
         try:
-            self._try("the history is missing a part of this run", self._sync)
+            if self._try("the history is missing a part of this run", self._sync):
+                self._try("the history is missing a part of an earlier run", self._catch_up)
+            else:
+                self._mark_pending()
             if self._captures is not None:
                 captures = self._captures
                 self._try("captures were not published", lambda: publish(captures, self.run, self.run.records()))
@@ -106,14 +114,26 @@ class RunStore:
         if self._database is None:
             self._database = open_database(self._address, timeout=self._timeout)
         sync_run(self._database, self.run)
+        (self.folder / PENDING).unlink(missing_ok=True)
 
-    def _try(self, what: str, work: Callable[[], object]) -> None:
-        """Do something that may fail: the run is safe in its folder, so a failure is only a note."""
+    def _mark_pending(self) -> None:
+        with suppress(OSError):  # a note says that the run is missing; the mark only lets the next run add it
+            (self.folder / PENDING).touch()
+
+    def _catch_up(self) -> None:
+        """Write earlier runs that could not be written when they ended."""
+        if self._database is not None and (found := sync_pending(self._database, self.folder.parent)):
+            self.notes += (f"added to the history, which was not available when they ran: {', '.join(found)}",)
+
+    def _try(self, what: str, work: Callable[[], object]) -> bool:
+        """Whether something was done that may fail: the run is safe in its folder, so a failure is only a note."""
         try:
             work()
         except StoreError as error:
             first, _, _ = str(error).partition("\n")
             self.notes += (f"{what}: {first}; → demeanor import {self.folder}",)
+            return False
+        return True
 
     def _write_batches(self, writer: RunWriter) -> None:
         """Write attempts to the history in batches, until the end of the queue."""

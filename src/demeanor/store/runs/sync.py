@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
@@ -10,7 +11,11 @@ from demeanor.store.captures.capture_json import read_exchanges, unpack
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import uid_of, usage
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord
+from demeanor.store.runs.run_dirs import address_of
 from demeanor.store.runs.run_folder import RunFolder
+
+PENDING = "history-pending"
+"""A file in the folder of a run that could not be written to the history, until it was."""
 
 
 def sync_run(database: Database, run: RunFolder) -> int:
@@ -19,8 +24,18 @@ def sync_run(database: Database, run: RunFolder) -> int:
     if _stored_attempts(database, uid_of(info)) == run.count() > 0:
         return 0
     records = run.records()
-    writer = RunWriter(database, info, source=str(run.folder))
+    writer = RunWriter(database, info, source=address_of(run.folder))
     return writer.write(planned_cells_of(run, records), written_records(run, records))
+
+
+def sync_pending(database: Database, results: Path) -> tuple[str, ...]:
+    """Write the pending runs of a results folder to the history; returns the names of those that were missing."""
+    written = []
+    for marker in sorted(results.glob(f"*/{PENDING}")):
+        if sync_run(database, RunFolder(marker.parent)):
+            written.append(marker.parent.name)
+        marker.unlink(missing_ok=True)
+    return tuple(written)
 
 
 def written_records(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenRecord, ...]:

@@ -1,0 +1,42 @@
+"""Checks the store: the history, runs that are missing in it, and the store of published captures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from demeanor.config.config import Config
+from demeanor.core.errors import DemeanorError
+from demeanor.core.text import count
+from demeanor.runner.history import open_project_history
+from demeanor.store.captures.capture_store import open_capture_store, read_start
+from demeanor.store.runs.sync import PENDING
+
+
+def check_store(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield what was checked, what was found, and the problem; the latter is empty if it works."""
+    try:
+        yield "store", _history(config, environ), ""
+    except DemeanorError as error:
+        yield "store", "", str(error)
+    results = config.root / config.results
+    pending = sorted(marker.parent.name for marker in results.glob(f"*/{PENDING}"))
+    if pending:
+        yield "store", "", f"not in the history: {', '.join(pending)}\n  → demeanor import {results}"
+    if config.captures:
+        try:
+            yield "captures", _captures(config), ""
+        except DemeanorError as error:
+            yield "captures", "", str(error)
+
+
+def _history(config: Config, environ: Mapping[str, str]) -> str:
+    with open_project_history(config, environ) as history:
+        runs = history.runs()
+        latest = f"; the latest is {runs[0].name}" if runs else ""
+        return f"{history.database.label}: {count(len(runs), 'run')}{latest}"
+
+
+def _captures(config: Config) -> str:
+    captures = open_capture_store(config)
+    read_start("0" * 64, captures=captures)  # does not exist, but the store must be able to say so
+    return config.captures
