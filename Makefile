@@ -4,12 +4,13 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 MODEL  ?= qwen2.5-coder-1.5b
+FUZZ   ?= 22500
 DEMO   := examples/smoke examples/eval_notes.py
 # A test that fails is tried once more; the summary lists it as RERUN. One that needs this is a bug to fix.
 AGAIN  := --reruns 1 -rsR
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine harbor demo test test-agents check fix docs bench release-check clean
+.PHONY: help env machine harbor demo test test-agents fuzz check fix docs bench release-check clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +50,9 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 
 test: check harbor  ## Run all checks and all tests
 	$(BIN)/python -m pytest -n 4 --dist worksteal $(AGAIN) -m "not agents"
+
+fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
+	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py
 
 test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(AGAIN) -m agents

@@ -21,6 +21,7 @@ MAX_OBJECT_BYTES = 64 * 2**20
 _MAX_DELTAS = 4096
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _OFS_DELTA, _REF_DELTA = 6, 7
+_VERSIONED_INDEX = b"\377tOc"
 
 Buffer: TypeAlias = "bytes | mmap.mmap"
 StoredObject: TypeAlias = tuple[str, bytes]
@@ -126,13 +127,15 @@ class Pack:
 def open_pack(path: str, index: Buffer, content: Buffer) -> Pack | None:
     """A pack, or None if its index can't be read."""
     from dulwich.object_format import SHA1
-    from dulwich.pack import load_pack_index_file
+    from dulwich.pack import PackIndex1, PackIndex2
 
-    with io.BytesIO(bytes(index)) as file:
-        try:
-            return Pack(index=load_pack_index_file(path, file, SHA1), content=content)
-        except (ValueError, KeyError, AssertionError, IndexError, struct.error):
-            return None
+    closed = io.BytesIO()  # an index that can't be read would complain that its file is open
+    closed.close()
+    kind = PackIndex2 if index[:4] == _VERSIONED_INDEX else PackIndex1
+    try:
+        return Pack(index=kind(path, SHA1, file=closed, contents=bytes(index)), content=content)
+    except (ValueError, KeyError, AssertionError, IndexError, struct.error):
+        return None
 
 
 def _inflate(stored: Buffer, start: int, size: int) -> bytes:
