@@ -31,5 +31,6 @@ WELL_KNOWN: Mapping[str, KnownProvider] = {
     "openrouter": KnownProvider(
         base_url="https://openrouter.ai/api/v1", dialects="openai-chat", key_env="OPENROUTER_API_KEY"
     ),
+    "cline": KnownProvider(base_url="https://api.cline.bot/api/v1", dialects="openai-chat", key_env="CLINE_API_KEY"),
 }
 """The well-known providers, by name."""

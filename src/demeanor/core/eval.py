@@ -28,6 +28,23 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ProviderChoice:
+    """The provider that a scenario in Cline's format chooses."""
+
+    where: Path
+    """The file that chooses it."""
+
+    name: str | None = None
+    """Its name; None if the file names none."""
+
+    key_env: str | None = None
+    """The environment variable with its key; None means the usual one."""
+
+    base_url_env: str | None = None
+    """The environment variable with its URL; None means the usual URL."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Eval:
     """One behaviour under test. The sentence under a field is also its documentation for authors."""
 
@@ -59,6 +76,9 @@ class Eval:
 
     models: tuple[str, ...] = ()
     """The models to test, with any agent."""
+
+    provider: ProviderChoice | None = None
+    """Who serves `models`, in the terms of the format that the eval is written in; None if their names say it."""
 
     tags: tuple[str, ...] = ()
     """Labels for `--tag`."""

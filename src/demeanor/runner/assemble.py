@@ -221,7 +221,8 @@ def _default_jobs(plan: Plan) -> int:
 
 def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The gateway; imported only if an agent of the plan needs a model."""
-    subjects = [cell.subject for cell in plan.cells if catalog.of(cell.subject).dialect is not None]
+    running = [cell.subject for cell in plan.cells if cell.skipped is None]
+    subjects = [subject for subject in running if catalog.of(subject).dialect is not None]
     models = {model for subject in subjects for model in (subject.model, *catalog.also(subject.agent))}
     if not models:
         return NullGateway()

@@ -90,7 +90,8 @@ def check_budgets(catalog: Catalog, subjects: Iterable[Subject], request: RunReq
     limited = [scope for scope, limit in budget_limits(catalog.config, request).items() if limit.usd is not None]
     if not limited or request.replay is not None:
         return
-    used = {subject.model for subject in subjects if catalog.of(subject).dialect is not None}
+    asking = [subject for subject in subjects if catalog.of(subject).dialect is not None]
+    used = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))}
     unpriced = sorted(model for model in used if catalog.models.model(model).price is None)
     if unpriced:
         option = "--budget-usd" if request.budget_usd is not None else f"the budget of the {limited[0]} in US dollars"

@@ -19,6 +19,7 @@ from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
 from demeanor.store.runs.run_folder import refuse_shared_folders
@@ -93,17 +94,20 @@ def make_plan(
     default_trials: int = DEFAULT_TRIALS,
     default_timeout: float = DEFAULT_TIMEOUT,
     environ: Mapping[str, str],
+    unable: Mapping[str, str] | None = None,
 ) -> Plan:
     """A cell for each eval and subject. `trials` and `timeout` override those of an eval; the defaults do not.
 
-    `subject_named` looks up the subjects that an eval itself names; without it only `subjects` are used.
+    `subject_named` looks up the subjects that an eval itself names; without it only `subjects` are used. `unable` says
+    why the models of some evals can't be used: these are skipped.
     """
     cells = []
     for one in evals:
         number = trials or one.trials or default_trials
         seconds = timeout or one.scenario.timeout or default_timeout
-        for subject in _subjects_of(one, subjects, subject_named):
-            skipped = _skip(one, subject, environ)
+        why_not = (unable or {}).get(one.name)
+        for subject in _subjects_of(one, subjects, _unchecked if why_not else subject_named):
+            skipped = why_not or _skip(one, subject, environ)
             last = 0 if skipped else number
             cells.append(
                 Cell(
@@ -116,6 +120,12 @@ def make_plan(
                 )
             )
     return Plan(cells=tuple(cells))
+
+
+def _unchecked(text: str) -> Subject:
+    """The subject written as `agent:model`, which is skipped and therefore not looked up."""
+    agent, _, model = text.partition(":")
+    return Subject(agent=agent, model=model)
 
 
 def _subjects_of(
@@ -201,8 +211,9 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     catalog.agents()
     subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
+    chosen = ScenarioModels(evals=tuple(evals)) if subjects_named else select_providers(catalog, evals, environ)
     plan = make_plan(
-        [with_faults(one, faults) for one in evals],
+        [with_faults(one, faults) for one in chosen.evals],
         [catalog.subject(text, request.model) for text in request.subjects or catalog.subjects],
         subject_named=None if subjects_named else catalog.subject,
         trials=request.trials,
@@ -210,6 +221,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         default_trials=config.trials or DEFAULT_TRIALS,
         default_timeout=config.timeout or DEFAULT_TIMEOUT,
         environ=environ,
+        unable=chosen.unable,
     )
     refuse_shared_folders(plan)
     for one in evals:

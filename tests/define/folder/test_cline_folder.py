@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from demeanor.core.checks import FileContains, FileExists
 from demeanor.core.errors import BadInput
+from demeanor.core.eval import ProviderChoice
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.define.folder.cline_folder import read_cline_folder
 
@@ -61,7 +62,18 @@ def test_every_field_is_read(tmp_path):
         ("small", "large"),
         ("SOME_KEY",),
     )
-    assert found.scenario.params == {}, "the subject names the model, so provider and auth are not passed on"
+    assert found.scenario.params == {}
+    assert found.provider == ProviderChoice(
+        where=tmp_path / "06-edit" / "config.json", name="openai", key_env="SOME_KEY", base_url_env="SOME_URL"
+    )
+
+
+def test_a_provider_without_models_has_the_model_of_auth_or_the_usual_one(tmp_path):
+    """As Cline's runner does it."""
+    own = read_cline_folder(write(tmp_path / "a", {"prompt": "Do it.", "auth": {"modelId": "large"}}))
+    assert own.models == ("large",)
+    usual = read_cline_folder(write(tmp_path / "b", {"prompt": "Do it.", "provider": "cline"}))
+    assert usual.models == ("anthropic/claude-sonnet-4.5",)
 
 
 def test_prompt_alone_is_enough(tmp_path):

@@ -14,7 +14,7 @@ from typing import Any
 from demeanor.config.table import Table, path_problem
 from demeanor.core.checks import Check, FileContains, FileExists
 from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval, Source
+from demeanor.core.eval import Eval, ProviderChoice, Source
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.define.eval_fields import name_problem
@@ -23,6 +23,9 @@ from demeanor.define.template import checked_template
 
 CONFIG = "config.json"
 TEMPLATE = "template"
+_DEFAULT_MODEL = "anthropic/claude-sonnet-4.5"
+"""The model of Cline's smoke tests, for a scenario that names a provider and no model."""
+
 _KEYS = re.compile(rb'"(prompt|expectedFiles|expectedContent|requiredEnv)"\s*:')
 
 
@@ -49,7 +52,9 @@ def read_cline_folder(folder: Path) -> Eval:
     contents = _expected_contents(table)
     timeout = table.number("timeout", least=0.001)
     models, env = table.texts("models"), table.texts("requiredEnv")
-    _check_provider(table)
+    provider, model = _provider(table, where)
+    if not models and (provider.name or provider.key_env or provider.base_url_env or model):
+        models = (model or _DEFAULT_MODEL,)
     table.finish()
     checks: tuple[Check, ...] = (*(FileExists(path=path) for path in files), *contents)
     return Eval(
@@ -65,6 +70,7 @@ def read_cline_folder(folder: Path) -> Eval:
         source=Source(path=folder),
         description=": ".join(part for part in (title, description) if part),
         models=models,
+        provider=provider if models else None,
         passes_on=(_expected_behaviour(files, contents),),
     )
 
@@ -131,14 +137,14 @@ def _expected_contents(table: Table) -> tuple[FileContains, ...]:
     return tuple(found)
 
 
-def _check_provider(table: Table) -> None:
-    """Read `provider` and `auth`, which are not used: the subject names the model, and the gateway has the key."""
-    table.maybe_text("provider")
-    auth = table.table("auth")
-    if auth is not None:
-        for key in ("apiKeyEnv", "baseUrlEnv", "modelId"):
-            auth.maybe_text(key)
-        auth.finish()
+def _provider(table: Table, where: Path) -> tuple[ProviderChoice, str | None]:
+    """Read `provider` and `auth`: who serves the models, and the model that is set up if `models` names none."""
+    name, auth = table.maybe_text("provider"), table.table("auth")
+    if auth is None:
+        return ProviderChoice(where=where, name=name), None
+    key_env, base_url_env, model = (auth.maybe_text(key) for key in ("apiKeyEnv", "baseUrlEnv", "modelId"))
+    auth.finish()
+    return ProviderChoice(where=where, name=name, key_env=key_env, base_url_env=base_url_env), model
 
 
 def _expected_behaviour(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> ScriptedBehaviour:

@@ -1,7 +1,7 @@
 """Models from the configuration: which provider or script answers for a name.
 
 [models.large]
-provider = "acme"                # one of [providers], or a well-known one: openai, anthropic, gemini, openrouter
+provider = "acme"                # one of [providers], or a well-known one: openai, anthropic, gemini, openrouter, cline
 model = "acme-large-2026-10"     # the provider's name for it, if different
 price = { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }   # instead of the price list's
 
@@ -53,7 +53,7 @@ class ModelRegistry:
         """`models` and `providers` are the tables by name, read from `where`; their paths are relative to `root`."""
         self._where = where
         self._models = models
-        self._providers = providers
+        self._providers = dict(providers)
         self._root = root
         self._environ = environ
         self._upstreams: dict[str, Upstream] = {}
@@ -64,6 +64,10 @@ class ModelRegistry:
     def price_list(self) -> str:
         """The name and version of the price list, if a price of it is used; otherwise empty."""
         return price_list_version() if self._listed else ""
+
+    def add_provider(self, name: str, table: Table) -> None:
+        """Add a provider, unless the configuration has one of that name."""
+        self._providers.setdefault(name, table)
 
     def names(self) -> tuple[str, ...]:
         """The names of all models; `scripted` always exists. (Local models work too but are not listed.)"""

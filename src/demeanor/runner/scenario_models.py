@@ -1,0 +1,101 @@
+"""The models of scenarios in Cline's format: `models`, `provider`, `auth` and `requiredEnv` select a provider.
+
+A model of the configuration with the same name is preferred. A scenario whose keys are missing is skipped with the
+reason, so that it does not keep the others from running; a provider that does not exist is an error in its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from demeanor.config.providers import WELL_KNOWN
+from demeanor.config.table import Table
+from demeanor.core.errors import BadInput, nearest
+from demeanor.core.eval import Eval, ProviderChoice
+from demeanor.runner.catalog import Catalog
+
+_CLINE = "cline"
+_NAMES = {"openai-native": "openai", "google": "gemini", "openai-compatible": "openai"}
+"""Names of Cline → ours. Its `openai` is any compatible server, with a URL in an environment variable."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScenarioModels:
+    """Evals whose models can be used, and the reasons why those of others can't."""
+
+    evals: tuple[Eval, ...]
+    """All evals; the models of those that can run are names that the catalog knows."""
+
+    unable: Mapping[str, str] = field(default_factory=dict)
+    """Eval → why it can't run."""
+
+
+def select_providers(catalog: Catalog, evals: Sequence[Eval], environ: Mapping[str, str]) -> ScenarioModels:
+    """Replace the models of scenarios by those of the providers that they choose."""
+    found, unable = [], {}
+    for one in evals:
+        if one.provider is None:
+            found.append(one)
+            continue
+        names = []
+        for model in one.models:
+            name, missing = _select(catalog, one, one.provider, model, environ)
+            names.append(name)
+            if missing:
+                unable[one.name] = f"needs the environment variable {missing}"
+        found.append(replace(one, models=tuple(names)))
+    return ScenarioModels(evals=tuple(found), unable=unable)
+
+
+def _select(
+    catalog: Catalog, one: Eval, choice: ProviderChoice, model: str, environ: Mapping[str, str]
+) -> tuple[str, str]:
+    """The catalog's name for a model of a scenario, and the variables that it lacks, if any."""
+    if model in catalog.config.models or catalog.replaying:
+        return model, ""
+    if choice.name is None and not choice.key_env and not environ.get(WELL_KNOWN[_CLINE].key_env):
+        return _by_name(catalog, one, model, environ)
+    name = choice.name or _CLINE
+    ours = _NAMES.get(name, name)
+    known = {*WELL_KNOWN, *catalog.config.providers, *_NAMES}
+    if name not in known:
+        close = nearest(name, known)
+        remedy = f"did you mean {close!r}?" if close else f"known providers: {', '.join(sorted(known))}"
+        raise BadInput(f"unknown provider {name!r}", where=choice.where, key="provider", remedy=remedy)
+    default = WELL_KNOWN[ours].key_env if ours in WELL_KNOWN and ours not in catalog.config.providers else ""
+    wanted = [variable for variable in (choice.key_env or default, choice.base_url_env) if variable]
+    if missing := ", ".join(variable for variable in wanted if not environ.get(variable)):
+        return f"{ours}/{model}", missing
+    if choice.key_env or choice.base_url_env:
+        ours = _add_provider(catalog, ours, choice, environ)
+    return f"{ours}/{model}", ""
+
+
+def _by_name(catalog: Catalog, one: Eval, model: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Without a key of Cline, the name of the model may tell its provider: `openai/gpt-5`, `google/gemini-3-flash`."""
+    provider, slash, rest = model.partition("/")
+    ours = _NAMES.get(provider, provider)
+    if slash and ours in catalog.config.providers:
+        return f"{ours}/{rest}", ""
+    if not slash or ours not in WELL_KNOWN:
+        if catalog.models.is_configured(model):
+            return model, ""
+        return model, WELL_KNOWN[_CLINE].key_env
+    variable = WELL_KNOWN[ours].key_env
+    return f"{ours}/{rest}", "" if environ.get(variable) else f"{WELL_KNOWN[_CLINE].key_env} or {variable}"
+
+
+def _add_provider(catalog: Catalog, ours: str, choice: ProviderChoice, environ: Mapping[str, str]) -> str:
+    """Add the provider that the variables of `auth` describe, named after them, to the catalog; returns its name."""
+    variable = choice.base_url_env or choice.key_env or ours
+    name = variable.lower().removesuffix("_base_url").removesuffix("_api_key").replace("_", "-")
+    data: dict[str, object] = {}
+    if choice.base_url_env:
+        data |= {"base_url": environ[choice.base_url_env], "dialect": "openai-chat"}
+    elif ours in WELL_KNOWN:
+        data |= {"base_url": WELL_KNOWN[ours].base_url, "dialects": WELL_KNOWN[ours].dialects.split()}
+    if choice.key_env:
+        data["key_env"] = choice.key_env
+    catalog.models.add_provider(name, Table(data, where=choice.where, prefix="auth."))
+    return name
