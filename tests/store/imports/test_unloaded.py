@@ -58,8 +58,8 @@ def test_the_tests_of_a_file_that_could_not_be_loaded_are_void(history: SqlHisto
     write(history, put(tmp_path / "old.json", report(0, saves="passed", ancient="passed")))
     write(history, put(tmp_path / "before.json", report(1, saves="passed", deletes="passed", asks="failed")))
     written = write(history, put(tmp_path / "now.json", broken(2, saves="passed")))
-    assert outcomes(history, written.name) == {"saves": "pass", "deletes": "void", "asks": "void"}
-    (void,) = history.records(written.name, name="deletes")
+    assert outcomes(history, written.imported.run.id) == {"saves": "pass", "deletes": "void", "asks": "void"}
+    (void,) = history.records(written.imported.run.id, name="deletes")
     assert isinstance(void.verdict, Void)
     assert void.verdict.cause is VoidCause.CHECK
     assert "the test file /x/evals/delete.eval.ts could not be loaded: SyntaxError" in void.verdict.detail
@@ -76,7 +76,7 @@ def test_a_run_whose_only_file_could_not_be_loaded_is_imported(history: SqlHisto
     assert "no earlier run tells its tests" in first.imported.notes[0]
     write(history, put(tmp_path / "before.json", report(0, saves="passed")))
     written = write(history, put(tmp_path / "now.json", alone))
-    assert outcomes(history, written.name) == {"saves": "void"}
+    assert outcomes(history, written.imported.run.id) == {"saves": "void"}
 
 
 def test_other_reports_of_the_night_tell_the_tests_too(history: SqlHistory, tmp_path: Path):
@@ -88,7 +88,7 @@ def test_other_reports_of_the_night_tell_the_tests_too(history: SqlHistory, tmp_
     put(folder / "eval-logs-m-1" / "report.json", whole)
     put(folder / "eval-logs-m-2" / "report.json", broken(0, saves="passed"))
     written = write(history, folder)
-    found = {(one.eval, one.number): one.verdict.outcome for one in history.records(written.name)}
+    found = {(one.eval, one.number): one.verdict.outcome for one in history.records(written.imported.run.id)}
     assert found == {("saves", 1): "pass", ("deletes", 1): "pass", ("saves", 2): "pass", ("deletes", 2): "void"}
 
 
@@ -97,6 +97,8 @@ def test_a_test_that_is_expected_to_fail_and_passes_is_news(history: SqlHistory,
     data = report(0, saves="passed", apologises="failed", asks="failed")
     data["testResults"][0]["assertionResults"][1]["failureMessages"] = ["Error: Expect test to fail\n    at x.ts:3"]
     written = write(history, put(tmp_path / "now.json", data))
-    assert outcomes(history, written.name) == {"saves": "pass", "apologises": "pass", "asks": "fail"}
-    assert {cell.eval: cell.policy.name for cell in history.cells(written.name)}["apologises"] == "USUALLY_FAILS"
+    assert outcomes(history, written.imported.run.id) == {"saves": "pass", "apologises": "pass", "asks": "fail"}
+    assert {cell.eval: cell.policy.name for cell in history.cells(written.imported.run.id)}[
+        "apologises"
+    ] == "USUALLY_FAILS"
     assert written.imported.notes == ("news: apologises (mine:m) is expected to fail, but passed",)
