@@ -10,7 +10,7 @@ DEMO   := examples/smoke examples/eval_notes.py
 AGAIN  := --reruns 1 -rsR
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine harbor demo test test-agents fuzz check fix docs bench release-check clean
+.PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs bench release-check clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,13 @@ demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scr
 machine:
 	@tools/system.sh git bubblewrap postgresql
 
+# Without a browser the tests that need one are skipped, and say so.
+browser: $(STAMP)
+	@tools/system.sh chromium || echo "browser: chromium is not available; browser tests will be skipped" >&2
+
+screenshots: $(STAMP) browser  ## Take pictures of every page of the dashboard, in build/screenshots
+	$(BIN)/python tools/screenshots.py
+
 check: $(STAMP) machine  ## Check format, lint, types, layers and generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -48,7 +55,7 @@ check: $(STAMP) machine  ## Check format, lint, types, layers and generated docs
 harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or newer)
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
-test: check harbor  ## Run all checks and all tests
+test: check harbor browser  ## Run all checks and all tests
 	$(BIN)/python -m pytest -n 4 --dist worksteal $(AGAIN) -m "not agents"
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
@@ -75,6 +82,7 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/bisection.py
+	$(BIN)/python benchmarks/dashboard.py
 
 release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial
 	$(BIN)/python tools/release_check.py
