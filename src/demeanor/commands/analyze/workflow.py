@@ -14,6 +14,9 @@ from demeanor.store.imports import demeanor_report
 FIXES = "fixes"
 """The folder of the fixes in a results folder."""
 
+DOWNLOADS = "ci"
+"""The folder of downloaded CI runs in a results folder."""
+
 _SQLITE = b"SQLite format 3\0"
 _DATABASE_COMPANIONS = (".db-wal", ".db-shm", ".db-journal")
 
@@ -45,7 +48,7 @@ def _resolved(name: str) -> str:
 def _beside_runs(path: Path) -> bool:
     """Whether this belongs to a results folder without being a run: the database or its companions, or the fixes."""
     if path.is_dir():
-        return path.name == FIXES and any(path.glob("*/brief.md"))
+        return path.name == DOWNLOADS or (path.name == FIXES and any(path.glob("*/brief.md")))
     if not path.is_file():
         return False
     if path.name.endswith(_DATABASE_COMPANIONS):

@@ -32,10 +32,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        metavar="EVAL|RUN",
-        help="an eval, or a run by its name or path (default: the evals that the latest night rejects)",
+        metavar="EVAL|RUN|URL",
+        help="an eval, a run by its name or path, or the link to a run of GitHub Actions, whose artifacts are"
+        " downloaded with gh (default: the evals that the latest night rejects)",
     )
-    parser.add_argument("--run", metavar="RUN", help="the run in which the eval failed (default: the latest one)")
+    parser.add_argument("--run", metavar="RUN|URL", help="the run in which the eval failed (default: the latest one)")
     how = parser.add_argument_group("how")
     how.add_argument("--fixer", metavar="AGENT:MODEL", help="the agent that makes the fix (default: fixer of [fix])")
     how.add_argument(
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Diagnose, fix, verify and report; apply the patch if requested."""
     from demeanor.commands.fix.artifacts import apply_fix, create_fix_folder, write_brief, write_report
     from demeanor.commands.fix.brief import brief_value
+    from demeanor.commands.fix.ci_run import import_ci_run, parse_ci_run
     from demeanor.commands.fix.diagnosis import diagnose
     from demeanor.commands.fix.project import open_project
     from demeanor.commands.fix.render import fix_markdown, fix_terminal
@@ -90,8 +92,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     output = output_format(args)
     redactor = Catalog(config=config, environ=os.environ).redactor
     with open_project(config, results, os.environ) as project:
-        with open_project_history(config, os.environ, results=results) as history:
-            diagnosis = diagnose(project, history, args.what, run=args.run)
+        linked = [parse_ci_run(args.what), parse_ci_run(args.run)]
+        with open_project_history(config, os.environ, results=results, reading=not any(linked)) as history:
+            what, named = (
+                text if run is None else import_ci_run(run, results, history, os.environ)
+                for text, run in zip((args.what, args.run), linked, strict=True)
+            )
+            diagnosis = diagnose(project, history, what, run=named)
         ui = make_ui(quiet=output == "json")
         fix = FixState(project=project, diagnosis=diagnosis, request=_request(args), environ=os.environ, ui=ui)
         if not args.dry_run:
