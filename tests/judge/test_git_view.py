@@ -387,3 +387,40 @@ def test_branch_without_commits_has_none(repository, text):
             _ = workspace(read_back(repository), before).git.commits
     else:
         assert workspace(read_back(repository), before).git.commits == ()
+
+
+def write_object(folder, kind, content):
+    """Write a loose object with its right hash; returns the hash."""
+    whole = b"%s %d\0%s" % (kind, len(content), content)
+    name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    path = folder / ".git/objects" / name[:2] / name[2:]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zlib.compress(whole))
+    return name
+
+
+def commit_tree(folder, tree):
+    """Make a commit of any tree the current one."""
+    text = f"tree {tree}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\nany\n"
+    (folder / ".git/refs/heads/main").write_text(write_object(folder, b"commit", text.encode()))
+
+
+@pytest.mark.parametrize("content", [b"rubbish", b"100644 a\0short", b"abc a\0" + bytes(20), b"\0" * 50])
+def test_malformed_tree_fails_the_check(repository, content):
+    """A tree with the right hash can have any content."""
+    before = read_back(repository)
+    commit_tree(repository, write_object(repository, b"tree", content))
+    with pytest.raises(AssertionError, match="the git repository is damaged"):
+        _ = workspace(read_back(repository), before).git.status
+
+
+def test_trees_that_multiply_are_not_expanded(repository):
+    """Ten small trees, each with ten times the one before, are ten thousand million files."""
+    before = read_back(repository)
+    tree = write_object(repository, b"tree", b"100644 f\0" + bytes.fromhex(write_object(repository, b"blob", b"x")))
+    for _ in range(10):
+        entry = bytes.fromhex(tree)
+        tree = write_object(repository, b"tree", b"".join(b"40000 %d\0%s" % (number, entry) for number in range(10)))
+    commit_tree(repository, tree)
+    with pytest.raises(AssertionError, match="has more than 500000 files"):
+        _ = workspace(read_back(repository), before).git.status

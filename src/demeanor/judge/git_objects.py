@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MAX_REF_BYTES = 16 * 2**20
 _MAX_SYMREFS = 5
+_MAX_FILES = 500_000
 _ID = re.compile(r"[0-9a-f]{40}")
 _ELSEWHERE = ("objects/info/alternates", "objects/info/http-alternates", "commondir", "reftable/tables.list")
 _FOLDER_MODE, _KIND_OF_MODE = 0o040000, 0o170000
@@ -92,19 +93,32 @@ class ObjectDatabase:
 
     def files(self, commit: str) -> dict[str, tuple[int, str]]:
         """Mode and object id of every file of a commit, by path."""
-        from dulwich.objects import parse_tree
-
         found: dict[str, tuple[int, str]] = {}
+        trees: dict[str, list[tuple[str, int, str]]] = {}
         folders = [("", self.commit(commit).tree)]
         while folders:
             prefix, name = folders.pop()
-            for raw, mode, child in parse_tree(self.read(name, "tree"), 20):
-                path = prefix + raw.decode("utf-8", "surrogateescape")
+            if name not in trees:
+                trees[name] = self._tree_entries(name)
+            for path, mode, child in trees[name]:
                 if mode & _KIND_OF_MODE == _FOLDER_MODE:
-                    folders.append((f"{path}/", child.decode()))
+                    folders.append((f"{prefix}{path}/", child))
                 else:
-                    found[path] = (mode, child.decode())
+                    found[prefix + path] = (mode, child)
+            if len(found) + len(folders) > _MAX_FILES:  # a few trees that contain one another can have any number
+                raise AssertionError(f"the commit {commit[:12]} has more than {_MAX_FILES} files")
         return found
+
+    def _tree_entries(self, name: str) -> list[tuple[str, int, str]]:
+        """Name, mode and object id of each entry of a tree."""
+        from dulwich.errors import ObjectFormatException
+        from dulwich.objects import parse_tree
+
+        try:
+            entries = list(parse_tree(self.read(name, "tree"), 20))
+        except (ObjectFormatException, ValueError, IndexError) as error:
+            raise AssertionError(f"the git repository is damaged: the tree {name[:12]}: {error}") from None
+        return [(raw.decode("utf-8", "surrogateescape"), mode, child.decode()) for raw, mode, child in entries]
 
     def _gaps(self) -> tuple[str, ...]:
         """Why an object or a ref that is not here may exist all the same."""

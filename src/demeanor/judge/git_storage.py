@@ -70,7 +70,7 @@ class Pack:
             return self.index.object_offset(name)  # type: ignore[arg-type] # a NewType of bytes
         except KeyError:
             return None
-        except (ValueError, IndexError, struct.error) as error:
+        except (ValueError, TypeError, IndexError, struct.error) as error:
             raise DamagedObject(str(error)) from None
 
     def _unpack(self, offset: int) -> StoredObject:
@@ -134,7 +134,7 @@ def open_pack(path: str, index: Buffer, content: Buffer) -> Pack | None:
     kind = PackIndex2 if index[:4] == _VERSIONED_INDEX else PackIndex1
     try:
         return Pack(index=kind(path, SHA1, file=closed, contents=bytes(index)), content=content)
-    except (ValueError, KeyError, AssertionError, IndexError, struct.error):
+    except (ValueError, TypeError, KeyError, AssertionError, IndexError, struct.error):
         return None
 
 
