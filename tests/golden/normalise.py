@@ -17,6 +17,7 @@ _DURATION = re.compile(r"(?<![\w.])([+-]|&#43;)?\d+(\.|&#46;)(\d+)(?= ?s\b)")
 _WHOLE_SECONDS = re.compile(
     r"\b\d\d s(?= (?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)"
     r"|(?<=[|] )(?:\d+ min )?\d\d? s(?= [|])|(?<=>)(?:\d+ min )?\d\d? s(?=<)"
+    r"|(?<=· )(?:\d+ min )?\d\d? s(?= ·)"
 )
 _MILLISECONDS = re.compile(r'("durationMs": )\d+')
 _COLUMN = re.compile(r"(\+00:00,)\d+\.\d+(?=,)")
