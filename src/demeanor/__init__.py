@@ -1,4 +1,4 @@
-"""Behavioural evals for coding agents. These names are what an author of evals imports."""
+"""Behavioural evals for coding agents: what an author of evals imports, and access to stored results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from demeanor._version import __version__
 
 if TYPE_CHECKING:
+    from demeanor.api import Store, open_store
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from demeanor.core.scenario import Approval
     from demeanor.define.python.decorator import eval_test
@@ -21,8 +22,10 @@ __all__ = [
     "Policy",
     "Rig",
     "Stage",
+    "Store",
     "__version__",
     "eval_test",
+    "open_store",
 ]
 
 _MODULES = {
@@ -33,7 +36,9 @@ _MODULES = {
     "Policy": "demeanor.core.policy",
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",
+    "Store": "demeanor.api",
     "eval_test": "demeanor.define.python.decorator",
+    "open_store": "demeanor.api",
 }
 
 

@@ -51,10 +51,18 @@ def _escaped(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value
 
 
+def arrow_schema() -> Any:
+    """The columns as a schema of Arrow."""
+    import pyarrow  # type: ignore[import-untyped]
+
+    types = {str: pyarrow.string(), bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
+    return pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
+
+
 def write_parquet(run: PastRun, records: Iterable[Record], path: Path) -> None:
     """Write the table as Parquet, with column types."""
     try:
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ImportError:
         raise BadInput(
@@ -63,8 +71,7 @@ def write_parquet(run: PastRun, records: Iterable[Record], path: Path) -> None:
             key="--format parquet",
             remedy="pip install 'demeanor[parquet]'",
         ) from None
-    types = {str: pyarrow.string(), bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
+    schema = arrow_schema()
     rows = [tuple(_text(value) for value in row(run, record)) for record in records]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
     table = pyarrow.table([pyarrow.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)

@@ -1,0 +1,127 @@
+"""The Python API to everything that is stored: `demeanor.open_store()`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from demeanor.commands.trace.trials import read_steps
+from demeanor.config.config import Config, read_config
+from demeanor.core.errors import BadInput, UnknownName
+from demeanor.core.history import PastRun
+from demeanor.core.record import Record, RunKind
+from demeanor.core.trajectory import Event
+from demeanor.runner.history import open_project_history
+from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.store.exports.table import COLUMNS, arrow_schema, row
+from demeanor.store.runs.run_dirs import place_of
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped]
+
+
+class Store(AbstractContextManager["Store"]):
+    """Stored runs, trials and trajectories, read-only. Close it, or use it in a `with` block."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+        self._config = config
+        self._results = config.root / config.results
+        self._history = open_project_history(config, environ, results=self._results)
+
+    def runs(
+        self, *, kind: RunKind | None = None, branch: str | None = None, limit: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The runs, newest first: name, start, kind, commit, branch, dirty, and where each is stored."""
+        for run in self._history.runs(kind=kind, branch=branch, limit=limit):
+            info = run.info
+            yield {
+                "run": run.name,
+                "started": info.started,
+                "kind": info.kind,
+                "origin": run.origin,
+                "commit": info.commit,
+                "branch": info.branch,
+                "dirty": info.dirty,
+                "source": run.source,
+            }
+
+    def trials(
+        self,
+        *,
+        run: str | None = None,
+        eval: str | None = None,  # noqa: A002 - the name of the column
+        subject: str | None = None,
+        attempts: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """The trials of a run, or of all runs, newest run first; one run is read at a time.
+
+        Each is a dict with the columns of `demeanor export --format csv`. `verdict` is `pass`, `fail` or `void`: a
+        void trial is neither a pass nor a fail. With `attempts`, superseded attempts are included.
+        """
+        for past in (self._history.run(run),) if run is not None else self._history.runs():
+            for record in self._records(past, eval, subject, attempts=attempts):
+                yield dict(zip(COLUMNS, row(past, record), strict=True))
+
+    def trajectory(self, trial: Mapping[str, Any]) -> tuple[Event, ...]:
+        """What happened in a trial, step by step; raises StoreError, with the place, if that can't be reached."""
+        past = self._history.run(trial["run"])
+        wanted = (trial["trial"], trial["attempt"])
+        for record in self._records(past, trial["eval"], trial["subject"], attempts=True):
+            if (record.number, record.attempt) == wanted:
+                return read_steps(place_of(past, self._results), record, open_capture_store(self._config))
+        raise UnknownName("trial", f"{trial['eval']}/{trial['subject']}/{trial['trial']}", (), where=past.name)
+
+    def arrow(
+        self,
+        *,
+        run: str | None = None,
+        eval: str | None = None,  # noqa: A002 - the name of the column
+        subject: str | None = None,
+        attempts: bool = False,
+    ) -> pyarrow.RecordBatchReader:
+        """The same trials as a reader of Arrow batches, one per run, for pandas, polars or DuckDB."""
+        try:
+            import pyarrow
+        except ImportError:
+            raise BadInput(
+                "the package for Arrow is not installed", where="Store.arrow", remedy="pip install 'demeanor[parquet]'"
+            ) from None
+        schema = arrow_schema()
+
+        def batches() -> Iterator[pyarrow.RecordBatch]:
+            for name in (run,) if run is not None else [past.name for past in self._history.runs()]:
+                rows = list(self.trials(run=name, eval=eval, subject=subject, attempts=attempts))
+                if rows:
+                    yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
+
+        return pyarrow.RecordBatchReader.from_batches(schema, batches())
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        self._history.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _records(self, run: PastRun, name: str | None, subject: str | None, *, attempts: bool) -> tuple[Record, ...]:
+        read = self._history.records if attempts else self._history.trials
+        return read(run.name, name=name, subject=subject)
+
+
+def open_store(place: str | os.PathLike[str] | None = None) -> Store:
+    """Open the store of the project in the current folder, or at `place`: another project's folder, a database file,
+    or `postgresql://…`."""
+    if place is None:
+        return Store(read_config(Path()), os.environ)
+    text = os.fspath(place)
+    path = Path(text)
+    if "://" not in text and not path.exists():
+        raise BadInput("does not exist", where=path, remedy="name a project's folder, a database file or a URL")
+    if "://" not in text and path.is_dir():
+        return Store(read_config(path), os.environ)
+    config = read_config(Path() if "://" in text else path.parent)
+    return Store(replace(config, store=text if "://" in text else str(path.resolve())), {})
