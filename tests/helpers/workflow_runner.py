@@ -49,16 +49,25 @@ class WorkflowRunner:
     home: Path
     secrets: dict[str, str] = field(default_factory=dict)
     run_id: int = 0
+    inputs: dict[str, str] = field(default_factory=dict)
+
+    def run_action(self, action: Path, **inputs: str) -> JobResult:
+        """Run a composite action as the only step of a job."""
+        content = yaml.safe_load(action.read_text("utf-8"))
+        self.inputs = {name: str(one["default"]) for name, one in content["inputs"].items()} | inputs
+        return self._run(content["runs"], {}, checkout=True)
 
     def run(self, workflow: str, job: str = "evals", *, checkout: bool = True, **env: str) -> JobResult:
         """Run one job in a new clone of the repository, which is removed afterwards."""
+        path = self.repository / ".github/workflows" / workflow
+        return self._run(yaml.safe_load(path.read_text("utf-8"))["jobs"][job], env, checkout=checkout)
+
+    def _run(self, content: Any, env: dict[str, str], *, checkout: bool) -> JobResult:
         self.run_id += 1
         folder = self.home / "work"
         shutil.rmtree(folder, ignore_errors=True)
         if checkout:
             subprocess.run(["git", "clone", "--quiet", str(self.repository), str(folder)], check=True)
-        path = self.repository / ".github/workflows" / workflow
-        content = yaml.safe_load(path.read_text("utf-8"))["jobs"][job]
         result = JobResult(success=True, summary="")
         for step in content["steps"]:
             name = step.get("name") or step.get("uses") or step["run"]
@@ -74,9 +83,10 @@ class WorkflowRunner:
         if condition is None:
             return result.success
         text = condition.removeprefix("${{").removesuffix("}}").strip()
-        known = {"always()": True, "!cancelled()": True, "hashFiles('results/*/run.json') != ''": bool(
-            list(folder.glob("results/*/run.json"))
-        )}  # fmt: skip
+        text = re.sub(r"inputs\.(\w+) == '(\w+)'", lambda one: str(self.inputs[one[1]] == one[2]), text)
+        ran = bool(list(folder.glob("results/*/run.json")))
+        known = {"True": True, "False": False, "always()": True, "!cancelled()": True}
+        known["hashFiles('results/*/run.json') != ''"] = ran
         return all(known[part] for part in text.split(" && "))
 
     def _step(self, step: Any, env: dict[str, str], folder: Path, result: JobResult, more: dict[str, str]) -> bool:
@@ -109,6 +119,8 @@ class WorkflowRunner:
             known = {"github.run_id": str(self.run_id), "github.run_attempt": "1", "runner.os": "Linux",
                      "github.token": "job-token", "hashFiles('demeanor.toml')": "0"}  # fmt: skip
             scope, _, name = found[1].partition(".")
+            if scope == "inputs":
+                return self.inputs[name]
             return self.secrets.get(name, "") if scope == "secrets" else known[found[1]]
 
         return re.sub(r"\$\{\{ (.*?) \}\}", value, text)

@@ -13,6 +13,7 @@ import pytest
 from tests.helpers.project import Project
 from tests.helpers.workflow_runner import WorkflowRunner
 
+ACTION = Path(__file__).resolve().parents[2] / "action.yml"
 NIGHTLY, PULL_REQUEST = "evals-nightly.yml", "evals-pull-request.yml"
 EVALS = """\
 from demeanor import USUALLY_PASSES, ALWAYS_PASSES, eval_test
@@ -110,6 +111,21 @@ def test_a_pull_request_is_gated_and_commented(repository: Repository) -> None:
     unreachable = {"GITHUB_EVENT_PATH": str(event), "GITHUB_API_URL": "http://127.0.0.1:1"}
     commented = repository.runner.run(PULL_REQUEST, "comment", checkout=False, **unreachable)
     assert "GitHub can't be reached for the comment" in commented.log  # it found the summary without a checkout
+
+
+def test_the_action_keeps_every_night_and_gates(repository: Repository) -> None:
+    """The composite action of this repository, with the same rules."""
+    for number, command in enumerate((GOOD, BAD), 1):
+        repository.commit(CONFIG.format(command=command))
+        night = repository.runner.run_action(ACTION, command="nightly", arguments="--trials 2 --subject mine")
+        assert night.success == (command == GOOD), night.log
+        assert repository.nights() == number
+    gated = repository.runner.run_action(ACTION)
+    assert (gated.success, gated.steps["Save the history"]) == (False, "skipped")
+    assert "writes" in gated.summary
+    wrong = repository.runner.run_action(ACTION, command="rm -rf /")
+    assert "is not gate, nightly or run" in wrong.log
+    assert repository.nights() == 2
 
 
 def test_the_history_is_saved_and_restored_under_the_same_name(repository: Repository) -> None:

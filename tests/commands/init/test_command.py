@@ -38,6 +38,13 @@ def test_workflows_are_valid(project: Project, service: str, options: tuple[str,
     assert ("ANTHROPIC_API_KEY" in text) == bool(options)
 
 
+def test_the_action_is_valid() -> None:
+    action = Path(__file__).resolve().parents[3] / "action.yml"
+    checker = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions", str(action)]
+    checked = subprocess.run(checker, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_keys_are_passed_by_name_to_the_jobs_that_run_agents(project: Project) -> None:
     project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini")
     for path in (project.folder / ".github/workflows").iterdir():
