@@ -10,7 +10,7 @@ DEMO   := examples/smoke examples/eval_notes.py
 AGAIN  := --reruns 1 -rsR
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs bench release-check clean
+.PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs bench release-check test-wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ bench: $(STAMP)  ## Measure overheads on this machine
 
 release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial
 	$(BIN)/python tools/release_check.py
+
+test-wheel: $(STAMP) machine  ## The same with every supported Python on this machine
+	$(BIN)/python tools/release_check.py --all
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .venv-harbor .mypy_cache .ruff_cache .hypothesis

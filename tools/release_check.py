@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,18 +17,44 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SUPPORTED = (11, 12, 13, 14)
 
 
 def main() -> int:
-    """Run all steps; the first that fails ends the check with its output."""
+    """Run all steps; the first that fails ends the check with its output.
+
+    With `--all`, every supported version of Python on this machine is tried instead of only the one that runs this.
+    """
+    pythons = installed_pythons() if "--all" in sys.argv[1:] else {"": sys.executable}
     with tempfile.TemporaryDirectory(prefix="demeanor-release-") as folder:
         home = Path(folder)
         sdist, wheel = build(home / "dist")
         check_contents(sdist, wheel)
-        python = install(wheel, home / "venv")
-        run_tutorial(python.parent, home / "tutorial")
-    sys.stderr.write(f"release-check: {sdist.name} and {wheel.name} are fine\n")
+        for version, python in pythons.items():
+            programs = install(wheel, home / f"venv{version}", python).parent
+            run_tutorial(programs, home / f"tutorial{version}")
+            read_documentation(programs / "demeanor")
+    tried = ", ".join(filter(None, pythons)) or "this Python"
+    sys.stderr.write(f"release-check: {sdist.name} and {wheel.name} are fine ({tried})\n")
     return 0
+
+
+def installed_pythons() -> dict[str, str]:
+    """The supported versions of Python on this machine: on PATH, of pyenv, or of uv."""
+    home = Path.home()
+    found: dict[str, str] = {}
+    for minor in SUPPORTED:
+        name = f"python3.{minor}"
+        folders = (Path(os.environ.get("PYENV_ROOT") or home / ".pyenv", "versions"), home / ".local/share/uv/python")
+        others = [str(path) for folder in folders for path in sorted(folder.glob(f"*/bin/{name}"))]
+        for python in filter(None, (shutil.which(name), *others)):
+            works = subprocess.run([python, "-c", "import venv, ensurepip"], capture_output=True, check=False)
+            if works.returncode == 0:
+                found[f"3.{minor}"] = python
+                break
+        else:
+            sys.stderr.write(f"release-check: Python 3.{minor} is not on this machine, so it is not tried\n")
+    return found
 
 
 def build(out: Path) -> tuple[Path, Path]:
@@ -60,10 +87,10 @@ def check_contents(sdist: Path, wheel: Path) -> None:
             raise SystemExit(f"release-check: {sdist.name}: {name} is missing")
 
 
-def install(wheel: Path, venv: Path) -> Path:
+def install(wheel: Path, venv: Path, interpreter: str) -> Path:
     """The Python of a new environment that contains the wheel and its dependencies only."""
-    step("installing the wheel into an empty environment")
-    call([sys.executable, "-m", "venv", str(venv)])
+    step(f"installing the wheel into an empty environment of {interpreter}")
+    call([interpreter, "-m", "venv", str(venv)])
     python = venv / "bin/python"
     call([str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", str(wheel)])
     call([str(python), "-m", "pip", "check"])
@@ -81,6 +108,13 @@ def run_tutorial(programs: Path, folder: Path) -> None:
     for line in ("0 faulty", "exit code 1"):
         if line not in printed:
             raise SystemExit(f"release-check: the tutorial did not print {line!r}:\n{printed}")
+
+
+def read_documentation(demeanor: Path) -> None:
+    """The pages, schemas and explanations that messages name are in the wheel."""
+    step("reading the documentation in the wheel")
+    for words in (["help", "ci"], ["explain", "bad-input"], ["schema", "scenario"]):
+        call([str(demeanor), *words], cwd=demeanor.parent, quiet=True)
 
 
 def step(text: str) -> None:
