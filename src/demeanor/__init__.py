@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from demeanor._version import __version__
 
 if TYPE_CHECKING:
-    from demeanor.api import Store, open_store
+    from demeanor.api import ResultStore, open_store
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from demeanor.core.scenario import Approval
     from demeanor.define.python.decorator import eval_test
@@ -20,9 +20,9 @@ __all__ = [
     "USUALLY_PASSES",
     "Approval",
     "Policy",
+    "ResultStore",
     "Rig",
     "Stage",
-    "Store",
     "__version__",
     "eval_test",
     "open_store",
@@ -36,7 +36,7 @@ _MODULES = {
     "Policy": "demeanor.core.policy",
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",
-    "Store": "demeanor.api",
+    "ResultStore": "demeanor.api",
     "eval_test": "demeanor.define.python.decorator",
     "open_store": "demeanor.api",
 }

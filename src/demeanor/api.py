@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
 
 
-class Store(AbstractContextManager["Store"]):
+class ResultStore(AbstractContextManager["ResultStore"]):
     """Stored runs, trials and trajectories, read-only. Close it, or use it in a `with` block."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
@@ -88,7 +88,9 @@ class Store(AbstractContextManager["Store"]):
             import pyarrow
         except ImportError:
             raise BadInput(
-                "the package for Arrow is not installed", where="Store.arrow", remedy="pip install 'demeanor[parquet]'"
+                "the package for Arrow is not installed",
+                where="ResultStore.arrow",
+                remedy="pip install 'demeanor[parquet]'",
             ) from None
         schema = arrow_schema()
 
@@ -112,16 +114,16 @@ class Store(AbstractContextManager["Store"]):
         return read(run.name, name=name, subject=subject)
 
 
-def open_store(place: str | os.PathLike[str] | None = None) -> Store:
+def open_store(place: str | os.PathLike[str] | None = None) -> ResultStore:
     """Open the store of the project in the current folder, or at `place`: another project's folder, a database file,
     or `postgresql://…`."""
     if place is None:
-        return Store(read_config(Path()), os.environ)
+        return ResultStore(read_config(Path()), os.environ)
     text = os.fspath(place)
     path = Path(text)
     if "://" not in text and not path.exists():
         raise BadInput("does not exist", where=path, remedy="name a project's folder, a database file or a URL")
     if "://" not in text and path.is_dir():
-        return Store(read_config(path), os.environ)
+        return ResultStore(read_config(path), os.environ)
     config = read_config(Path() if "://" in text else path.parent)
-    return Store(replace(config, store=text if "://" in text else str(path.resolve())), {})
+    return ResultStore(replace(config, store=text if "://" in text else str(path.resolve())), {})
