@@ -80,11 +80,12 @@ def test_a_scenario_keeps_everything_but_the_value(tmp_path: Path) -> None:
         (f"{IMPORT}HOW = USUALLY_PASSES\n@eval_test(HOW, prompt='x')\n{BODY}", "computed"),
         (
             f"{IMPORT}def made():\n    return eval_test(USUALLY_PASSES, prompt='x')\n@made()\n{BODY}",
-            "is not a decorated function",
+            "was not found",
         ),
         (
-            f"{IMPORT}def saves(rig, result): ...\nx = eval_test(USUALLY_PASSES, prompt='x')(saves)\n",
-            "is not a decorated function",
+            f"{IMPORT}def saves(rig, result): ...\nx = eval_test(USUALLY_PASSES, prompt='x')(saves)\n"
+            "y = eval_test(USUALLY_PASSES, prompt='y', name='y')(saves)\n",
+            "was not found",
         ),
     ],
 )

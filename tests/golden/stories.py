@@ -281,6 +281,8 @@ def decisions() -> dict[str, str]:
         s.look("compare.md", "compare", "main", "worse", "--format", "markdown", code=1)
         s.look("compare.json", "compare", "main", "worse", "--json", code=1)
         s.looked()
+        versions.git("switch", "--quiet", "main")
+        versions.git("merge", "--quiet", "worse")
         s.quietly("nightly", "--json", "--trials", "1")
         s.look("demote.txt", "demote")
         s.look("demote.json", "demote", "--json")

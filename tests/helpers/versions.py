@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
+from datetime import date, timedelta
 from pathlib import Path
 
 from tests.helpers.harbor_tasks import greet, rewarding, write
@@ -22,6 +27,9 @@ subjects = ["writer"]
 sandbox = "none"
 jobs = 1
 build = ["make", "build"]
+
+[nightly]
+min_trials = 1
 
 [agents.writer]
 adapter = "command"
@@ -47,6 +55,16 @@ PLAYED_IN_BUBBLEWRAP = "No container engine works with Harbor here, so tasks run
 """How the note of a run begins whose tasks are not played on their images."""
 
 
+def date_run(folder: Path, started: str) -> None:
+    """Let a run have started at another time, in its folder and in the history."""
+    file = folder / "run.json"
+    noted = json.loads(file.read_text())
+    noted["run"]["started"] = started
+    file.write_text(json.dumps(noted))
+    with closing(sqlite3.connect(folder.parent / "demeanor.db")) as database, database:
+        database.execute("UPDATE runs SET started = ? WHERE uid = ?", (started, noted["run"]["uid"]))
+
+
 class Versions:
     """The project, with methods to change it."""
 
@@ -59,6 +77,7 @@ class Versions:
         (self.folder / "Makefile").write_text(MAKEFILE)
         (self.folder / ".gitignore").write_text("results/\nbin/\n__pycache__/\n")
         self.git("init", "--quiet", "--initial-branch=main")
+        self.days = 0
         self.behave("p")
         self.commit()
 
@@ -88,11 +107,33 @@ class Versions:
         self.git("add", ".")
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
 
-    def nights(self, number: int, *, trials: int = 1) -> None:
-        """Run several nights."""
-        for _ in range(number):
-            done = self.project.demeanor("nightly", "--json", "--trials", str(trials))
-            assert done.returncode in {0, 1}, done.stderr
+    def nights(self, number: int, *words: str, trials: int = 1) -> None:
+        """Several nights with the same results, each on a day of its own, long ago: one is run and then copied."""
+        results = self.folder / "results"
+        first = results / self.night(*words, trials=trials)
+        for _ in range(number - 1):
+            self.days += 1
+            copy = first.with_name(f"{first.name}-night-{self.days}")
+            shutil.copytree(first, copy)
+            noted = json.loads((copy / "run.json").read_text())
+            noted["run"] |= {"id": copy.name, "uid": f"{self.days:016x}", "started": self.day(self.days)}
+            (copy / "run.json").write_text(json.dumps(noted))
+        if number > 1:
+            done = self.project.demeanor("import", "results")
+            assert done.returncode == 0, done.stderr
+
+    def night(self, *words: str, trials: int = 1, day: int | None = None) -> str:
+        """Run one night on a day (default: the day after the last); returns the name of the run."""
+        done = self.project.demeanor("nightly", "--json", "--trials", str(trials), *words)
+        assert done.returncode in {0, 1}, done.stderr
+        name = str(json.loads(done.stdout)["run"]["id"])
+        self.days += day is None
+        date_run(self.folder / "results" / name, self.day(day or self.days))
+        return name
+
+    def day(self, number: int) -> str:
+        """The time of the night of a day."""
+        return f"{date(2020, 1, 1) + timedelta(days=number)}T01:00:00+00:00"
 
     def add_task(self, *, reward: int = 1) -> None:
         """Add a task for the oracle agent, with a program in place of Harbor and no container engine."""

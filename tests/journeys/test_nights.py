@@ -80,12 +80,15 @@ def test_a_night_runs_all_evals_with_all_subjects_three_times(nights: Project):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_terminal_report(nights: Project, width: int):
-    """This night, the difference, and the nights before it, with a mark where the eval was edited."""
+    """This night, the difference, and the nights before it, with marks where the model or the eval changed."""
     text = report(nights, COLUMNS=str(width))
     rows = [line.split() for line in text.splitlines() if "asks_before" in line and "%" in line]
-    assert rows[0][-1] == "█○▁" or "█○▁" in rows[0]
+    assert "█○◆▁" in rows[0]
+    assert "█○█" in rows[1]
     assert "▼ −100" in text
+    assert "█–◆◇█" in text
     assert "█–◇█" in text
+    assert "model or settings" in text
     assert max(len(line) for line in text.splitlines() if not line.startswith("  $ ")) <= width
     assert "demeanor trace asks_before_deleting/native:quick/1 --run" in text
 
@@ -94,8 +97,8 @@ def test_markdown_report(nights: Project):
     """For the summary of a CI job."""
     text = report(nights, "--format", "markdown")
     row = next(line for line in text.splitlines() if "`asks_before_deleting`" in line)
-    assert [cell.strip() for cell in row.split("|")][3:6] == ["100 %", "no data", "0 % [0–56]"]
-    assert "| ⏭️ | `opens_a_pull_request` | skipped | – | skipped |" in text
+    assert [cell.strip() for cell in row.split("|")][3:7] == ["usually", "100 %", "no data", "◆ 0 % [0–56]"]
+    assert "| ⏭️ | `opens_a_pull_request` | usually | skipped | – | skipped |" in text
     assert "<script>" not in re.sub(r"```text\n.*?```", "", text, flags=re.S)
 
 
@@ -160,7 +163,7 @@ def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
 def test_the_history_of_an_eval(nights: Project):
     """With gaps, and without averaging over different versions of an eval."""
     shown = nights.demeanor("history", "saves_the_note", "--subject", "native:quick")
-    assert "█–◇█" in shown.stdout, shown.stderr
+    assert "█–◆◇█" in shown.stdout, shown.stderr
     assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
     assert "too few to detect a change" in shown.stdout
     found: dict[str, Any] = json.loads(nights.demeanor("history", "saves_the_note", "--json").stdout)
@@ -177,7 +180,7 @@ def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
     assert "3  behaviour" in latest.stdout
     assert "0  unclassified" in latest.stdout
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
-    found = json.loads(nights.demeanor("analyze", *runs, "--k", "5", "--json").stdout)
+    found = json.loads(nights.demeanor("analyze", *runs, "--k", "5", "--across", "--json").stdout)
     asks = found["rows"][[row["tally"]["eval"] for row in found["rows"]].index("asks_before_deleting")]
     assert (asks["tally"]["passed"], asks["tally"]["failed"], asks["tally"]["voided"]) == (3, 3, 1)
     assert asks["flakiness"] == 1.0
@@ -194,6 +197,31 @@ def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
     read = nights.demeanor("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
     assert read.returncode == 0, read.stderr
     assert "hasty" in read.stdout
+
+
+def test_trials_of_different_models_are_combined_only_on_request(nights: Project):
+    """In `analyze`, `history` and `report`, in every format; means are of the latest version."""
+    runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
+    found = json.loads(nights.demeanor("analyze", *runs, "--json").stdout)
+    asks = [
+        (row["tally"]["passed"], row["tally"]["judged"] if "judged" in row["tally"] else row["tally"]["failed"])
+        for row in found["rows"]
+        if (row["tally"]["eval"], row["tally"]["subject"]) == ("asks_before_deleting", "native:quick")
+    ]
+    assert asks == [(3, 0), (0, 3)]
+    assert [row["latest"] for row in found["rows"] if row["tally"]["subject"] == "native:quick"][:2] == [False, True]
+    quick = next(one for one in found["summaries"] if one["subject"] == "native:quick")
+    assert quick["rate"]["value"] == 0.5, "one eval at 100 %, the other at 0 %, as in the last night"
+    words = ("history", "asks_before_deleting", "--subject", "native:quick")
+    apart, across = nights.demeanor(*words).stdout, nights.demeanor(*words, "--across").stdout
+    assert "0 % [0–56], 0 of 3 in 1 run" in apart
+    assert "50 % [19–81], 3 of 6 in 2 runs, across ◆" in across
+    assert "◆" in report(nights, "--format", "html")
+    for kind in ("terminal", "markdown", "junit"):
+        shown = report(nights, "--format", kind, "--all", COLUMNS="200")
+        assert "since ◆" in shown, kind
+        assert "across ◆" not in shown
+        assert "across ◆" in report(nights, "--format", kind, "--across", "--all", COLUMNS="200"), kind
 
 
 def test_without_runs_the_message_has_a_remedy(project: Project):

@@ -71,6 +71,8 @@ def test_applying_changes_one_argument_verifies_and_records_it(versions: Version
     assert (checked.returncode, json.loads(checked.stdout)["promoted_by_hand"]) == (0, ["always"])
     strict = versions.project.demeanor("validate", "--strict", "--json")
     assert (strict.returncode, "always" in json.loads(strict.stdout)["faulty"]) == (1, True)
+    assert list(json.loads((versions.folder / "promotions.json").read_text())) == ["usually"]
+    versions.commit("Promote usually")
     versions.nights(1)
     folder = versions.project.demeanor("promote", "folder", "--apply")
     assert folder.returncode == 0, folder.stderr
@@ -102,6 +104,7 @@ def test_a_nightly_fail_demotes(versions: Versions):
     calm = versions.project.demeanor("demote")
     assert calm.stdout.startswith("none of 1 eval to demote")
     versions.behave("f")
+    versions.commit("Broken")
     versions.nights(1)
     done = versions.project.demeanor("demote", "--apply")
     assert done.returncode == 0, done.stderr

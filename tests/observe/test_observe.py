@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.evidence import Spent
-from demeanor.core.exchange import Exchange, ProviderError, Request, Response, Usage
+from demeanor.core.exchange import Exchange, ProviderError, Reasoning, Request, Response, Sampling, Usage
 from demeanor.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
@@ -396,3 +396,18 @@ def test_a_call_that_only_the_log_has_is_not_another_call_with_its_own_id():
     log = (Called(turn=1, id="b", tool="bash", kind=Kind.EXECUTE, arguments={"command": "b"}, witness="log"),)
     evidence = observe(Capture(trial="t", attempt=1, exchanges=(exchange,), log=log), {})
     assert [(call.id, call.witness) for call in evidence.trajectory.calls] == [("a", "wire"), ("b", "both")]
+
+
+def test_sampling_settings_are_known_as_first_sent():
+    """Without seeds and length limits, which many agents choose anew for every request."""
+    first = Request(
+        model="m",
+        tools=TOOLS,
+        messages=(Message(role="user", parts=(Text(text="go"),)),),
+        sampling=Sampling(temperature=0.2, top_p=0.9, seed=7, max_tokens=100),
+        reasoning=Reasoning(effort="high"),
+    )
+    later = replace(first, sampling=Sampling(temperature=1.0))
+    evidence = observe(capture(exchange(1, WRITE, request=first), exchange(2, WRITE, request=later)), {})
+    assert evidence.sampling == ("temperature = 0.2", "top_p = 0.9", "effort = high")
+    assert observe(capture(exchange(1, WRITE)), {}).sampling == ()

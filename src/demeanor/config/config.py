@@ -13,12 +13,14 @@ from demeanor.config.harbor import HarborRules, read_harbor
 from demeanor.config.table import Table
 from demeanor.config.tables import (
     BuildRules,
+    EvidenceRules,
     GateRules,
     Limit,
     NightRules,
     ReplayRules,
     read_budgets,
     read_build,
+    read_evidence,
     read_gate,
     read_limits,
     read_nightly,
@@ -112,10 +114,19 @@ class Config:
     """The budgets of a `trial`, an `eval` and a `run`: `usd` and `tokens`. When a budget is spent, trials are void."""
 
     nightly: NightRules = field(default_factory=NightRules)
-    """Overrides for nightly runs: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
+    """For nightly runs: `subjects`, `trials`, `budget_usd`; and which nights count: `branch`, `min_trials`, `across`.
+    See [Decisions](decide.md#which-nights-count).
+    """
 
     gate: GateRules = field(default_factory=GateRules)
-    """For the gate: key `subjects`, `rule`, `budget_usd`, `max_trials`, `empty`; see [Decisions](decide.md)."""
+    """For the gate: key `subjects`, `rule`, `budget_usd`, `max_trials`, `empty`, `manual_promotion`; see
+    [Decisions](decide.md).
+    """
+
+    evidence: EvidenceRules = field(default_factory=EvidenceRules)
+    """The share of planned trials that must be judged before a run accepts a cell: `always` (default: 1) for
+    ALWAYS_PASSES, `usually` (default: two thirds) for other policies.
+    """
 
     fix: FixRules = field(default_factory=FixRules)
     """The agent that fixes failures, the files it may change, and how its fix is tested; see [Fix](fix.md)."""
@@ -233,6 +244,7 @@ def _config(table: Table, path: Path) -> Config:
         budgets=read_budgets(table),
         nightly=read_nightly(table),
         gate=read_gate(table),
+        evidence=read_evidence(table),
         fix=read_fix_rules(table.table("fix")),
         build=read_build(table),
         cassettes=table.text("cassettes", "evals/cassettes"),

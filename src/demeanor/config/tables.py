@@ -1,13 +1,15 @@
-"""The smaller tables of the configuration: `[nightly]`, `[gate]`, `[build]`, `[replay]`, `[budgets]`, `[limits]`."""
+"""The smaller tables of the configuration: `[nightly]`, `[gate]`, `[evidence]`, `[build]`, `[replay]`, `[budgets]` …"""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from demeanor.config.table import Table
 from demeanor.core.gateway_limits import GatewayLimits
+from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import Ceilings
 
 _LEAST = 2**16
@@ -38,6 +40,15 @@ class NightRules:
     budget_usd: float | None = None
     """The budget of the run."""
 
+    branch: str = ""
+    """The branch whose nights count for promotions and as baseline; empty means the default branch."""
+
+    min_trials: int | None = None
+    """Judged trials that a cell needs so that its night counts; None means two thirds of the configured trials."""
+
+    across: bool = False
+    """Whether nights before a change of the subject count together with those after it, as with `--across`."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateRules:
@@ -57,6 +68,27 @@ class GateRules:
 
     empty: Literal["pass", "undecided"] | None = None
     """The result if there was nothing to gate; None means undecided in CI and pass elsewhere."""
+
+    manual_promotion: Literal["reject", "warn"] = "reject"
+    """What happens to an ALWAYS_PASSES eval whose promotion is not recorded, once the history has nights."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvidenceRules:
+    """The share of planned trials that must be judged before a run decides about a cell."""
+
+    always: float = 1.0
+    """For ALWAYS_PASSES."""
+
+    usually: float | None = None
+    """For the other policies; None means two thirds."""
+
+    def needed(self, policy: Policy, planned: int) -> int:
+        """The number of trials that must be judged."""
+        if policy is not Policy.ALWAYS_PASSES and self.usually is None:
+            return -(-planned * 2 // 3)
+        share = self.always if policy is Policy.ALWAYS_PASSES else self.usually or 0.0
+        return max(1, math.ceil(round(planned * share, 9)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,6 +170,9 @@ def read_nightly(table: Table) -> NightRules:
         subjects=own.texts("subjects"),
         trials=own.whole("trials", least=1, most=10_000),
         budget_usd=own.number("budget_usd", least=0),
+        branch=own.text("branch"),
+        min_trials=own.whole("min_trials", least=1, most=10_000),
+        across=own.flag("across"),
     )
     own.finish()
     return found
@@ -154,7 +189,21 @@ def read_gate(table: Table) -> GateRules:
         budget_usd=own.number("budget_usd", least=0),
         max_trials=own.whole("max_trials", least=1),
         empty=cast("Literal['pass', 'undecided'] | None", own.choice("empty", ("pass", "undecided"))),
+        manual_promotion=cast(
+            "Literal['reject', 'warn']", own.choice("manual_promotion", ("reject", "warn"), "reject")
+        ),
     )
+    own.finish()
+    return found
+
+
+def read_evidence(table: Table) -> EvidenceRules:
+    """The table `[evidence]`."""
+    own = table.table("evidence")
+    if own is None:
+        return EvidenceRules()
+    always = own.number("always", least=0, most=1)
+    found = EvidenceRules(always=1.0 if always is None else always, usually=own.number("usually", least=0, most=1))
     own.finish()
     return found
 

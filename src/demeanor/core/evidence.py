@@ -65,6 +65,9 @@ class Evidence:
     asked: str | None = None
     """System prompt and tools as first sent, without parts that vary between runs; None if unknown."""
 
+    sampling: tuple[str, ...] = ()
+    """The sampling and reasoning settings as first sent, such as `temperature = 0.2`; empty if the agent sets none."""
+
     trouble: tuple[VoidCause, str] | None = None
     """What failed outside the agent, if anything: the trial is void, whatever the checks say."""
 

@@ -83,6 +83,29 @@ def fork_point(top: Path) -> str:
     return "HEAD"
 
 
+def has_commits(folder: Path) -> bool:
+    """Whether a folder is in a repository that has a commit."""
+    try:
+        git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+    except GitError:
+        return False
+    return True
+
+
+def default_branch(folder: Path) -> str | None:
+    """The name of the default branch: the remote's, else `main` or `master`, else the only one; None if unknown."""
+    try:
+        return git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD").strip().removeprefix("origin/")
+    except GitError:
+        pass  # there is no remote, or it was not cloned from
+    try:
+        refs = git(folder, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes/origin").split()
+    except GitError:
+        return None
+    names = list(dict.fromkeys(ref.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for ref in refs))
+    return next((name for name in ("main", "master") if name in names), names[0] if len(names) == 1 else None)
+
+
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
 

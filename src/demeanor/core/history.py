@@ -83,7 +83,7 @@ class RunCell:
     """Changes when the eval does."""
 
     prompt_hash: str | None = None
-    """Changes when the system prompt or the tools do; None if nothing was sent."""
+    """Changes when the system prompt, the tools or the sampling settings do; None if nothing was sent."""
 
     agent_version: str | None = None
     """The version that the agent reported."""

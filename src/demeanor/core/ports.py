@@ -275,9 +275,14 @@ class History(Protocol):
         ...
 
     def nightly_cells(
-        self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
+        self,
+        last: int | None = 7,
+        *,
+        evals: Collection[str] = (),
+        subjects: Collection[str] = (),
+        runs: Collection[str] | None = None,
     ) -> tuple[RunCell, ...]:
-        """The results of the `last` nightly runs, or of all with None, oldest first."""
+        """The results of the `last` nightly runs, or of all with None, oldest first; `runs` limits them by name."""
         ...
 
     def last_run_of(self, subjects: Collection[str]) -> PastRun | None:

@@ -119,13 +119,13 @@ class Record:
     """The version that the agent reported; None if it can't."""
 
     prompt_hash: str | None = None
-    """Twelve hex digits of the system prompt and tools as first sent; None if nothing was sent."""
+    """Twelve hex digits of the system prompt, tools and sampling settings as first sent; None if nothing was sent."""
 
     fingerprint: str = ""
-    """Twelve hex digits of the subject as it really ran: agent and version, model, settings, prompt and tools."""
+    """Twelve hex digits of the subject as it really ran: agent, version, settings, what answers as model, prompt."""
 
     settings_hash: str = ""
-    """Twelve hex digits of the subject as it was configured: agent, model and settings."""
+    """Twelve hex digits of the subject as it was configured: agent, settings, and what answers as model."""
 
     @property
     def trial(self) -> str:

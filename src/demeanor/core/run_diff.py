@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Part: TypeAlias = Literal["eval", "policy", "agent", "prompt", "subject"]
-"""What can change: eval, policy, the agent's version, its prompt or tools; `subject` means model or settings."""
+"""What can change: eval, policy, the agent's version, what it first sends (`prompt`), model or settings (`subject`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

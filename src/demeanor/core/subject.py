@@ -22,11 +22,15 @@ class Subject:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Other configuration that affects its behaviour."""
 
+    model_hash: str = ""
+    """Changes with whatever answers for the model: provider, script or weights; empty if no model is called."""
+
     def __str__(self) -> str:
         return f"{self.agent}:{self.model}" if self.model else self.agent
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hex digits that change with agent, model or settings."""
-        text = json.dumps([self.agent, self.model, dict(self.settings)], sort_keys=True, default=str)
+        """Twelve hex digits that change with agent, model, settings, or what answers for the model."""
+        parts = [self.agent, self.model, dict(self.settings), self.model_hash]
+        text = json.dumps(parts, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -78,6 +78,9 @@ class Tally:
     attempts: int = 0
     """All attempts, including voided ones that were retried."""
 
+    needed: int | None = None
+    """The number of trials that must be judged, if it is configured; None means the policy's own rule."""
+
     skipped: str | None = None
     """Why the cell was skipped, if it was."""
 
@@ -146,13 +149,19 @@ class Summary:
     """The number of evals, including skipped ones."""
 
     judged: int = 0
-    """The number of evals with at least one judged trial."""
+    """The number of evals in the means: those with a judged trial, without USUALLY_FAILS."""
+
+    known_bad: int = 0
+    """The number of USUALLY_FAILS evals with a judged trial; they are not part of the means."""
+
+    known_bad_rate: Estimate | None = None
+    """The mean pass rate of those; None if there are none."""
 
     statuses: Mapping[Status, int] = field(default_factory=dict)
     """The number of evals by status."""
 
     rate: Estimate | None = None
-    """The mean pass rate with its interval; None if no trial was judged."""
+    """The mean pass rate with its interval, without USUALLY_FAILS; None if no trial was judged."""
 
     pass_at: Mapping[int, Mean | None] = field(default_factory=dict)
     """k → the mean of pass@k; None if it is defined for no eval."""

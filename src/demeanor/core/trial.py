@@ -55,6 +55,9 @@ class Cell:
     skipped: str | None = None
     """Why the cell is skipped; None if it isn't."""
 
+    needed: int | None = None
+    """The number of trials that must be judged, if it is configured; None means the policy's own rule."""
+
     @property
     def id(self) -> str:
         """`eval/subject`: unique within a run."""

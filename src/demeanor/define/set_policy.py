@@ -2,8 +2,8 @@
 
 In Python, the first argument of `eval_test` is replaced: `USUALLY_PASSES`, `Policy.USUALLY_PASSES` or
 `demeanor.USUALLY_PASSES`. If the new name is not imported, it is added to the import of the old one, or replaces it if
-the old name is no longer used. In `scenario.toml`, the value of `policy` is replaced; in `task.toml`, that of `policy`
-under `[metadata.demeanor]`.
+the old name is no longer used. Evals that are created in a loop share an argument, so they change together. In
+`scenario.toml`, the value of `policy` is replaced; in `task.toml`, that of `policy` under `[metadata.demeanor]`.
 
 The syntax tree gives the positions, and only those bytes are replaced. The result is parsed again and must be equal
 except for the policy.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,6 +57,26 @@ def with_policy(one: Eval, policy: Policy) -> bytes:
     return _in_python(source, one, policy, path)
 
 
+def shared_policies(evals: Iterable[Eval]) -> dict[str, tuple[str, ...]]:
+    """By name: the other evals that share an eval's policy argument. An eval whose policy can't be located has none."""
+    groups: dict[tuple[Path, int], list[str]] = {}
+    trees: dict[Path, ast.Module] = {}
+    for one in evals:
+        path = one.source.path
+        if path.suffix != ".py" or not path.is_file():
+            continue
+        if path not in trees:
+            trees[path] = ast.parse(path.read_bytes())
+        if (value := _policy_argument(trees[path], one)) is not None:
+            groups.setdefault((path, value.lineno << 16 | value.col_offset), []).append(one.name)
+    return {
+        name: tuple(other for other in names if other != name)
+        for names in groups.values()
+        for name in names
+        if len(names) > 1
+    }
+
+
 def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
     """Replace the line that changes the policy and nothing else."""
     wanted = tomllib.loads(source)
@@ -80,10 +100,10 @@ def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
 def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
     where = f"{path}:{one.source.line}"
     tree = ast.parse(source)
-    value = next((found for found in _policies(tree, one.source.line)), None)
+    value = _policy_argument(tree, one)
     if value is None:
         raise BadInput(
-            f"{one.name!r} is not a decorated function, so its policy can't be edited", where=where, remedy=_BY_HAND
+            f"the policy argument of {one.name!r} was not found, so it can't be edited", where=where, remedy=_BY_HAND
         )
     written = _written(value)
     if written is None:
@@ -99,14 +119,42 @@ def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
     return text
 
 
-def _policies(tree: ast.Module, line: int) -> Iterator[ast.expr]:
-    """The policy arguments of the decorated function at a line."""
-    for node in tree.body:
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.decorator_list:
-            continue
-        if node.decorator_list[0].lineno <= line <= (node.end_lineno or node.lineno):
-            for call in (one for one in node.decorator_list if isinstance(one, ast.Call)):
-                yield from call.args[:1]
+def _policy_argument(tree: ast.Module, one: Eval) -> ast.expr | None:
+    """The policy argument of an eval: of its decorator, or of the only call `eval_test(…)(check)`; else None."""
+    function = _function_at(tree, one.source.line)
+    if function is None:
+        return None
+    calls = [call for call in function.decorator_list if isinstance(call, ast.Call)]
+    if not calls:
+        calls = [
+            node.func
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) and _is_name(node.args[:1], function.name)
+        ]
+    found = [call.args[0] for call in calls if call.args]
+    return found[0] if found and (function.decorator_list or len(found) == 1) else None
+
+
+def _function_at(tree: ast.Module, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function that begins at a line, or else the innermost one that contains it."""
+    containing = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _first_line(node) <= line <= _last_line(node)
+    ]
+    return min(containing, key=lambda node: _last_line(node) - _first_line(node), default=None)
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _last_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _is_name(arguments: Sequence[ast.expr], name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in arguments)
 
 
 def _written(value: ast.expr) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.exchange import Exchange
+from demeanor.core.exchange import Exchange, Request
 from demeanor.core.text import excerpt, one_line
 from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Trajectory
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
@@ -45,6 +45,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         ends=capture.ends,
         prints_events=capture.prints_events,
         asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
+        sampling=tuple(_sampling(exchanges[0].request)) if exchanges else (),
         spent=_spent(capture, exchanges, events),
         trouble=external_failure(capture, exchanges),
         misdeed=agent_failure(capture, exchanges),
@@ -55,6 +56,17 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         verifier_said=_verifier_output(capture),
         notes=_notes(capture, disagreements),
     )
+
+
+def _sampling(request: Request) -> Iterator[str]:
+    """The settings that change how the model answers. Seeds and length limits vary between trials of many agents."""
+    for part, names in (
+        (request.sampling, ("temperature", "top_p", "top_k")),
+        (request.reasoning, ("effort", "budget")),
+    ):
+        for name in names:
+            if (value := getattr(part, name)) is not None:
+                yield f"{name} = {value}"
 
 
 def _with_kinds(log: Sequence[Event], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:

@@ -9,6 +9,9 @@ from rich.text import Text
 
 from demeanor.render.terminal import Screen
 
+SUBJECT_MARK, EVAL_MARK = "◆", "◇"
+"""The signs of a changed subject and of an edited eval."""
+
 STYLES: Mapping[str, str] = {
     "pass": "green",
     "fail": "red",

@@ -41,7 +41,7 @@ from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.store.runs.run_folder import RunFolder
-from demeanor.vcs.git_info import git_state
+from demeanor.vcs.git_info import ci_branch, git_state
 
 if TYPE_CHECKING:
     from demeanor.harbor.context import TaskContext
@@ -99,9 +99,9 @@ def path_tools() -> str:
     return " ".join(tool for tool in _PATH_TOOLS if shutil.which(tool))
 
 
-def run_info(config: Config, request: RunRequest) -> RunInfo:
+def run_info(config: Config, request: RunRequest, environ: Mapping[str, str]) -> RunInfo:
     """The description of a run that starts now."""
-    state = git_state(config.root)
+    state = git_state(config.root, untracked=[path for path in config.paths if not path.startswith(("/", ".."))])
     seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
     return RunInfo(
         id="",
@@ -111,7 +111,7 @@ def run_info(config: Config, request: RunRequest) -> RunInfo:
         seed=seed,
         demeanor=__version__,
         commit=state.commit,
-        branch=state.branch,
+        branch=state.branch or ci_branch(environ, state.commit),
         dirty=state.dirty,
         trials=request.trials or config.trials or DEFAULT_TRIALS,
         arguments=encode(request),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from demeanor.core.errors import DemeanorError
@@ -12,6 +12,7 @@ from demeanor.core.fingerprints import eval_hash
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
+from demeanor.runner.nights import CountedNights
 from demeanor.runner.template import TemplateCache
 from demeanor.store.history.nights import count, fingerprints
 
@@ -33,10 +34,13 @@ class Baseline:
     """Trials that failed."""
 
     nights: int
-    """Nights with at least one judged trial."""
+    """The number of nights."""
 
     fingerprints: tuple[str, ...] = ()
     """The subject's fingerprints in these nights, oldest first; with more than one, the nights are not comparable."""
+
+    left_out: int = 0
+    """The number of earlier nights that are left out, because the subject has changed since."""
 
     @property
     def judged(self) -> int:
@@ -69,20 +73,22 @@ def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
         cache.close()
 
 
-def latest_nights(history: History, plan: Plan) -> tuple[RunCell, ...]:
+def latest_nights(history: History, plan: Plan, nights: CountedNights) -> tuple[RunCell, ...]:
     """The latest nights of the evals of a plan."""
-    names = {cell.eval.name for cell in plan.cells}
-    return history.nightly_cells(_NIGHTS, evals=names) if names else ()
+    evals = {cell.eval.name: cell.eval for cell in plan.cells}
+    return tuple(nights.cells(history, evals, _NIGHTS)) if evals else ()
 
 
-def baselines_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Baseline]:
+def baselines_of(
+    plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str], *, across: bool = False
+) -> dict[str, Baseline]:
     """By cell: its baseline, if any night ran the eval as it is defined now."""
     by_cell: dict[str, list[RunCell]] = {}
     for cell in nights:
         by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
     found = {}
     for own in plan.cells:
-        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
+        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), across=across)
         if baseline is not None:
             found[own.id] = baseline
     return found
@@ -97,16 +103,35 @@ def edited_since(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[st
     return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}
 
 
-def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS) -> Baseline | None:
+def baseline_of(
+    cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS, across: bool = False
+) -> Baseline | None:
     """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
 
-    Nights before an edit of the eval do not count. Nights of another fingerprint do, because a changed subject is what
-    a gate is about; the baseline lists the fingerprints.
+    Nights before an edit of the eval do not count, nor, unless `across`, nights before the subject last changed.
     """
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
-    latest = sorted(same, key=lambda cell: (cell.started, cell.run))[-nights:]
+    found = sorted(same, key=lambda cell: (cell.started, cell.run))
+    latest = (found if across else _since_change(found))[-nights:]
     if not latest:
         return None
     passed, failed = count(latest)
-    return Baseline(passed=passed, failed=failed, nights=len(latest), fingerprints=fingerprints(latest))
+    return Baseline(
+        passed=passed,
+        failed=failed,
+        nights=len(latest),
+        fingerprints=fingerprints(latest),
+        left_out=len(found[-nights:]) - len(latest),
+    )
+
+
+def _since_change(cells: Sequence[RunCell]) -> Sequence[RunCell]:
+    """The cells with the fingerprint of the latest; an unknown one matches."""
+    known, first = "", len(cells)
+    for index in reversed(range(len(cells))):
+        known = known or cells[index].fingerprint
+        if cells[index].fingerprint not in {"", known}:
+            break
+        first = index
+    return cells[first:]

@@ -137,7 +137,6 @@ class Catalog:
         needs_model = self.agent(agent).dialect is not None
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} has no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
-        if needs_model and not self.replaying:
-            for name in (chosen, *self.also(agent)):
-                self.models.model(name)
-        return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
+        names = (chosen, *self.also(agent)) if needs_model and not self.replaying else ()
+        answers = "+".join(self.models.hash_of(name) for name in names)
+        return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})), model_hash=answers)

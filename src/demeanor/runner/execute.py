@@ -129,7 +129,7 @@ def prepare(
     sandbox = open_sandbox(catalog.config, request, plan)
     folder: RunFolder | None = None
     try:
-        now = run_info(catalog.config, request)  # before the build, which may change files
+        now = run_info(catalog.config, request, catalog.environ)  # before the build, which may change files
         results = into.folder.parent if isinstance(into, RunFolder) else into
         built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
         catalog.use_built_files(cell.subject for cell in plan.cells)

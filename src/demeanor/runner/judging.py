@@ -116,9 +116,15 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
         policy=trial.eval.policy,
         eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
         settings_hash=trial.subject.fingerprint,
-        prompt_hash=short_hash(evidence.asked) if evidence.asked is not None else None,
+        prompt_hash=_prompt_hash(evidence),
     )
     return record, evidence
+
+
+def _prompt_hash(evidence: Evidence) -> str | None:
+    if evidence.asked is None:
+        return None
+    return short_hash(evidence.asked, *([list(evidence.sampling)] if evidence.sampling else ()))
 
 
 def _observe(trial: Trial, capture: Capture, judging: JudgingContext) -> Evidence:

@@ -93,13 +93,15 @@ def make_plan(
     timeout: float | None = None,
     default_trials: int = DEFAULT_TRIALS,
     default_timeout: float = DEFAULT_TIMEOUT,
+    needed: Callable[[Policy, int], int] | None = None,
     environ: Mapping[str, str],
     unable: Mapping[str, str] | None = None,
 ) -> Plan:
     """A cell for each eval and subject. `trials` and `timeout` override those of an eval; the defaults do not.
 
     `subject_named` looks up the subjects that an eval itself names; without it only `subjects` are used. `unable` says
-    why the models of some evals can't be used: these are skipped.
+    why the models of some evals can't be used: these are skipped. `needed` says how many of the trials must be
+    judged.
     """
     cells = []
     for one in evals:
@@ -114,6 +116,7 @@ def make_plan(
                     eval=one,
                     subject=subject,
                     skipped=skipped,
+                    needed=needed(one.policy, number) if needed is not None and not skipped else None,
                     trials=tuple(
                         Trial(eval=one, subject=subject, number=n, timeout=seconds) for n in range(1, last + 1)
                     ),
@@ -219,6 +222,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         trials=request.trials,
         timeout=request.timeout,
         default_trials=config.trials or DEFAULT_TRIALS,
+        needed=config.evidence.needed,
         default_timeout=config.timeout or DEFAULT_TIMEOUT,
         environ=environ,
         unable=chosen.unable,

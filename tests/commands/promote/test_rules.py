@@ -4,11 +4,9 @@ import random
 
 import pytest
 
-from demeanor.commands.promote.classic import ClassicPromotion
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, policy_rule, promote
 from demeanor.core.errors import UnknownName
 from demeanor.core.policy import Policy
-from demeanor.store.history.nights import nights_of
 from tests.helpers.histories import SUBJECTS, drawn, night, nights
 from tests.helpers.reference_rules import may_be_promoted, must_be_demoted
 
@@ -21,7 +19,7 @@ def test_classic_promotion_agrees_with_the_reference() -> None:
     for _ in range(10_000):
         subjects = SUBJECTS[: rng.randint(1, 3)]
         cells = list(drawn(rng, length=rng.randint(5, 18), subjects=subjects))
-        (found,) = promote(cells, {"e": subjects})
+        (found,) = promote(cells, {"e": subjects}, across=True)
         expected = may_be_promoted(cells, subjects)
         assert (found.answer == "promote") is expected, (found, cells)
         assert bool(found.missing) is not expected
@@ -105,15 +103,14 @@ def test_an_edit_of_the_eval_restarts_the_count() -> None:
     assert [(change.part, change.run) for change in found.changes] == [("eval", "n009")]
 
 
-def test_a_change_of_the_subject_is_shown_and_restarts_only_a_strict_count() -> None:
+def test_a_change_of_the_subject_is_shown_and_restarts_the_count_unless_asked() -> None:
     """Two fingerprints are never averaged silently."""
     cells = [*nights([3] * 9, agent_version="1"), *nights([3] * 5, first=9, agent_version="2", fingerprint="f2")]
     (found,) = promote(cells, ONE)
-    assert found.answer == "promote"
+    assert (found.answer, found.distance) == ("wait", 5)
     assert [(change.part, change.before, change.after) for change in found.changes] == [("agent", "1", "2")]
-    strict = ClassicPromotion(restart_on_subject_change=True)
-    judged = strict.judge("e", {"a:m": {cell.run: (cell,) for cell in cells}}, nights_of(cells), ("a:m",))
-    assert (judged.answer, judged.distance) == ("wait", 5)
+    assert promote(cells, ONE, across=True)[0].answer == "promote"
+    assert promote([*cells, *nights([3] * 5, first=14, fingerprint="f2")], ONE)[0].answer == "promote"
 
 
 def test_a_demoted_eval_starts_again() -> None:

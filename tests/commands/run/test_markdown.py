@@ -51,7 +51,7 @@ def test_the_summary_matches_its_golden_file(mixed: RunReport, golden: Callable[
 def test_the_most_important_thing_comes_first(mixed: RunReport) -> None:
     """Did it hold? What broke?"""
     text = markdown(mixed)
-    assert text.startswith("## ❌ Rejected: 2 of 10 evals on 2 subjects do not hold")
+    assert text.startswith("## ❌ Rejected: 2 of 10 cells (8 evals on 2 subjects) do not hold")
     assert text.index("### What broke") < text.index("### Failed, but tolerated") < text.index("### Skipped")
 
 

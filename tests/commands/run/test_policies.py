@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.commands.run.policies import NAMES, RULES, decide, exit_code
+from demeanor.commands.run.policies import NAMES, RULES, decide, exit_code, needed_trials
+from demeanor.commands.run.tallies import tally as count_records
+from demeanor.config.config import read_config
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
+from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.plan import plan_run
 
 
 def tally(policy: Policy, passed: int = 0, failed: int = 0, voided: int = 0, skipped: str | None = None) -> Tally:
@@ -69,6 +75,37 @@ def test_too_little_evidence_decides_nothing(
     assert found.answer == answer
     if answer == "undecided":
         assert f"of {passed + failed + voided + missing} planned trials must be judged" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "policy", "needed"),
+    [
+        ("", Policy.ALWAYS_PASSES, 10),
+        ("", Policy.USUALLY_PASSES, 7),
+        ("[evidence]\nalways = 0.9\nusually = 0.55", Policy.ALWAYS_PASSES, 9),
+        ("[evidence]\nalways = 0.9\nusually = 0.55", Policy.USUALLY_FAILS, 6),
+        ("[evidence]\nusually = 1", Policy.USUALLY_PASSES, 10),
+        ("[evidence]\nusually = 0", Policy.USUALLY_PASSES, 1),
+    ],
+)
+def test_the_needed_share_of_judged_trials_is_configurable(
+    tmp_path: Path, text: str, policy: Policy, needed: int
+) -> None:
+    """From the configuration through the plan to the decision, which states it."""
+    (tmp_path / "demeanor.toml").write_text(f'trials = 10\nsubjects = ["native:scripted"]\n{text}\n')
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "eval_a.py").write_text(
+        f"from demeanor import {policy.value}, eval_test\n"
+        f"@eval_test({policy.value}, prompt='Hi.')\ndef greets(rig, result): ...\n"
+    )
+    request = RunRequest(policy="all")
+    (cell,) = plan_run(Catalog(config=read_config(tmp_path), environ={}), request, {}).cells
+    found = replace(count_records(cell, []), passed=needed - 1, missing=11 - needed)
+    assert (needed_trials(found), found.planned) == (needed, 10)
+    assert decide(found).answer == "undecided"
+    if needed > 1:
+        assert f"at least {needed} of 10 planned trials must be judged" in decide(found).reason
+    assert decide(replace(found, passed=needed, missing=10 - needed)).answer == "accept"
 
 
 @given(policy=st.sampled_from(Policy), passed=st.integers(0, 9), failed=st.integers(0, 9), voided=st.integers(0, 9))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from demeanor.commands.run.tallies import summary, tally
 from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.tally import Mean, Status, Tally
 from demeanor.core.trial import Cell
@@ -118,6 +120,18 @@ def test_a_summary_averages_over_evals_and_never_pools(count: Callable[..., Tall
     assert found.rate.value == 0.5
     assert (found.evals, found.judged) == (3, 2)
     assert found.statuses == {Status.PASS: 1, Status.FAIL: 1, Status.VOID: 1}
+
+
+def test_evals_that_are_known_to_fail_are_not_part_of_the_mean(count: Callable[..., Tally]) -> None:
+    """They have a rate of their own."""
+    bad = replace(count("fail fail pass", "b"), policy=Policy.USUALLY_FAILS)
+    (found,) = summary([count("pass pass pass", "a"), bad])
+    assert found.rate is not None
+    assert found.known_bad_rate is not None
+    assert (found.rate.value, found.judged, found.pass_hat[3]) == (1.0, 1, Mean(value=1.0, evals=1))
+    assert (round(found.known_bad_rate.value, 2), found.known_bad) == (0.33, 1)
+    (only,) = summary([bad])
+    assert (only.rate, only.judged, only.known_bad) == (None, 0, 1)
 
 
 def test_a_mean_says_how_many_evals_it_is_made_of(count: Callable[..., Tally]) -> None:

@@ -22,6 +22,7 @@ REPORT = ValidationReport(
     too_early=frozenset(),
     promoted_by_hand=frozenset({"good"}),
     faulty_by_hand=frozenset(),
+    reasons_by_hand={},
     tasks=("task",),
     tasks_not_run="--static was given",
     warnings={"task": ("it has no timeout",)},

@@ -131,3 +131,38 @@ def test_an_unknown_model_is_named_with_the_nearest(tmp_path: Path) -> None:
     """The error suggests the nearest name."""
     with pytest.raises(UsageError, match="unknown model 'scriptde'\n  → did you mean 'scripted'"):
         registry(tmp_path, {}).model("scriptde")
+
+
+def test_the_hash_of_a_model_changes_with_whatever_answers(tmp_path: Path) -> None:
+    """Keys, prices and rate limits change nothing in its answers, so they are left out."""
+    (tmp_path / "hi.yaml").write_text("rules: [{say: Hi.}]")
+    (tmp_path / "hi.py").write_text("def play(turn):\n    return 'Hi.'\n\ndef other(turn):\n    return 'Ho.'\n")
+
+    def hashed(
+        model: Mapping[str, Any], environ: Mapping[str, str] = KEYS, provider: Mapping[str, Any] | None = None
+    ) -> str:
+        return registry(tmp_path, {"m": model}, {"acme": {**ACME, **(provider or {})}}, environ).hash_of("m")
+
+    live = hashed({"provider": "acme"})
+    different = [
+        live,
+        hashed({"provider": "acme", "model": "large"}),
+        hashed({"provider": "openai"}),
+        hashed({"provider": "acme"}, provider={"base_url": "http://127.0.0.1:10/v1"}),
+        hashed({"provider": "acme"}, provider={"dialect": "anthropic"}),
+        hashed({"provider": "acme"}, provider={"headers": {"X-Beta": "1"}}),
+        hashed({"script": "hi.yaml"}),
+        hashed({"script": "hi.py"}),
+        hashed({"script": "hi.py:other"}),
+    ]
+    (tmp_path / "hi.yaml").write_text("rules: [{say: Hello.}]")
+    different.append(hashed({"script": "hi.yaml"}))
+    assert len(set(different)) == len(different)
+    same = [
+        hashed({"provider": "acme", "price": {"input": 1, "output": 2}}),
+        hashed({"provider": "acme"}, provider={"key": "secret", "concurrency": 2, "stall_after": 9}),
+        hashed({"provider": "acme"}, provider={"headers": {"Authorization": "Bearer secret"}}),
+    ]
+    assert set(same) == {live}
+    rotated = [hashed({"provider": "openai"}, {"OPENAI_API_KEY": key}) for key in ("sk-1", "sk-2")]
+    assert rotated[0] == rotated[1]

@@ -29,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patterns", type=Path, action="append", default=[], metavar="FILE", help="known failures (YAML); repeatable"
     )
+    parser.add_argument("--across", action="store_true", help="combine trials across changes of the subject (◆), too")
     parser.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
@@ -48,7 +49,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     with open_project_history(config, os.environ, results=args.results) as history:
         sources = sources_of(history, args.runs)
     found = analysis(
-        sources, ks=(1, *(args.k or (3,))), patterns=patterns, estimator="plug-in" if args.plug_in else "unbiased"
+        sources,
+        ks=(1, *(args.k or (3,))),
+        patterns=patterns,
+        estimator="plug-in" if args.plug_in else "unbiased",
+        across=args.across,
     )
     print_report(args, found, ANALYSIS_DOCUMENT, analysis_terminal)
     return ExitCode.ACCEPTED

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from demeanor.commands.analyze.classify import Classified
 from demeanor.commands.analyze.report import Analysis, AnalysisRow
+from demeanor.commands.run.phrases import known_bad, policy_word
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers as figures
@@ -32,6 +33,10 @@ def _lines(found: Analysis, screen: Screen) -> Iterator[Text]:
         rows = [row for row in found.rows if row.tally.subject == one.subject]
         yield Text(screen.safe(one_line(one.subject)), "bold")
         yield from table(list(_columns(found, rows, one, screen)), screen.width, ellipsis=screen.safe("…"))
+    for one in found.summaries:
+        if one.known_bad:
+            text = f"{one_line(one.subject)}: {known_bad(one)}; failing is expected of them"
+            yield from wrapped(Text(screen.safe(text), "dim"), screen.width)
     for note in _notes(found):
         yield from wrapped(Text(screen.safe(note), "dim"), screen.width)
     yield Text()
@@ -54,18 +59,20 @@ def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen:
 
     names = [Text(screen.safe(("◆ " if row.differs else "") + one_line(row.tally.eval, width=300))) for row in rows]
     names += [Text(f"mean of {one.judged}", "dim")] if mean else []
+    policies = [Text(policy_word(row.tally.policy, screen.width), "dim") for row in rows]
     mark = "~" if found.estimator == "plug-in" else ""
     yield Column(title="eval", cells=names, comfort=34, least=8)
+    yield Column(title="policy", cells=[*policies, *([Text()] if mean else [])])
     yield column("passed", _counts)
     yield column("pass rate", lambda row: figures.rate(row.tally.rate), figures.rate(one.rate))
     for k in found.ks[1:]:
-        yield column(f"{mark}pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=2)
-        yield column(f"{mark}pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=1)
-    yield column("flakiness", lambda row: figures.UNKNOWN if row.flakiness is None else f"{row.flakiness:.2f}", rank=3)
-    yield column("void", lambda row: str(row.tally.voided or ""), rank=4)
-    yield column("time", lambda row: figures.duration(row.tally.spent.seconds) if row.tally.attempts else "", rank=6)
+        yield column(f"{mark}pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=3)
+        yield column(f"{mark}pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=2)
+    yield column("flakiness", lambda row: figures.UNKNOWN if row.flakiness is None else f"{row.flakiness:.2f}", rank=4)
+    yield column("void", lambda row: str(row.tally.voided or ""), rank=5)
+    yield column("time", lambda row: figures.duration(row.tally.spent.seconds) if row.tally.attempts else "", rank=7)
     yield column(
-        "cost", lambda row: figures.money(row.tally.spent, row.tally.unpriced) if row.tally.attempts else "", rank=5
+        "cost", lambda row: figures.money(row.tally.spent, row.tally.unpriced) if row.tally.attempts else "", rank=6
     )
 
 
@@ -91,7 +98,12 @@ def _notes(found: Analysis) -> Iterator[str]:
     if found.estimator == "plug-in":
         yield "~ plug-in estimates, from the observed rate: on average pass@k is too low and pass^k too high"
     if any(row.differs for row in found.rows):
-        yield "◆ the eval or the subject changed between runs: one row for each version"
+        yield (
+            "◆ the eval or the subject changed between runs: one row for each version, and the mean is of the latest "
+            "(--across combines versions of a subject)"
+        )
+    if found.across:
+        yield "--across: trials of different versions of a subject are combined"
     yield "flakiness: 0 means always the same result, 1 a coin toss; see the interval of the rate for its reliability"
 
 

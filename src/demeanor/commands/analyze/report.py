@@ -1,7 +1,8 @@
 """The analysis of one or more runs: pass@k, pass^k, flakiness, and why trials did not pass.
 
 Trials of several runs are combined only if they are of the same version of the eval and of the subject, as far as
-known; other versions get a row of their own, with a mark. In means, all evals have the same weight.
+known; other versions get a row of their own, with a mark. In means, all evals have the same weight, and only the latest
+version of each counts.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class AnalysisSource:
     name: str
     """Its name."""
 
+    started: str = ""
+    """When it began: ISO 8601, UTC."""
+
     records: tuple[Record, ...]
     """All attempts."""
 
@@ -76,6 +80,9 @@ class AnalysisRow:
     differs: bool
     """Whether this eval and subject have several rows, because one of them changed."""
 
+    latest: bool = True
+    """Whether this is the latest version; only that one is part of means."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Analysis:
@@ -91,7 +98,7 @@ class Analysis:
     """One per eval and subject; more if one of them changed."""
 
     summaries: tuple[Summary, ...]
-    """One per subject: means over its rows."""
+    """One per subject: means over the latest version of each eval, without USUALLY_FAILS."""
 
     categories: Mapping[str, int]
     """Category → number of trials that did not pass; always includes `unclassified`, last."""
@@ -101,6 +108,9 @@ class Analysis:
 
     estimator: Estimator = "unbiased"
     """The estimator of pass@k and pass^k."""
+
+    across: bool = False
+    """Whether trials of different versions of a subject were combined."""
 
 
 ANALYSIS_DOCUMENT = ReportDocument("analysis", Analysis)
@@ -113,9 +123,10 @@ def analysis(
     ks: Sequence[int] = (1, 3),
     patterns: Sequence[Pattern] = (),
     estimator: Estimator = "unbiased",
+    across: bool = False,
 ) -> Analysis:
-    """Analyse some runs."""
-    rows = [row for name in _names(sources) for row in _rows(name, sources, ks, estimator)]
+    """Analyse some runs; with `across`, trials of different versions of a subject are combined."""
+    rows = [row for name in _names(sources) for row in _rows(name, sources, ks, estimator, across=across)]
     trials = [
         (trial, source.imported)
         for source in sources
@@ -127,10 +138,11 @@ def analysis(
         sources=tuple(source.name for source in sources),
         ks=tuple(sorted(set(ks))),
         rows=tuple(rows),
-        summaries=summary([row.tally for row in rows]),
+        summaries=summary([row.tally for row in rows if row.latest]),
         categories=by_category(found),
         classified=tuple(found),
         estimator=estimator,
+        across=across,
     )
 
 
@@ -161,18 +173,21 @@ class _Group:
 
 
 def _rows(
-    name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], estimator: Estimator
+    name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], estimator: Estimator, *, across: bool
 ) -> Iterator[AnalysisRow]:
     groups: dict[tuple[str, str], _Group] = {}
     policy, skipped = Policy.USUALLY_PASSES, None
-    for source in sorted(sources, key=lambda source: not _judged(source, name)):
+    newest: _Group | None = None
+    for source in sorted(sources, key=lambda source: (not _judged(source, name), source.started)):
         own = [record for record in source.records if (record.eval, record.subject) == name]
         plan = source.planned.get(name, Planned(policy=own[-1].policy) if own else None)
         if plan is None:
             continue
         policy, skipped = plan.policy, plan.skipped
         trials = last_attempts(own)
-        group = groups.setdefault(_identity(trials, groups), _Group())
+        version = _identity(trials, groups)
+        group = groups.setdefault((version[0], "") if across else version, _Group())
+        newest = group if trials or newest is None else newest
         group.runs[source.name] = None
         group.trials += trials
         group.attempts += own
@@ -181,7 +196,13 @@ def _rows(
         reason = skipped if not group.attempts else None
         tally = _tally(name, policy, group, reason, ks, estimator)
         score = flakiness(tally.judged, tally.passed)
-        yield AnalysisRow(runs=tuple(group.runs), tally=tally, flakiness=score, differs=len(groups) > 1)
+        yield AnalysisRow(
+            runs=tuple(group.runs),
+            tally=tally,
+            flakiness=score,
+            differs=len(groups) > 1,
+            latest=group is newest,
+        )
 
 
 def _judged(source: AnalysisSource, name: Name) -> bool:

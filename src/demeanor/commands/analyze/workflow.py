@@ -66,6 +66,7 @@ def _from_history(history: History, name: str | None) -> AnalysisSource:
     }
     return AnalysisSource(
         name=run.name,
+        started=run.info.started,
         records=history.records(run.name),
         planned=planned,
         imported=run.origin != demeanor_report.ORIGIN,
@@ -78,6 +79,7 @@ def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
     return tuple(
         AnalysisSource(
             name=one.run.id,
+            started=one.run.started,
             records=tuple(attempt.record for attempt in one.records),
             planned={
                 (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skipped)

@@ -50,6 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="commit to compare with, to find new and edited evals (default: where the branch started)",
     )
     how.add_argument(
+        "--across", action="store_true", help="compare also with nights before the subject last changed (◆)"
+    )
+    how.add_argument(
         "--max-trials", type=positive_int, metavar="N", help="maximum number of trials of all cells together"
     )
     how.add_argument(
@@ -114,7 +117,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     from demeanor.runner.execute import execute, prepare
     from demeanor.runner.history import keep_decisions, open_project_history
 
-    config = _for_gates(load_config(args))
+    config = _for_gates(load_config(args), across=args.across)
     results = args.out or config.root / config.results
     request = request_of(args, build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
@@ -167,9 +170,14 @@ def _comment(place: PullRequest, summary: Path) -> None:
         print(f"demeanor: no comment was written: {error}", file=sys.stderr)
 
 
-def _for_gates(config: Config) -> Config:
-    """The configuration with the settings of [gate]."""
+def _for_gates(config: Config, *, across: bool) -> Config:
+    """The configuration with the settings of [gate] and of `--across`."""
     own = config.gate
     run = config.budgets.get("run", Limit())
     budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
-    return replace(config, subjects=own.subjects or config.subjects, budgets={**config.budgets, **budget})
+    return replace(
+        config,
+        subjects=own.subjects or config.subjects,
+        budgets={**config.budgets, **budget},
+        nightly=replace(config.nightly, across=across or config.nightly.across),
+    )

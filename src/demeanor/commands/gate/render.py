@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from demeanor.commands.gate.report import GateReport, GateRow
-from demeanor.commands.run.phrases import POLICIES
+from demeanor.commands.run.phrases import POLICIES, policy_word
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.terminal import details
 from demeanor.core.error_rates import ErrorRates
@@ -16,7 +16,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count, one_line
 from demeanor.render import markdown
-from demeanor.render.marks import STYLES, sign
+from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.numbers import p_value
 from demeanor.render.table import Column, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
@@ -77,7 +77,10 @@ def error_rates_line(found: ErrorRates) -> str:
 
 
 def _history(past: Baseline | None) -> str:
-    return "none" if past is None else f"{past.passed}/{past.judged} in {count(past.nights, 'night')}"
+    if past is None:
+        return "none"
+    mark = f" since {SUBJECT_MARK}" if past.left_out else f" across {SUBJECT_MARK}" if past.mixed else ""
+    return f"{past.passed}/{past.judged} in {count(past.nights, 'night')}{mark}"
 
 
 def _score(row: GateRow) -> str:
@@ -129,7 +132,7 @@ def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
     if len({row.subject for row in rows}) > 1:
         subjects = [Text(screen.safe(one_line(row.subject, width=300)), "dim") for row in rows]
         yield Column(title="subject", cells=subjects, comfort=20, least=8)
-    yield column("policy", [POLICIES[row.policy] for row in rows], rank=4, style="dim")
+    yield column("policy", [policy_word(row.policy, screen.width) for row in rows], style="dim")
     if any(row.edit for row in rows):
         yield column("change", [row.edit for row in rows], rank=3)
     yield column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows])

@@ -33,7 +33,9 @@ from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.nights import counted_nights, night_filter
 from demeanor.runner.plan import DEFAULT_TIMEOUT, collect_evals, eval_paths, plan_evals, select_evals
+from demeanor.runner.promotions import manual_promotion, promoted_by_hand
 
 
 @dataclass(kw_only=True)
@@ -73,6 +75,12 @@ class GateState:
     max_trials: int | None = None
     """The maximum number of trials of all cells together."""
 
+    by_hand: Mapping[str, str] = field(default_factory=dict)
+    """The evals that were promoted by hand, which are rejected without a trial; each with the reason."""
+
+    notes: tuple[str, ...] = ()
+    """Remarks about the history."""
+
     asked: dict[str, int] = field(default_factory=dict)
     """Cell → trials requested so far."""
 
@@ -82,8 +90,9 @@ class GateState:
     def answers(self) -> tuple[GateAnswer, ...]:
         """One answer per cell from the trials so far, in the order of the plan."""
         cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
-        judged = [cells[cell.id] for cell in self.plan.cells if cell.skipped is None]
-        found = {answer.cell.name: answer for answer in gate(judged, rule=self.rule)}
+        rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
+        judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in rejected]
+        found = rejected | {answer.cell.name: answer for answer in gate(judged, rule=self.rule)}
         return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
 
     def round(self) -> list[Trial]:
@@ -124,6 +133,10 @@ class GateState:
             cells.append(replace(cell, trials=trials, skipped=skipped))
         return Plan(cells=tuple(cells))
 
+    def _why(self, cell: Cell) -> str | None:
+        """Why the policy of a cell's eval is a promotion by hand; None if it is not."""
+        return self.by_hand.get(cell.eval.name)
+
     def _gate_cell(self, cell: Cell) -> GateCell:
         ended = [how for _, how in sorted(self.ended.get(cell.id, {}).items())]
         subject = str(cell.subject)
@@ -147,6 +160,11 @@ def _skipped(known: GateCell, cell: Cell) -> GateAnswer:
     return GateAnswer(cell=known, decision=Decision(answer="skipped", rule="none", reason=reason))
 
 
+def _by_hand(known: GateCell, why: str) -> GateAnswer:
+    reason = manual_promotion(known.eval, why)
+    return GateAnswer(cell=known, decision=Decision(answer="reject", rule="manual_promotion", reason=reason))
+
+
 def make_gate_state(
     catalog: Catalog,
     request: RunRequest,
@@ -166,7 +184,8 @@ def make_gate_state(
     if base is not None and held.problem:
         raise UsageError(f"--base {base}: {held.problem}\n  → use a branch or a commit, such as --base main")
     plan = plan_evals(catalog, every, request, environ)
-    nights = latest_nights(history, plan)
+    counted = counted_nights(history, night_filter(config))
+    nights = latest_nights(history, plan, counted)
     hashes = eval_hashes(one for one in _evals(plan) if nights)
     edited: dict[str, Edit] = {**dict.fromkeys(edited_since(nights, hashes), "edited"), **held.evals}
     plan = Plan(
@@ -176,7 +195,7 @@ def make_gate_state(
         plan=plan,
         rule=name,
         key_subjects=frozenset(() if request.subjects or request.model else _key(catalog, config)),
-        pasts=baselines_of(plan, nights, hashes),
+        pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
         hashes=hashes,
         edited=edited,
         base=held,
@@ -184,6 +203,10 @@ def make_gate_state(
         timeout=config.timeout or DEFAULT_TIMEOUT,
         timeout_override=request.timeout,
         max_trials=max_trials or config.gate.max_trials,
+        by_hand=(
+            promoted_by_hand(history, _evals(plan), config.root) if config.gate.manual_promotion == "reject" else {}
+        ),
+        notes=counted.notes,
     )
 
 
@@ -219,7 +242,7 @@ def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
     if state.base.problem:
         notes.append(f"new and edited evals were found from the history only: {state.base.problem}")
-    return tuple(notes)
+    return (*notes, *state.notes)
 
 
 def nothing_gated(state: GateState) -> bool:

@@ -17,6 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kind", choices=("nightly", "ci", "local", "all"), default="nightly", help="which runs (default: nightly)"
     )
+    parser.add_argument("--across", action="store_true", help="combine runs across changes of the subject (◆), too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
@@ -31,6 +32,6 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     with open_project_history(config, os.environ, results=args.results) as history:
-        found = make_eval_history(history, args.eval, args.subject, kind=args.kind)
+        found = make_eval_history(history, args.eval, args.subject, kind=args.kind, across=args.across)
     print_report(args, found, HISTORY_DOCUMENT, history_terminal)
     return ExitCode.ACCEPTED

@@ -73,7 +73,8 @@ def _bars(past: Sequence[PastCell], screen: Screen) -> Iterator[Text]:
 def _segment(found: Segment, days: dict[str, str]) -> str:
     rate = f"{numbers.rate(found.rate)}, {found.passed} of {found.judged}" if found.rate else "no data"
     mark = {None: "from", "eval": f"{phrases.EVAL_MARK} from", "subject": f"{phrases.SUBJECT_MARK} from"}
-    return f"{mark[found.mark]} {days[found.first]}: {rate} in {count(found.runs, 'run')}"
+    across = f", across {phrases.SUBJECT_MARK}" if found.mixed else ""
+    return f"{mark[found.mark]} {days[found.first]}: {rate} in {count(found.runs, 'run')}{across}"
 
 
 def _point(point: ChangePoint, days: dict[str, str]) -> str:

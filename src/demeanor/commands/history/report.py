@@ -34,7 +34,7 @@ class PastCell:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
-    """Consecutive runs without a change of subject or eval. Only these are combined into one rate."""
+    """Consecutive runs without a change of subject or eval (with `across`: of the eval), combined into one rate."""
 
     first: str
     """Its first run."""
@@ -56,6 +56,9 @@ class Segment:
 
     mark: Mark | None
     """What changed at its start; None for the first."""
+
+    mixed: bool = False
+    """Whether it combines different versions of the subject."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,16 +105,18 @@ def eval_history(
     *,
     kind: str,
     runs: Sequence[PastRun] = (),
+    across: bool = False,
 ) -> EvalHistory:
     """The history of one eval, from all its cells, oldest first; a run of `runs` without the eval is a gap."""
     by_subject: dict[str, list[RunCell]] = {}
     for cell in cells:
         by_subject.setdefault(cell.subject, []).append(cell)
-    found = tuple(_subject(subject, own, rate_history(own), runs) for subject, own in by_subject.items())
+    found = tuple(_subject(subject, own, runs, across=across) for subject, own in by_subject.items())
     return EvalHistory(eval=name, kind=kind, subjects=found)
 
 
-def _subject(subject: str, cells: Sequence[RunCell], course: RateHistory, runs: Sequence[PastRun]) -> SubjectHistory:
+def _subject(subject: str, cells: Sequence[RunCell], runs: Sequence[PastRun], *, across: bool) -> SubjectHistory:
+    course = rate_history(cells)
     own = {cell.run: cell for cell in cells}
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
     facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
@@ -125,17 +130,18 @@ def _subject(subject: str, cells: Sequence[RunCell], course: RateHistory, runs: 
         subject=subject,
         policy=cells[-1].policy,
         past=past,
-        stretches=tuple(_segment(own, first=index == 0) for index, own in enumerate(_divide(past))),
+        stretches=tuple(_segment(own, first=index == 0) for index, own in enumerate(_divide(past, across=across))),
         course=course,
     )
 
 
-def _divide(past: Sequence[PastCell]) -> list[list[PastCell]]:
-    """A run with several versions of the subject or eval is a segment of its own."""
+def _divide(past: Sequence[PastCell], *, across: bool) -> list[list[PastCell]]:
+    """A run with several versions of the subject or eval is a segment of its own, unless `across` combines them."""
     parts: list[list[PastCell]] = []
     for index, one in enumerate(past):
-        alone = one.cell.mixed or (index > 0 and past[index - 1].cell.mixed)
-        if not parts or one.cell.marks or alone:
+        alone = not across and (one.cell.mixed or (index > 0 and past[index - 1].cell.mixed))
+        changed = "eval" in one.cell.marks if across else bool(one.cell.marks)
+        if not parts or changed or alone:
             parts.append([])
         parts[-1].append(one)
     return parts
@@ -152,4 +158,5 @@ def _segment(own: Sequence[PastCell], *, first: bool) -> Segment:
         judged=judged,
         rate=estimate(passed, judged) if judged else None,
         mark=None if first else mark,
+        mixed=any("subject" in one.cell.marks for one in own[1:]) or any(one.cell.mixed for one in own),
     )

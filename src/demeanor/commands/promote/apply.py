@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +26,14 @@ from demeanor.core.started import mark_started
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.promote.report import Candidate, PromotionReport
+    from demeanor.commands.promote.report import PromotionReport
     from demeanor.commands.promote.workflow import Action
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.eval import Eval
+    from demeanor.core.run_request import RunRequest
+    from demeanor.core.trial import Plan
+    from demeanor.runner.catalog import Catalog
 
 
 def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
@@ -36,7 +41,9 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     parser.add_argument("evals", nargs="*", metavar="EVAL", help="only these evals, by name (default: all)")
     parser.add_argument("--rule", metavar="NAME", help=f"the rule: {rules}")
     parser.add_argument(
-        "--apply", action="store_true", help="change the policy of the evals that are ready, in their files"
+        "--apply",
+        action="store_true",
+        help="change the policy of the evals that are ready, in their files: all or none",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     how = parser.add_argument_group("how --apply verifies")
@@ -52,6 +59,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     from demeanor.commands.promote.render import promotion_terminal
     from demeanor.commands.promote.report import PROMOTION_DOCUMENT
     from demeanor.commands.promote.workflow import make_promotion_report
+    from demeanor.define.set_policy import shared_policies
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
     from demeanor.runner.plan import choose_evals
@@ -62,46 +70,23 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     for name in args.evals:
         if name not in every:
             raise UnknownName("eval", name, every)
-    evals = [one for name, one in every.items() if not args.evals or name in args.evals]
+    shared = shared_policies(every.values()) if args.evals else {}
+    wanted = {*args.evals, *(other for name in args.evals for other in shared.get(name, ()))}
+    evals = [one for name, one in every.items() if not args.evals or name in wanted]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
     with open_project_history(config, os.environ, results=results) as history:
-        report = make_promotion_report(history, catalog, evals, action, rule=args.rule)
+        report = make_promotion_report(
+            history, catalog, evals, action, rule=args.rule, across=getattr(args, "across", False)
+        )
     if not args.apply:
         print_report(args, report, PROMOTION_DOCUMENT, promotion_terminal)
         return ExitCode.ACCEPTED
+    _check_ready(args.evals, report)
     return _apply(args, config, results, report, every)
 
 
-def _apply(
-    args: argparse.Namespace, config: Config, results: Path, report: PromotionReport, evals: dict[str, Eval]
-) -> ExitCode:
-    from demeanor.commands.promote.render import commit_message
-
-    _check_ready(args.evals, report)
-    if not report.ready:
-        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: demeanor {report.action}")
-        return ExitCode.ACCEPTED
-    applied: list[Candidate] = []
-    verified: dict[str, str] = {}
-    refused = []
-    for one in report.ready:
-        result = _change(args, config, results, report.action, one, evals[one.eval])
-        if result is None:
-            refused.append(one.eval)
-        else:
-            applied.append(one)
-            verified[one.eval] = result
-    if applied:
-        message = commit_message(report.action, applied, verified)
-        print(f"\nproposed commit message:\n\n{message}", end="")
-    if refused:
-        names = ", ".join(refused)
-        print(f"\n{count(len(refused), 'eval')} not changed, because the verification failed: {names}")
-    return ExitCode.REJECTED if refused else ExitCode.ACCEPTED
-
-
 def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
-    """An eval that was named on the command line must be ready."""
+    """Every eval that was named on the command line must be ready."""
     from demeanor.commands.promote.workflow import BEFORE
 
     found = {one.eval: one for one in report.candidates}
@@ -115,62 +100,133 @@ def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
             raise UsageError(f"eval {name!r} is not ready by the rule {report.rule!r}: {why}")
 
 
-def _change(
-    args: argparse.Namespace, config: Config, results: Path, action: Action, one: Candidate, own: Eval
-) -> str | None:
-    """Change the policy of one eval, verify and record it. If verification fails, restore the file and return None."""
-    from demeanor.commands.promote.render import TARGETS
-    from demeanor.commands.promote.workflow import keep_change
-    from demeanor.define.discover import discover
-    from demeanor.define.set_policy import policy_file, with_policy
+def _apply(
+    args: argparse.Namespace, config: Config, results: Path, report: PromotionReport, evals: Mapping[str, Eval]
+) -> ExitCode:
+    """Change all evals that are ready, verify them together and record the changes; or change none of them."""
+    from demeanor.commands.promote.render import commit_message
+    from demeanor.commands.promote.workflow import keep_change, keep_in_file
+    from demeanor.define.promotion_file import NAME as PROMOTIONS
+    from demeanor.define.set_policy import policy_file
     from demeanor.runner.history import open_project_history
 
-    (own,) = discover([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
-    path = policy_file(own)
-    before = path.read_bytes()
-    content = with_policy(own, TARGETS[action])
-    kept = False
+    if not report.ready:
+        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: demeanor {report.action}")
+        return ExitCode.ACCEPTED
+    ready = [evals[one.eval] for one in report.ready]
+    if report.action == "promote":
+        _plan_verification(args, config, ready)  # finds what makes a verification impossible, before anything changes
+    with _restored_on_failure({*map(policy_file, ready), config.root / PROMOTIONS}) as keep:
+        changed = [_change(one, report.action) for one in ready]
+        checked = _verify(args, config, results, changed) if report.action == "promote" else None
+        failed = _failed(checked, changed) if checked else []
+        if not failed:
+            mark_started()
+            with open_project_history(config, os.environ, results=results, reading=False) as history:
+                run, commit = (checked.run.id, checked.run.commit) if checked else ("", None)
+                for one, own in zip(report.ready, changed, strict=True):
+                    keep_change(history, report.action, one, own, run=run, commit=commit)
+            keep_in_file(config.root, report)
+            keep()
+    verified = {own.name: _result(checked, own.name, report.action) for own in changed}
+    for own in changed:
+        where = policy_file(own)
+        shown = where.relative_to(Path.cwd()) if where.is_relative_to(Path.cwd()) else where
+        print(f"{'restored' if failed else 'changed'}  {shown}  {own.name}  {verified[own.name]}")
+    if failed:
+        _print_failure(report, changed, failed)
+        return ExitCode.REJECTED
+    print(f"{'recorded':<8}  {PROMOTIONS}  commit it with the evals")
+    print(f"\nproposed commit message:\n\n{commit_message(report.action, report.ready, verified)}", end="")
+    return ExitCode.ACCEPTED
+
+
+def _print_failure(report: PromotionReport, changed: Sequence[Eval], failed: Sequence[str]) -> None:
+    names = ", ".join(failed)
+    print(f"\n{count(len(changed), 'eval')} not changed, because the verification failed: {names}")
+    others = [shlex.quote(own.name) for own in changed if own.name not in failed]
+    if others:
+        print(f"  → to change the others: demeanor {report.action} --apply {' '.join(others)}")
+
+
+@contextmanager
+def _restored_on_failure(paths: set[Path]) -> Iterator[Callable[[], None]]:
+    """Restore these files at the end, unless the yielded function was called."""
+    before = {path: path.read_bytes() if path.exists() else None for path in paths}
     try:
-        path.write_bytes(content)
-        (now,) = discover([f"{own.source.path}::{own.name}"])
-        if now.policy is not TARGETS[action]:
-            raise UsageError(f"{path}: the policy of {own.name!r} could not be changed\n  → change it by hand")
-        result, run, commit, kept = "", "", None, action == "demote"
-        if action == "promote":
-            found = _verify(args, config, results, own)
-            kept = found.exit_code is ExitCode.ACCEPTED
-            if found.exit_code is ExitCode.INTERRUPTED:
-                raise KeyboardInterrupt
-            passed, judged = (sum(getattr(c.tally, key) for c in found.cells) for key in ("passed", "judged"))
-            result = f"verified here: {passed} of {judged} passed (run {found.run.id})"
-            run, commit = found.run.id, found.run.commit
+        yield before.clear
     finally:
-        if not kept:
-            path.write_bytes(before)
-    where = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    print(f"{'changed' if kept else 'restored'}  {where}  {own.name}" + (f"  {result}" if result else ""))
-    if not kept:
-        return None
-    mark_started()
-    with open_project_history(config, os.environ, results=results, reading=False) as history:
-        keep_change(history, action, one, now, run=run, commit=commit)
-    return result or f"the file was changed to {TARGETS[action].value}"
+        for path, content in before.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            elif path.read_bytes() != content:
+                path.write_bytes(content)
 
 
-def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
-    """Run the eval with its new policy."""
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.commands.run.workflow import run_and_report
+def _change(one: Eval, action: Action) -> Eval:
+    """Change the policy of an eval in its file; returns the eval as it is then."""
+    from demeanor.commands.promote.workflow import TARGETS
+    from demeanor.define.discover import discover
+    from demeanor.define.set_policy import policy_file, with_policy
+
+    place = f"{one.source.path}::{one.name}"
+    (now,) = discover([place])  # an earlier change may have moved its lines, or changed it already
+    if now.policy is not TARGETS[action]:
+        policy_file(now).write_bytes(with_policy(now, TARGETS[action]))
+        (now,) = discover([place])
+    if now.policy is not TARGETS[action]:
+        raise UsageError(f"{policy_file(one)}: the policy of {one.name!r} could not be changed\n  → change it by hand")
+    return now
+
+
+def _plan_verification(
+    args: argparse.Namespace, config: Config, evals: Sequence[Eval]
+) -> tuple[Catalog, Plan, RunRequest]:
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import plan_run
 
+    paths = tuple(dict.fromkeys(str(own.source.path) for own in evals))
     request = request_of(
-        args, paths=(str(own.source.path),), names=(own.name,), policy="all", build=builds_first(args, config)
+        args,
+        paths=paths,
+        names=tuple(own.name for own in evals),
+        policy="all",
+        build=builds_first(args, config),
     )
     catalog = Catalog(config=config, environ=os.environ)
-    plan = plan_run(catalog, request, os.environ)
+    return catalog, plan_run(catalog, request, os.environ), request
+
+
+def _verify(args: argparse.Namespace, config: Config, results: Path, evals: Sequence[Eval]) -> RunReport:
+    """Run the evals with their new policy."""
+    from demeanor.commands.run.interrupts import make_ui
+    from demeanor.commands.run.workflow import run_and_report
+
+    catalog, plan, request = _plan_verification(args, config, evals)
     ui = make_ui(quiet=args.json)
     report = run_and_report(catalog, plan, request, results, ui=ui, environ={})
     for note in report.notes:
         ui.log(note)
+    if report.exit_code is ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
     return report
+
+
+def _failed(checked: RunReport, evals: Sequence[Eval]) -> list[str]:
+    """The evals that were not accepted on every subject."""
+    accepted = {
+        own.name
+        for own in evals
+        if {cell.decision.answer for cell in checked.cells if cell.tally.eval == own.name} == {"accept"}
+    }
+    return [own.name for own in evals if own.name not in accepted]
+
+
+def _result(checked: RunReport | None, name: str, action: Action) -> str:
+    from demeanor.commands.promote.workflow import TARGETS
+
+    if checked is None:
+        return f"the file was changed to {TARGETS[action].value}"
+    own = [cell.tally for cell in checked.cells if cell.tally.eval == name]
+    passed, judged = sum(tally.passed for tally in own), sum(tally.judged for tally in own)
+    return f"verified here: {passed} of {judged} passed (run {checked.run.id})"

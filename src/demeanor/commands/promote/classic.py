@@ -1,7 +1,7 @@
 """The rule `classic`: ten nights of incubation, then seven nights in a row without a failure on any subject.
 
-A night without data (missing, skipped or only void) counts neither as a pass nor as a failure. Nothing is promoted
-while such a night is among the last seven. Demotion is the reverse: one failure in the last seven nights.
+A night without data (missing, skipped, too few judged trials) counts neither as a pass nor as a failure. Nothing is
+promoted while such a night is among the last seven. Demotion is the reverse: one failure in the last seven nights.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ class ClassicPromotion:
     window: int = WINDOW
     """The latest nights, all of which must be perfect."""
 
-    restart_on_subject_change: bool = False
-    """Whether a change of agent, prompt or model restarts the count, like a change of the eval."""
-
     def judge(
-        self, name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
+        self,
+        name: str,
+        cells: Mapping[str, ByRun],
+        nights: Sequence[RunId],
+        subjects: Sequence[str],
+        *,
+        across: bool = False,
     ) -> Candidate:
         """Decide on one eval."""
         found = incubation(
@@ -52,7 +55,7 @@ class ClassicPromotion:
             Policy.USUALLY_PASSES,
             least=self.window,
             complete=self.incubation,
-            restart_on_subject_change=self.restart_on_subject_change,
+            across=across,
         )
         window = found.nights[-self.window :]
         missing = self._missing(found, window)
@@ -71,6 +74,7 @@ class ClassicPromotion:
             distance=max(0, self.incubation - found.complete, self.window - found.streak) if missing else 0,
             nights=window,
             counts={subject: (passed, passed + failed) for subject, (passed, failed) in tally.items()},
+            trials=found.trials(latest),
             changes=found.changes(latest),
         )
 
@@ -91,12 +95,12 @@ class ClassicPromotion:
                     missing.append(f"{night.run}: {words} {', '.join(subjects)}")
         return tuple(missing)
 
-    def error_rates(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+    def error_rates(self, rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
         """How often an eval is promoted, given its true rate, if the rule is applied every night."""
 
         def within(rate: float, nights: int) -> float:
             return chance_of_streak(
-                rate ** (TRIALS * subjects), length=self.window, rounds=nights, earliest=self.incubation
+                rate ** (trials * subjects), length=self.window, rounds=nights, earliest=self.incubation
             )
 
         later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
@@ -106,7 +110,9 @@ class ClassicPromotion:
             about=(
                 f"at least {self.incubation} nights, and no failure in the last {self.window} on any enabled subject"
             ),
-            setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, applied every night for 30 nights",
+            setting=(
+                f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night for 30 nights"
+            ),
             rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
             notes=(
                 f"promoted within 60 nights: {later}",
@@ -115,14 +121,14 @@ class ClassicPromotion:
         )
 
 
-_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval changed, on"}
+_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval or the subject changed, on"}
 
 
 def judge_demotion(
-    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = True
 ) -> Candidate:
     """Demote an ALWAYS_PASSES eval that failed in the last seven nights."""
-    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW)
+    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW, across=across)
     window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
     failures = []
     for night in window:
@@ -138,17 +144,18 @@ def judge_demotion(
         missing=tuple(failures),
         nights=window,
         counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
+        trials=found.trials(latest),
         changes=found.changes(latest),
     )
 
 
-def demotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+def demotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
     """How often an eval is demoted in one week, given its true rate."""
     return ErrorRates(
         rule=NAME,
         action="demote",
         about=f"one failure on any enabled subject within the last {WINDOW} nights",
-        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, one week",
-        rows=tuple(Operating(rate=rate, chance=1 - rate ** (TRIALS * WINDOW * subjects)) for rate in rates),
-        notes=("a 99 % eval is demoted every fifth week: the rule is too strict for it",),
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, one week",
+        rows=tuple(Operating(rate=rate, chance=1 - rate ** (trials * WINDOW * subjects)) for rate in rates),
+        notes=(f"a 99 % eval is demoted in {share(1 - 0.99 ** (trials * WINDOW * subjects))} of all weeks",),
     )

@@ -11,6 +11,7 @@ from demeanor.core.exit_code import ExitCode
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     promotion_arguments(parser, "classic (default) or sprt")
+    parser.add_argument("--across", action="store_true", help="count nights across changes of the subject (◆), too")
 
 
 def run(args: argparse.Namespace) -> ExitCode:

@@ -27,9 +27,11 @@ TRIALS = 3
 GOOD, BAD, BETWEEN_FALSE_ALARMS = 0.99, 0.90, 1000.0
 
 
-def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
+def judge(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = True
+) -> Candidate:
     """Demote if the chart of any enabled subject raised an alarm since the eval was promoted."""
-    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES)
+    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, across=across)
     cusum, alarms, judged = _chart(), [], 0
     for subject in subjects:
         total, began = 0, ""
@@ -49,27 +51,28 @@ def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjec
         missing=tuple(alarms),
         nights=found.nights,
         counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, found.counting)]},
+        trials=found.trials(found.counting),
         changes=found.changes(found.counting),
     )
 
 
-def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
     """How soon an eval is demoted, given its true rate."""
     cusum = _chart()
-    nights = {rate: cusum.nights_to_alarm(rate, TRIALS) for rate in rates}
+    nights = {rate: cusum.nights_to_alarm(rate, trials) for rate in rates}
     soon = ", ".join(f"{nights[rate]:.3g} at {percent(rate)}" for rate in rates)
     return ErrorRates(
         rule=NAME,
         action="demote",
         about=f"a cumulative sum chart that detects a drop from {percent(GOOD)} to {percent(BAD)}",
-        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, one week",
-        rows=tuple(Operating(rate=rate, chance=_within_a_week(cusum, rate, subjects)) for rate in rates),
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, one week",
+        rows=tuple(Operating(rate=rate, chance=_within_a_week(cusum, rate, subjects, trials)) for rate in rates),
         notes=(f"mean number of nights until the alarm: {soon}",),
     )
 
 
-def _within_a_week(cusum: Chart, rate: float, subjects: int) -> float:
-    return 1 - (1 - cusum.alarm_within(rate, TRIALS, NIGHTS)) ** subjects
+def _within_a_week(cusum: Chart, rate: float, subjects: int, trials: int) -> float:
+    return 1 - (1 - cusum.alarm_within(rate, trials, NIGHTS)) ** subjects
 
 
 def _chart() -> Chart:

@@ -1,8 +1,7 @@
-"""The nights that count for an eval: those since the eval itself or its policy last changed.
+"""The nights that count for an eval: those since the eval, its policy or a subject last changed.
 
-An edited eval is a different eval, and a demoted one must qualify again, so both restart the count. A change of agent,
-prompt or model does not: nightly runs follow a product that changes every day, and a promoted eval has to hold through
-such changes. They are shown, and a strict rule can restart on them too.
+An edited eval is a different eval, and a demoted one must qualify again. A subject with another agent, prompt or model
+is another subject, whose results are not averaged with the former ones unless asked (`across`).
 """
 
 from __future__ import annotations
@@ -50,6 +49,11 @@ class Incubation:
         by_run = self.cells[subject]
         return count(cell for run in runs for cell in by_run.get(run[1], ()))
 
+    def trials(self, runs: Sequence[RunId]) -> int | None:
+        """The smallest number of judged trials that a subject has in a night; None if there is none."""
+        judged = [sum(cell.judged for cell in by_run.get(run[1], ())) for by_run in self.cells.values() for run in runs]
+        return min((number for number in judged if number), default=None)
+
     def changes(self, runs: Sequence[RunId]) -> tuple[RunDiff, ...]:
         """What changed between these nights."""
         found: list[RunDiff] = []
@@ -66,7 +70,7 @@ def incubation(
     *,
     least: int | None = None,
     complete: int = 0,
-    restart_on_subject_change: bool = False,
+    across: bool = False,
 ) -> Incubation:
     """The nights that count for an eval with this `policy` on the enabled subjects.
 
@@ -74,7 +78,7 @@ def incubation(
     complete.
     """
     by_subject = {subject: cells.get(subject, {}) for subject in subjects}
-    version = _Version(policy, restart_on_subject_change=restart_on_subject_change)
+    version = _Version(policy, across=across)
     considered: list[Night] = []
     counting: list[RunId] = []
     unchanged = True
@@ -97,10 +101,10 @@ def incubation(
 class _Version:
     """The policy, eval hash (and subject fingerprints) of the latest nights; compares older nights with it."""
 
-    def __init__(self, policy: Policy, *, restart_on_subject_change: bool) -> None:
+    def __init__(self, policy: Policy, *, across: bool) -> None:
         self.policy = policy
         self.eval_hash = ""
-        self.prints: dict[str, str] | None = {} if restart_on_subject_change else None
+        self.prints: dict[str, str] | None = None if across else {}
 
     def matches(self, cells: Sequence[RunCell]) -> bool:
         """Whether a night is of the same version. An unknown hash or fingerprint matches."""

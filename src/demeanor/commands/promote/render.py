@@ -9,16 +9,14 @@ from rich.text import Text
 
 from demeanor.commands.gate.render import error_rates_line
 from demeanor.commands.promote.report import Candidate, Night, PromotionReport
-from demeanor.core.policy import Policy
+from demeanor.commands.promote.workflow import TARGETS, Action
 from demeanor.core.text import count, one_line
-from demeanor.render.marks import sign
+from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
 from demeanor.render.table import Column, table, wrapped
 from demeanor.render.terminal import Screen, paint
 
-TARGETS = {"promote": Policy.ALWAYS_PASSES, "demote": Policy.USUALLY_PASSES}
-"""The policy after the change."""
-
 _STYLES = {"promote": "bold green", "demote": "bold red", "wait": "yellow", "keep": "green", "refuse": "red"}
+_MARKS = {"eval": EVAL_MARK, "policy": EVAL_MARK}
 _MAX_MISSES = 10
 _MAX_MISSING = 3
 _MAX_NIGHTS = 10
@@ -42,8 +40,10 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     misses = [one for one in report.candidates if one.answer in {"wait", "refuse"}][:_MAX_MISSES]
     yield from _section("Nearest misses", [(one, _misses(one)) for one in misses], screen)
     yield Text()
-    known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no nightly run yet"
-    yield from wrapped(Text(screen.safe(known), "dim"), screen.width)
+    known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no night yet"
+    known += "; nights across changes of the subject count together (--across)" if report.across else ""
+    for text in (known, *(f"note: {note}" for note in report.notes)):
+        yield from wrapped(Text(screen.safe(text), "dim"), screen.width)
     yield from wrapped(Text(screen.safe(error_rates_line(report.characteristics)), "dim"), screen.width)
     yield from wrapped(Text(screen.safe(f"for {report.characteristics.setting}"), "dim"), screen.width, indent=2)
     if report.ready:
@@ -96,9 +96,23 @@ def _section(heading: str, parts: Sequence[tuple[Candidate, list[str]]], screen:
 def _evidence(one: Candidate) -> list[str]:
     sentences = [f"{one.rule}: {one.reason}", *one.missing[:_MAX_MISSING]]
     sentences += [f"{subject}: {p} of {n} passed" for subject, (p, n) in (one.counts or {}).items()]
-    return sentences + [
-        f"{change.part} changed in {change.run} ({change.subject})" for change in one.changes[:_MAX_MISSING]
+    sentences += [_trials(one)] if one.trials else []
+    sentences += [
+        f"{_MARKS.get(change.part, SUBJECT_MARK)} {change.part} changed in {change.run} ({change.subject})"
+        for change in one.changes[:_MAX_MISSING]
     ]
+    sentences += [f"together with {', '.join(one.shared)}, which share its policy argument"] if one.shared else []
+    return sentences + ([error_rates_line(one.error_rates)] if one.error_rates else [])
+
+
+def _trials(one: Candidate) -> str:
+    """How many trials in which commits are the evidence."""
+    total = sum(judged for _, judged in (one.counts or {}).values())
+    commits = [commit[:12] for commit in one.commits]
+    places = f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits, {commits[0]} to {commits[-1]}"
+    where = f", {places}" if commits else ", outside a repository"
+    branches = f" on {', '.join(one.branches)}" if one.branches else ""
+    return f"{count(total, 'trial')}, at least {one.trials} per night and subject{where}{branches}"
 
 
 def _misses(one: Candidate) -> list[str]:
@@ -106,7 +120,9 @@ def _misses(one: Candidate) -> list[str]:
     return [*one.missing[:_MAX_MISSING], *([f"and {left} more"] if left > 0 else [])]
 
 
-def commit_message(action: str, applied: Sequence[Candidate], verified: Mapping[str, str], *, width: int = 72) -> str:
+def commit_message(
+    action: Action, applied: Sequence[Candidate], verified: Mapping[str, str], *, width: int = 72
+) -> str:
     """The commit message for applied changes, with the evidence."""
     target = TARGETS[action].value
     what = f"eval {one_line(applied[0].eval)}" if len(applied) == 1 else count(len(applied), "eval")

@@ -11,7 +11,7 @@ from demeanor.core.run_diff import RunDiff
 from demeanor.render.documents import ReportDocument
 
 NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
-"""All judged trials passed; one failed; none was judged; the night is older than the last change of the eval."""
+"""All judged trials passed; one failed; too few were judged; the night is before the last change of eval or subject."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +66,21 @@ class Candidate:
     counts: Mapping[str, tuple[int, int]] | None = None
     """Enabled subject → passed and judged in the nights that count."""
 
+    trials: int | None = None
+    """The smallest number of judged trials that a subject has in one of these nights; None if there is none."""
+
+    commits: tuple[str, ...] = ()
+    """The commits that these nights ran at, oldest first."""
+
+    branches: tuple[str, ...] = ()
+    """The branches that they ran on."""
+
+    error_rates: ErrorRates | None = None
+    """The error rates of the rule with this number of trials and subjects, for an eval that is ready."""
+
+    shared: tuple[str, ...] = ()
+    """Other evals that share its policy argument, because they are created in a loop: they change together."""
+
     changes: tuple[RunDiff, ...] = ()
     """What changed in the subjects or the eval during these nights."""
 
@@ -84,10 +99,16 @@ class PromotionReport:
     """All evals with the right policy: those that are ready first, then those that need the least."""
 
     nights: int
-    """The number of nightly runs in the history."""
+    """The number of nights that count."""
 
     characteristics: ErrorRates
     """The error rates of the rule."""
+
+    notes: tuple[str, ...] = ()
+    """Which nightly runs do not count, and other remarks."""
+
+    across: bool = False
+    """Whether nights before a change of the subject count together with those after it."""
 
     @property
     def ready(self) -> tuple[Candidate, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -19,7 +19,19 @@ DEFAULT = classic.NAME
 
 
 class _PolicyErrorRates(Protocol):
-    def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates: ...
+    def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = 3) -> ErrorRates: ...
+
+
+class _PolicyJudge(Protocol):
+    def __call__(
+        self,
+        name: str,
+        cells: Mapping[str, ByRun],
+        nights: Sequence[RunId],
+        subjects: Sequence[str],
+        *,
+        across: bool = ...,
+    ) -> Candidate: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,8 +41,9 @@ class PolicyRule:
     name: str
     """Its name on the command line."""
 
-    judge: Callable[[str, Mapping[str, ByRun], Sequence[RunId], Sequence[str]], Candidate]
-    """Eval, its cells by subject and night, all nights and the enabled subjects → the decision."""
+    judge: _PolicyJudge
+    """Eval, its cells by subject and night, all nights and the enabled subjects → the decision. With `across`, a change
+    of a subject does not restart the count."""
 
     error_rates: _PolicyErrorRates
     """Its error rates at the given true rates."""
@@ -59,13 +72,14 @@ def promote(
     *,
     rule: str = DEFAULT,
     nights: Sequence[RunId] | None = None,
+    across: bool = False,
 ) -> tuple[Candidate, ...]:
     """Decide on each USUALLY_PASSES eval: those to promote first, then those that need the least.
 
-    `enabled` maps the evals to their enabled subjects. `nights` are all nightly runs, oldest first (default: the runs
-    of the cells).
+    `enabled` maps the evals to their enabled subjects. `nights` are all nights, oldest first (default: the runs of the
+    cells). With `across`, a change of a subject does not restart the count.
     """
-    return _judge(cells, enabled, policy_rule("promote", rule), nights)
+    return _judge(cells, enabled, policy_rule("promote", rule), nights, across=across)
 
 
 def demote(
@@ -75,8 +89,8 @@ def demote(
     rule: str = DEFAULT,
     nights: Sequence[RunId] | None = None,
 ) -> tuple[Candidate, ...]:
-    """Decide on each ALWAYS_PASSES eval: those to demote first."""
-    return _judge(cells, enabled, policy_rule("demote", rule), nights)
+    """Decide on each ALWAYS_PASSES eval: those to demote first. A failure counts, whatever changed since."""
+    return _judge(cells, enabled, policy_rule("demote", rule), nights, across=True)
 
 
 _ORDER = {"promote": 0, "demote": 0, "wait": 1, "keep": 2, "refuse": 3}
@@ -87,11 +101,13 @@ def _judge(
     enabled: Mapping[str, Sequence[str]],
     rule: PolicyRule,
     nights: Sequence[RunId] | None,
+    *,
+    across: bool,
 ) -> tuple[Candidate, ...]:
     known = list(cells)
     runs = list(nights) if nights is not None else nights_of(known)
     evals = by_eval(known)
-    found = [rule.judge(name, evals.get(name, {}), runs, subjects) for name, subjects in enabled.items()]
+    found = [rule.judge(name, evals.get(name, {}), runs, subjects, across=across) for name, subjects in enabled.items()]
     return tuple(sorted(found, key=lambda one: (_ORDER[one.answer], one.distance, len(one.missing), one.eval)))
 
 

@@ -40,9 +40,11 @@ class _TestState:
     """Passes in a row that are needed for the answer good."""
 
 
-def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
+def judge(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = False
+) -> Candidate:
     """Decide on one eval."""
-    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES)
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, across=across)
     tests = {subject: _test(found, subject) for subject in subjects}
     bad = [subject for subject, one in tests.items() if one.answer == "bad"]
     waiting = {subject: one for subject, one in tests.items() if one.answer == "open"}
@@ -50,22 +52,24 @@ def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjec
     missing += [f"{subject}: {one.needed} more passes in a row, {_score(one)}" for subject, one in waiting.items()]
     missing += [] if subjects else ["no subject is enabled for it"]
     passes = max((one.needed for one in waiting.values()), default=0)
+    trials = found.trials(found.counting)
     return Candidate(
         eval=name,
         rule=NAME,
         answer="refuse" if bad else "wait" if missing else "promote",
         reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in tests.items()) or missing[0],
         missing=tuple(missing),
-        distance=math.ceil(passes / TRIALS),
+        distance=math.ceil(passes / (trials or TRIALS)),
         nights=found.nights,
         counts={subject: (one.passed, one.passed + one.failed) for subject, one in tests.items()},
+        trials=trials,
         changes=found.changes(found.counting),
     )
 
 
-def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
     """How often an eval is promoted, given its true rate."""
-    found = [(rate, TEST.operation(rate, cap=MAX_TRIALS + 1, batch=TRIALS)) for rate in rates]
+    found = [(rate, TEST.operation(rate, cap=MAX_TRIALS + 1, batch=trials)) for rate in rates]
     return ErrorRates(
         rule=NAME,
         action="promote",
@@ -73,7 +77,7 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRa
             f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: about {percent(TEST.miss_good)} of the good "
             f"refused and {percent(TEST.miss_bad)} of the bad promoted; {MAX_TRIALS} trials at most"
         ),
-        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, applied every night",
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night",
         rows=tuple(
             Operating(rate=rate, chance=one.chance("good") ** subjects, trials=one.trials) for rate, one in found
         ),

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.commands.promote.report import Candidate, PromotionReport
-from demeanor.commands.promote.rules import DEFAULT, demote, policy_rule, promote
+from demeanor.commands.promote.rules import DEFAULT, PolicyRule, demote, policy_rule, promote
+from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.history import KeptDecision, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.run_request import RunRequest
+from demeanor.define.promotion_file import read_promotions, write_promotions
+from demeanor.define.set_policy import shared_policies, with_policy
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.nights import CountedNights, counted_nights, night_filter
 from demeanor.runner.plan import plan_evals
 
 Action: TypeAlias = Literal["promote", "demote"]
 
 BEFORE: Mapping[Action, Policy] = {"promote": Policy.USUALLY_PASSES, "demote": Policy.ALWAYS_PASSES}
 """The policy that an eval has before the change."""
+
+TARGETS: Mapping[Action, Policy] = {"promote": Policy.ALWAYS_PASSES, "demote": Policy.USUALLY_PASSES}
+"""The policy after the change."""
 
 _RECENT_NIGHTS = 10
 """Nights that the rule `classic` needs if every subject was judged in all of them."""
@@ -42,57 +50,126 @@ def enabled_subjects(catalog: Catalog, evals: Sequence[Eval]) -> dict[str, tuple
 
 
 def make_promotion_report(
-    history: History, catalog: Catalog, evals: Sequence[Eval], action: Action, *, rule: str | None = None
+    history: History,
+    catalog: Catalog,
+    evals: Sequence[Eval],
+    action: Action,
+    *,
+    rule: str | None = None,
+    across: bool = False,
 ) -> PromotionReport:
     """Decide on each eval that has the right policy."""
     chosen = policy_rule(action, rule or DEFAULT)
+    across = across or catalog.config.nightly.across
     asked = {one.name: one for one in evals if one.policy is BEFORE[action]}
     enabled = enabled_subjects(catalog, list(asked.values()))
-    runs = history.runs(kind="nightly")
-    nights = [(run.info.started, run.name) for run in reversed(runs)]
-    cells = _nights(history, enabled, recent=chosen.name == "classic")
-    found = (promote if action == "promote" else demote)(cells, enabled, rule=chosen.name, nights=nights)
-    subjects = max((len(names) for names in enabled.values()), default=1)
+    nights = counted_nights(history, night_filter(catalog.config))
+    cells = _read_cells(history, nights, asked, enabled, recent=chosen.name == "classic")
+    runs = [(run.info.started, run.name) for run in nights.nights]
+    if action == "promote":
+        found = promote(cells, enabled, rule=chosen.name, nights=runs, across=across)
+        found = _hold_back(found, _stale(found, asked, cells))
+    else:
+        found = demote(cells, enabled, rule=chosen.name, nights=runs)
+    shared = shared_policies(asked.values())
+    found = _hold_back(found, _not_editable(found, asked, action, shared))
+    found = tuple(replace(_with_evidence(one, cells, chosen), shared=shared.get(one.eval, ())) for one in found)
     return PromotionReport(
         action=action,
         rule=chosen.name,
-        candidates=_hold_back_edited(found, asked, cells) if action == "promote" else found,
-        nights=len(runs),
-        characteristics=chosen.error_rates(subjects=max(1, subjects)),
+        candidates=found,
+        nights=len(nights.nights),
+        characteristics=chosen.error_rates(
+            subjects=max((len(names) for names in enabled.values()), default=1) or 1,
+            trials=_usual_trials(found) or nights.filter.trials,
+        ),
+        notes=nights.notes,
+        across=across,
     )
 
 
-def _nights(history: History, enabled: Mapping[str, Sequence[str]], *, recent: bool) -> tuple[RunCell, ...]:
-    """The nights that the rule needs: with `recent`, only the latest, because reading a long history is slow."""
-    if not enabled:
+def _read_cells(
+    history: History,
+    nights: CountedNights,
+    evals: Mapping[str, Eval],
+    enabled: Mapping[str, Sequence[str]],
+    *,
+    recent: bool,
+) -> tuple[RunCell, ...]:
+    """The cells that the rule needs: with `recent`, only those of the latest nights, to read less of a long history."""
+    if not evals:
         return ()
     if not recent:
-        return history.nightly_cells(None, evals=enabled)
-    latest = history.nightly_cells(_RECENT_NIGHTS, evals=enabled)
+        return tuple(nights.cells(history, evals))
+    latest = tuple(nights.cells(history, evals, _RECENT_NIGHTS))
     judged: dict[tuple[str, str], set[str]] = {}
     for cell in latest:
-        if cell.judged:
-            judged.setdefault((cell.eval, cell.run), set()).add(cell.subject)
+        judged.setdefault((cell.eval, cell.run), set()).add(cell.subject)
     complete = Counter(name for (name, _), subjects in judged.items() if subjects >= set(enabled[name]))
-    sparse = {name for name in enabled if complete[name] < _RECENT_NIGHTS}
+    sparse = {name: own for name, own in evals.items() if complete[name] < _RECENT_NIGHTS}
     if not sparse:
         return latest
-    return (*history.nightly_cells(_MORE_NIGHTS, evals=sparse), *(cell for cell in latest if cell.eval not in sparse))
+    more = nights.cells(history, sparse, _MORE_NIGHTS)
+    return (*more, *(cell for cell in latest if cell.eval not in sparse))
 
 
-def _hold_back_edited(
-    found: Sequence[Candidate], evals: Mapping[str, Eval], cells: Sequence[RunCell]
-) -> tuple[Candidate, ...]:
-    """An eval that was edited after its last night has no nights of its own yet: it waits."""
+def _hold_back(found: Sequence[Candidate], why: Mapping[str, str]) -> tuple[Candidate, ...]:
+    """The candidates; those with a reason wait, after those that are ready."""
+    held = [replace(one, answer="wait", missing=(why[one.eval], *one.missing)) for one in found if one.eval in why]
+    kept = [one for one in found if one.eval not in why]
+    ready = [one for one in kept if one.answer in BEFORE]
+    return (*ready, *held, *(one for one in kept if one.answer not in BEFORE))
+
+
+def _stale(found: Sequence[Candidate], evals: Mapping[str, Eval], cells: Sequence[RunCell]) -> dict[str, str]:
+    """An eval that was edited after its last night has no nights of its own yet."""
     ready = [evals[one.eval] for one in found if one.answer == "promote"]
     hashes = eval_hashes(ready) if ready else {}
     latest = {cell.eval: cell.eval_hash for cell in cells if cell.judged and cell.eval_hash}
-    stale = {name for name, own in hashes.items() if own and latest.get(name, own) != own}
     why = "it was edited after its last night, so its nights don't count"
-    kept = [one for one in found if one.eval not in stale]
-    waiting = [replace(one, answer="wait", missing=(why, *one.missing)) for one in found if one.eval in stale]
-    first = [one for one in kept if one.answer == "promote"]
-    return (*first, *waiting, *(one for one in kept if one.answer != "promote"))
+    return {name: why for name, own in hashes.items() if own and latest.get(name, own) != own}
+
+
+def _not_editable(
+    found: Sequence[Candidate], evals: Mapping[str, Eval], action: Action, shared: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The evals that are ready, but whose policy can't be edited, or is shared with an eval that is not ready."""
+    ready = {one.eval for one in found if one.answer == action}
+    why = {}
+    for name in ready:
+        others = [other for other in shared.get(name, ()) if other not in ready]
+        if others and action == "promote":
+            why[name] = f"it shares its policy argument with evals that are not ready: {', '.join(others[:5])}"
+            continue
+        try:
+            with_policy(evals[name], TARGETS[action])
+        except BadInput as error:
+            why[name] = f"its policy can't be changed by this command: {error}"
+    return why
+
+
+def _with_evidence(one: Candidate, cells: Iterable[RunCell], rule: PolicyRule) -> Candidate:
+    """Add the commits and branches of the nights that count, and the error rates for the trials that were made."""
+    nights = {night.run for night in one.nights if "before" not in night.states.values()}
+    own = [
+        cell for cell in cells if cell.eval == one.eval and cell.run in nights and cell.subject in (one.counts or {})
+    ]
+    return replace(
+        one,
+        commits=tuple(dict.fromkeys(cell.commit for cell in own if cell.commit)),
+        branches=tuple(dict.fromkeys(cell.branch for cell in own if cell.branch)),
+        error_rates=(
+            rule.error_rates(subjects=max(1, len(one.counts or {})), trials=one.trials)
+            if one.trials and one.answer in BEFORE
+            else None
+        ),
+    )
+
+
+def _usual_trials(found: Sequence[Candidate]) -> int | None:
+    """The most frequent number of trials that the candidates have in a night; None if there is none."""
+    numbers = Counter(one.trials for one in found if one.trials)
+    return numbers.most_common(1)[0][0] if numbers else None
 
 
 def keep_change(history: History, action: Action, one: Candidate, own: Eval, *, run: str, commit: str | None) -> None:
@@ -111,15 +188,22 @@ def keep_change(history: History, action: Action, one: Candidate, own: Eval, *, 
             evidence={
                 "counts": {subject: list(counts) for subject, counts in (one.counts or {}).items()},
                 "nights": [night.run for night in one.nights],
+                "trials": one.trials,
+                "commits": list(one.commits),
+                "branches": list(one.branches),
                 "changes": [f"{change.part} in {change.run}" for change in one.changes],
             },
         )
     )
 
 
-def unrecorded(history: History, evals: Sequence[Eval]) -> tuple[set[str], bool]:
-    """The ALWAYS_PASSES evals without a recorded promotion, and whether any promotion is recorded."""
-    promoted, demoted = history.last_decisions("promote"), history.last_decisions("demote")
-    standing = {name for name, one in promoted.items() if name not in demoted or one.made >= demoted[name].made}
-    always = {one.name for one in evals if one.policy is Policy.ALWAYS_PASSES}
-    return always - standing, bool(promoted)
+def keep_in_file(root: Path, report: PromotionReport) -> None:
+    """Record the changes in the project too, so that CI knows them whatever history it uses."""
+    kept = {**read_promotions(root)}
+    made = datetime.now(UTC).isoformat(timespec="milliseconds")
+    for one in report.ready:
+        kept.pop(one.eval, None)
+        if report.action == "promote":
+            nights = [night.run for night in one.nights]
+            kept[one.eval] = {"made": made, "rule": one.rule, "reason": one.reason, "nights": nights}
+    write_promotions(root, kept)

@@ -116,7 +116,7 @@ def store_verdicts(
         if run.folder is None:
             notes.append(f"the new verdicts of {run.name} are not stored: its folder is {run.place.source}")
             continue
-        now = run_info(config, run.request)
+        now = run_info(config, run.request, os.environ)
         info = replace(
             now, arguments=run.info.arguments, seed=run.info.seed, trials=run.info.trials,
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,

@@ -15,7 +15,7 @@ from demeanor.commands.report.report import (
     NightTotal,
     SubjectNights,
 )
-from demeanor.commands.report.rows import night_row
+from demeanor.commands.report.rows import Needed, night_row
 from demeanor.commands.run.failure_groups import Failure
 from demeanor.commands.run.tallies import summary
 from demeanor.core.history import PastRun, RunCell
@@ -33,6 +33,8 @@ def night_report(
     cells: Iterable[RunCell],
     *,
     notes: tuple[str, ...] = (),
+    across: bool = False,
+    needed: Needed | None = None,
 ) -> NightReport:
     """The report of the last of these runs, and of those before it.
 
@@ -45,7 +47,7 @@ def night_report(
         rows = found.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else found.get(cell.subject)
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
-    subjects = tuple(_subject(name, rows, runs) for name, rows in found.items())
+    subjects = tuple(_subject(name, rows, runs, across=across, needed=needed) for name, rows in found.items())
     return NightReport(run=nights[-1].info, nights=tuple(nights), subjects=subjects, notes=notes)
 
 
@@ -96,12 +98,15 @@ def _subject(
     subject: str,
     found: dict[str, dict[str, RunCell]],
     runs: Sequence[str],
+    *,
+    across: bool,
+    needed: Needed | None,
 ) -> SubjectNights:
     rows, seen = [], []
     for name, by_run in found.items():
         own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
         seen += [(name, change) for change in own]
-        rows.append(night_row(name, by_run, runs, seen=own))
+        rows.append(night_row(name, by_run, runs, seen=own, across=across, needed=needed))
     return SubjectNights(
         subject=subject,
         rows=tuple(rows),
@@ -117,11 +122,14 @@ def _nothing(subject: str) -> Tally:
 
 
 def _total(cells: Sequence[RunCell]) -> NightTotal:
-    judged = [cell for cell in cells if cell.judged]
+    judged = [cell for cell in cells if cell.judged and cell.policy is not Policy.USUALLY_FAILS]
+    known_bad = [cell for cell in cells if cell.judged and cell.policy is Policy.USUALLY_FAILS]
     spent, _, _ = total(cell.spent for cell in cells if cell.attempts)
     return NightTotal(
         rate=_mean(judged) if judged else None,
         judged=len(judged),
+        known_bad=len(known_bad),
+        known_bad_rate=_mean(known_bad) if known_bad else None,
         evals=len(cells),
         voided=sum(cell.voided for cell in cells),
         spent=spent,
@@ -137,7 +145,9 @@ def _mean(judged: Sequence[RunCell]) -> Estimate:
 
 
 def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:
-    """The mean change since the last night with data, over the evals that were judged both times and not edited."""
+    """The mean change since the last night with data, over the evals that were judged both times and not edited;
+    without USUALLY_FAILS."""
+    rows = [row for row in rows if row.policy is not Policy.USUALLY_FAILS]
     for index in range(len(runs) - 2, -1, -1):
         if any(row.cells[index].judged for row in rows):
             pairs = [

@@ -15,6 +15,7 @@ from demeanor.core.exit_code import ExitCode
 if TYPE_CHECKING:
     from demeanor.commands.report.report import NightReport
     from demeanor.config.config import Config
+    from demeanor.core.history import PastRun
     from demeanor.core.ports import History
 
 _COMPACT_FROM_ROWS = 500
@@ -31,10 +32,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nights", type=positive_int, default=7, metavar="N", help="number of earlier nights to show (default: 7)"
     )
-    parser.add_argument("--branch", metavar="NAME", help="only nights of this branch (default: all)")
+    parser.add_argument("--branch", metavar="NAME", help="only runs of this branch (default: all)")
     parser.add_argument(
         "--details", type=positive_int, default=20, metavar="N", help="number of failures to show in full (default: 20)"
     )
+    parser.add_argument("--across", action="store_true", help="combine nights across changes of the subject (◆), too")
     parser.add_argument("--all", action="store_true", help="show every eval in the terminal report")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
@@ -42,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run and print its report."""
-    from demeanor.commands.report.workflow import find_past_run, make_night_report
+    from demeanor.commands.report.workflow import make_night_report
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
@@ -50,10 +52,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     with open_project_history(config, os.environ, results=results) as history:
         report = make_night_report(
             history,
-            find_past_run(history, args.run),
+            _chosen(history, args),
             nights=args.nights,
             branch=args.branch,
             details=args.details,
+            across=args.across,
+            needed=config.evidence.needed,
         )
         text = _text(args.format, report, history, config, results, args)
     if args.out is None:
@@ -66,6 +70,17 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise UsageError(f"--out: {args.out} can't be written: {error.strerror}") from None
     sys.stderr.write(f"demeanor: written to {args.out}\n")
     return ExitCode.ACCEPTED
+
+
+def _chosen(history: History, args: argparse.Namespace) -> PastRun:
+    """The run of the report; with --branch, it must be one of that branch."""
+    from demeanor.commands.report.workflow import find_past_run
+
+    found = find_past_run(history, args.run, branch=args.branch)
+    if args.branch is not None and found.info.branch != args.branch:
+        where = f"on {found.info.branch}" if found.info.branch else "on no branch"
+        raise UsageError(f"--branch {args.branch}: {found.name} ran {where}\n  → leave out --branch, or the run")
+    return found
 
 
 def _text(

@@ -47,7 +47,10 @@ def _properties(report: NightReport, row: NightRow) -> Iterator[tuple[str, str]]
     now = row.tonight
     yield "status", phrases.status(row)
     yield "policy", row.policy.value
+    if row.decision is not None:
+        yield "decision", f"{row.decision.answer} ({row.decision.rule}): {row.decision.reason}"
     yield "trials", f"{now.passed} passed, {now.failed} failed, {now.voided} void, {now.missing} not carried out"
+    yield "judged", f"{now.judged} of {now.judged + now.voided + now.missing}"
     yield "pass rate", numbers.rate(now.rate)
     yield "change", phrases.points_with_interval(row.change)
     yield "together", phrases.together(row)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from demeanor.commands.report import phrases
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
+from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers
 from demeanor.render.markdown import code_block, fit, html_code, inline_code, table_row
@@ -37,14 +38,16 @@ def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
     yield f"#### {_code(one.subject)}\n"
     change = phrases.compared(one)
     yield f"**Total pass rate: {phrases.total(one)}**" + (f" ({change})" if change else "") + "  "
+    if known_bad := phrases.known_bad(one.totals[-1]):
+        yield f"Known to fail: {known_bad}  "
     yield f"{phrases.counts(one)} · {phrases.used(one.totals[-1])}\n"
     *earlier, _ = report.nights
     tonight = "Tonight [95 %]" if report.run.kind == "nightly" else "This run [95 %]"
-    head = ["", "Eval", *(_code(phrases.column(night, report)) for night in earlier), tonight]
+    head = ["", "Eval", "Policy", *(_code(phrases.column(night, report)) for night in earlier), tonight]
     head += ["Change", "Together"] if earlier else []
     head += ["Void", "Time", "Tokens", "Cost"]
     yield table_row(head)
-    yield table_row([":-:", ":--", *([":-:"] * (len(head) - 2))])
+    yield table_row([":-:", ":--", ":--", *([":-:"] * (len(head) - 3))])
     yield table_row(_overall(one, bool(earlier)))
     for row in one.rows:
         yield table_row(_cells(row, bool(earlier)))
@@ -58,6 +61,7 @@ def _overall(one: SubjectNights, history: bool) -> list[str]:
     return [
         "",
         "**Total pass rate**",
+        "",
         *shown,
         tonight,
         *([phrases.points_with_interval(one.change), ""] if history else []),
@@ -75,6 +79,7 @@ def _cells(row: NightRow, history: bool) -> list[str]:
     return [
         "★" if row.decision is not None and row.decision.news else _SIGNS.get(answer, phrases.MISSING),
         _code(row.eval),
+        POLICIES[row.policy] + (f" ({phrases.EXPECTED_FAIL})" if phrases.status(row) == phrases.EXPECTED_FAIL else ""),
         *(_cell(cell) for cell in earlier),
         _marks(now) + tonight,
         *([phrases.points_with_interval(row.change), phrases.together(row)] if history else []),

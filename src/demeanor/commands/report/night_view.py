@@ -11,7 +11,7 @@ from demeanor.commands.report import phrases
 from demeanor.commands.report.report import NightCell, NightReport, NightRow, SubjectNights
 from demeanor.commands.report.shifts import RateShift, rate_shifts
 from demeanor.commands.run.phrases import POLICIES
-from demeanor.commands.run.policies import exit_code
+from demeanor.commands.run.policies import EXPECTED, exit_code
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
@@ -190,7 +190,10 @@ def night_view(report: NightReport, *, rows: int = MOST_ROWS) -> NightView:
         evals=len(found),
         nights=phrases.history(report),
         changes=tuple(phrases.changes(report)),
-        legend=tuple((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
+        legend=(
+            *((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
+            *(((phrases.EXPECTED_FAIL, EXPECTED),) if phrases.expected_fails(report) else ()),
+        ),
     )
 
 
@@ -287,11 +290,11 @@ def _trend(cells: Iterable[NightCell]) -> Markup:
 
 
 def _head(one: SubjectNights) -> SubjectHead:
-    step = one.change
+    step, bad = one.change, phrases.known_bad(one.totals[-1])
     return SubjectHead(
         subject=one.subject,
         total=numbers.rate(one.totals[-1].rate) if one.totals[-1].rate else "no data",
-        evals=phrases.evals(one.totals[-1]),
+        evals=phrases.evals(one.totals[-1]) + (f"; known to fail: {bad}" if bad else ""),
         change=f"{phrases.points_with_interval(step)} points" if step is not None else "",
         clear=("bad" if step.value < 0 else "good") if step is not None and step.clear else "",
         counts=phrases.counts(one),

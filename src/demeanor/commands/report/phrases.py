@@ -16,23 +16,24 @@ from demeanor.commands.report.report import (
     NightTotal,
     SubjectNights,
 )
+from demeanor.commands.run.policies import EXPECTED
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import Part
 from demeanor.core.tally import Status
 from demeanor.core.text import count, one_line
-from demeanor.render import numbers
+from demeanor.render import marks, numbers
 
 MISSING = "–"
 """Shown in place of a missing number."""
 
-SUBJECT_MARK, EVAL_MARK = "◆", "◇"
+SUBJECT_MARK, EVAL_MARK = marks.SUBJECT_MARK, marks.EVAL_MARK
 
 PARTS: Mapping[Part, str] = {
     "eval": "eval edited",
     "policy": "policy",
     "agent": "agent",
-    "prompt": "system prompt or tools",
+    "prompt": "system prompt, tools or sampling",
     "subject": "model or settings",
 }
 
@@ -44,6 +45,9 @@ LEGEND: Mapping[str, str] = {
     MISSING: "not part of that run, or not run",
 }
 """The signs in a row of nights."""
+
+EXPECTED_FAIL = "expected fail"
+EXPECTED_LEGEND = f"{EXPECTED_FAIL}: {EXPECTED}"
 
 _STATES: Mapping[NightState, str] = {"no data": "no data", "skipped": "skipped", "absent": MISSING, "judged": ""}
 _LONGEST = 1000
@@ -109,7 +113,7 @@ def status(row: NightRow) -> str:
     if row.decision.news:
         return "NEWS"
     if row.policy is Policy.USUALLY_FAILS and row.tally.judged:
-        return "expected fail"
+        return EXPECTED_FAIL
     return "NO DATA" if row.tally.status is Status.VOID else row.tally.status.value
 
 
@@ -148,8 +152,20 @@ def compared(one: SubjectNights) -> str:
 
 def evals(now: NightTotal) -> str:
     """The number of evals in a total."""
-    rest = now.evals - now.judged
+    rest = now.evals - now.judged - now.known_bad
     return count(now.judged, "eval") + (f" ({rest} more without data)" if rest else "")
+
+
+def known_bad(now: NightTotal) -> str:
+    """The rate of the evals that are known to fail, which is not part of the total; empty if there are none."""
+    if now.known_bad_rate is None:
+        return ""
+    return f"{numbers.rate(now.known_bad_rate)} over {count(now.known_bad, 'eval')}, not part of the total"
+
+
+def expected_fails(report: NightReport) -> bool:
+    """Whether an eval failed as expected, which the legend has to explain."""
+    return any(status(row) == EXPECTED_FAIL for one in report.subjects for row in one.rows)
 
 
 def used(now: NightTotal) -> str:
@@ -175,7 +191,7 @@ def spending(row: NightRow) -> dict[str, str]:
 
 
 def counts(one: SubjectNights) -> str:
-    """`21 passed · 5 failed · 1 void`."""
+    """`26 of 27 judged: 21 passed · 5 failed · 1 void`."""
     tallies = [row.tally for row in one.rows if row.tally is not None]
     found = {
         "passed": sum(tally.passed for tally in tallies),
@@ -186,7 +202,8 @@ def counts(one: SubjectNights) -> str:
     skipped = sum(tally.skipped is not None for tally in tallies)
     parts = [f"{number} {word}" for word, number in found.items() if number]
     parts += [f"{count(skipped, 'eval')} skipped"] if skipped else []
-    return " · ".join(parts) or "nothing was run"
+    judged = f"{found['passed'] + found['failed']} of {sum(found.values())} judged: " if any(found.values()) else ""
+    return judged + " · ".join(parts) if parts else "nothing was run"
 
 
 def together(row: NightRow) -> str:
@@ -195,7 +212,8 @@ def together(row: NightRow) -> str:
         return MISSING
     mark = row.together.mark
     since = f" since {EVAL_MARK if mark == 'eval' else SUBJECT_MARK}" if mark else ""
-    return numbers.rate(row.together.rate) + since
+    across = f" across {SUBJECT_MARK}" if row.together.mixed and not since else ""
+    return numbers.rate(row.together.rate) + since + across
 
 
 def changes(report: NightReport) -> Iterator[tuple[str, str]]:

@@ -91,7 +91,7 @@ class NightStep:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Together:
-    """The combined rate of the shown nights since the last change of subject or eval."""
+    """The combined rate of the shown nights since the last change of subject or eval (with `--across`: of the eval)."""
 
     rate: Estimate | None
     """The rate; None without judged trials."""
@@ -101,6 +101,9 @@ class Together:
 
     mark: Mark | None
     """What changed, if earlier nights are left out; otherwise None."""
+
+    mixed: bool = False
+    """Whether it combines different versions of the subject."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,10 +142,16 @@ class NightTotal:
     """All evals of one subject in one run."""
 
     rate: Estimate | None
-    """The mean over evals with judged trials; None without any."""
+    """The mean over evals with judged trials, without USUALLY_FAILS; None without any."""
 
     judged: int
-    """Evals with judged trials."""
+    """The number of evals in the mean."""
+
+    known_bad: int
+    """USUALLY_FAILS evals with judged trials, which are not part of the mean."""
+
+    known_bad_rate: Estimate | None
+    """The mean pass rate of those; None if there are none."""
 
     evals: int
     """Evals that were part of that run."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from demeanor.commands.report.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
 from demeanor.commands.run.policies import decide
 from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RunDiff
 from demeanor.core.tally import Estimate, Tally
 from demeanor.statistics.difference import newcombe
@@ -15,6 +17,9 @@ from demeanor.statistics.intervals import wilson
 
 _MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
 _MIXED = " + "
+
+Needed: TypeAlias = Callable[[Policy, int], int]
+"""Policy and planned trials → how many of them must be judged."""
 
 
 @lru_cache(maxsize=4096)
@@ -36,11 +41,13 @@ def night_row(
     runs: Sequence[str],
     *,
     seen: Sequence[RunDiff],
+    across: bool = False,
+    needed: Needed | None = None,
 ) -> NightRow:
     """One row, from its cells by run, the runs in order, and the changes between them."""
     cells = night_cells(found, runs, seen)
     tonight = found.get(runs[-1])
-    tally = tally_of(tonight) if tonight is not None else None
+    tally = tally_of(tonight, needed) if tonight is not None else None
     latest = next(found[run] for run in reversed(runs) if run in found)
     return NightRow(
         eval=name,
@@ -49,7 +56,7 @@ def night_row(
         tally=tally,
         decision=decide(tally) if tally is not None else None,
         change=_step(cells, runs),
-        together=_together(cells),
+        together=_together(cells, across=across),
     )
 
 
@@ -63,8 +70,8 @@ def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterabl
     return tuple(_night_cell(found[run], marks.get(run, ())) if run in found else ABSENT for run in runs)
 
 
-def tally_of(cell: RunCell) -> Tally:
-    """The tally of a cell of the history."""
+def tally_of(cell: RunCell, needed: Needed | None = None) -> Tally:
+    """The tally of a cell of the history; `needed` says how many trials must be judged."""
     return Tally(
         eval=cell.eval,
         subject=cell.subject,
@@ -74,6 +81,7 @@ def tally_of(cell: RunCell) -> Tally:
         voided=cell.voided,
         missing=0 if cell.skipped else cell.missing,
         attempts=cell.attempts,
+        needed=needed(cell.policy, cell.planned) if needed is not None and not cell.skipped else None,
         skipped=(cell.skip_reason or "unknown reason") if cell.skipped else None,
         rate=estimate(cell.passed, cell.judged) if cell.judged else None,
         spent=cell.spent,
@@ -114,11 +122,15 @@ def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
     return None
 
 
-def _together(cells: Sequence[NightCell]) -> Together:
-    """The nights since the last change; a night with several versions of the subject or eval stands alone."""
+def _together(cells: Sequence[NightCell], *, across: bool) -> Together:
+    """The nights since the last change; a night with several versions of the subject or eval stands alone.
+
+    With `across`, only edits of the eval separate nights.
+    """
     first = 0
     for index, cell in enumerate(cells):
-        if cell.marks or cell.mixed or (index and cells[index - 1].mixed):
+        alone = not across and (cell.mixed or (index and cells[index - 1].mixed))
+        if alone or ("eval" in cell.marks if across else cell.marks):
             first = index
     own = [cell for cell in cells[first:] if cell.judged]
     mark: Mark = "eval" if cells[first].marks == ("eval",) else "subject"
@@ -127,4 +139,5 @@ def _together(cells: Sequence[NightCell]) -> Together:
         rate=estimate(passed, judged) if judged else None,
         nights=len(own),
         mark=mark if any(cell.judged for cell in cells[:first]) else None,
+        mixed=any(cell.mixed for cell in own) or any("subject" in cell.marks for cell in cells[first + 1 :]),
     )

@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.commands.report import phrases
 from demeanor.commands.report.build import most_important
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
-from demeanor.commands.run.phrases import POLICIES
+from demeanor.commands.run.phrases import policy_word
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers
 from demeanor.render.marks import STYLES, sign
@@ -50,6 +50,8 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
     for mark in phrases.used_marks(report):
         shown = "." if screen.ascii and mark == "·" else screen.safe(mark)
         yield Text(f"{shown}  {phrases.LEGEND[mark]}", "dim")
+    if phrases.expected_fails(report):
+        yield from wrapped(Text(phrases.EXPECTED_LEGEND, "dim"), screen.width)
     yield from wrapped(Text(screen.safe(f"history: {phrases.history(report)}"), "dim"), screen.width)
     for note in report.notes:
         yield from wrapped(Text(screen.safe(f"note: {one_line(note, width=400)}"), "dim"), screen.width)
@@ -59,6 +61,7 @@ def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows:
     yield Text(screen.safe(one_line(one.subject)), "bold")
     facts = [
         ("total pass rate", phrases.total(one)),
+        ("known to fail", phrases.known_bad(one.totals[-1])),
         ("change", phrases.compared(one)),
         ("trials", phrases.counts(one)),
         ("used", phrases.used(one.totals[-1])),
@@ -89,8 +92,8 @@ def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> I
     many = len(report.nights) - 1
     yield column("", lambda row: _sign(row, screen), right=False)
     yield column("", _status, rank=3, right=False)
-    yield Column(title="eval", cells=names, comfort=30, least=8)
-    yield column("policy", lambda row: Text(POLICIES[row.policy], "dim"), rank=9, right=False)
+    yield Column(title="eval", cells=names, comfort=24, least=8)
+    yield column("policy", lambda row: Text(policy_word(row.policy, screen.width), "dim"), right=False)
     yield column(tonight, lambda row: _tonight(row, screen))
     if many:
         yield column("change", lambda row: _change(row, screen))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from demeanor.commands.report.build import failing, failing_cell, night_report, voided
 from demeanor.commands.report.report import NightReport
+from demeanor.commands.report.rows import Needed
 from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
@@ -15,10 +16,14 @@ from demeanor.core.ports import History
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 
-def find_past_run(history: History, name: str | None) -> PastRun:
-    """A run by its name, its uid or its folder; None means the latest nightly run, or else the latest run."""
+def find_past_run(history: History, name: str | None, *, branch: str | None = None) -> PastRun:
+    """A run by its name, its uid or its folder; None means the latest nightly run, or else the latest run, of `branch`
+    if given."""
     if name is None:
-        found = history.runs(kind="nightly", limit=1) or history.runs(limit=1)
+        found = history.runs(kind="nightly", branch=branch, limit=1) or history.runs(branch=branch, limit=1)
+        if not found and branch is not None:
+            known = {run.info.branch for run in history.runs() if run.info.branch}
+            raise UnknownName("branch", branch, known, where="the history")
         if not found:
             raise UsageError(
                 "the history has no run yet\n  → demeanor nightly starts one, demeanor import imports others"
@@ -35,12 +40,19 @@ def find_past_run(history: History, name: str | None) -> PastRun:
 
 
 def make_night_report(
-    history: History, run: PastRun, *, nights: int = 7, branch: str | None = None, details: int = 20
+    history: History,
+    run: PastRun,
+    *,
+    nights: int = 7,
+    branch: str | None = None,
+    details: int = 20,
+    across: bool = False,
+    needed: Needed | None = None,
 ) -> NightReport:
     """The report of a run and the nights before it, with the reasons of the first `details` failures and voids."""
     shown = [*nights_before(history, run, nights, branch=branch), run]
     cells = [cell for night in shown for cell in history.cells(night.name)]
-    report = night_report(shown, cells, notes=_notes(run))
+    report = night_report(shown, cells, notes=_notes(run), across=across, needed=needed)
     failed, void = failing(report), voided(report)
     return replace(
         report,

@@ -50,6 +50,7 @@ def _properties(cell: CellReport) -> Iterator[tuple[str, str]]:
     yield "policy", found.policy.value
     yield "decision", f"{cell.decision.answer} ({cell.decision.rule}): {cell.decision.reason}"
     yield "trials", f"{found.passed} passed, {found.failed} failed, {found.voided} void, {found.missing} missing"
+    yield "judged", f"{found.judged} of {found.planned}"
     yield "pass rate", figures.rate(found.rate)
     label = "" if found.estimator == "unbiased" else " (plug-in)"
     for k in found.pass_at:

@@ -48,6 +48,8 @@ def _table(report: RunReport, summary: Summary) -> Iterator[str]:
         means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
         name = f"mean of {count(summary.judged, 'eval')}"
         yield table_row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
+    if summary.known_bad:
+        yield f"\n{words.known_bad(summary).capitalize()}."
 
 
 def _cells(cell: CellReport, k: int) -> list[str]:
@@ -85,6 +87,7 @@ def _details(report: RunReport) -> Iterator[str]:
         sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
         heading = "### Void: run, but not judged\n\n" if index == 0 else ""
         yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
+    yield from _listed("Expected to fail", ((cell, cell.decision.reason) for cell in words.expected(report)))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
 
@@ -120,6 +123,7 @@ def _footer(report: RunReport) -> Iterator[str]:
         f"{figures.money(spent, unpriced)} cost",
     ]
     yield f"Exit code {int(report.exit_code)}: {words.MEANINGS[report.exit_code]}. " + ", ".join(used) + "."
+    yield f"Trials: {words.trial_counts(report)}."
     origin = [f"Run {_code(report.run.id)}", f"Demeanor {_code(report.run.demeanor)}"]
     if report.run.commit:
         changed = " with uncommitted changes" if report.run.dirty else ""

@@ -9,8 +9,9 @@ from demeanor.commands.run.report import CellReport, Collection, RunReport
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
-from demeanor.core.tally import Status
+from demeanor.core.tally import Status, Summary
 from demeanor.core.text import count, one_line
+from demeanor.render import numbers
 
 POLICIES: Mapping[Policy, str] = {
     Policy.ALWAYS_PASSES: "always",
@@ -18,6 +19,8 @@ POLICIES: Mapping[Policy, str] = {
     Policy.USUALLY_FAILS: "usually fails",
 }
 """Policies, short enough for a column."""
+
+_NARROW = 100
 
 MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.ACCEPTED: "accepted, every eval that ran holds",
@@ -28,6 +31,7 @@ MEANINGS: Mapping[ExitCode, str] = {
 }
 """What each exit code says about a run."""
 
+EXPECTED_FAIL = "expected fail"
 _LONGEST = 1000
 _MOST_NAMED = 10
 
@@ -37,8 +41,13 @@ def status(cell: CellReport) -> str:
     if cell.decision.news:
         return "NEWS"
     if cell.tally.policy is Policy.USUALLY_FAILS and cell.tally.judged:
-        return "expected fail"
+        return EXPECTED_FAIL
     return cell.tally.status.value
+
+
+def policy_word(policy: Policy, width: int) -> str:
+    """The policy for a column of a terminal of this width."""
+    return "fails" if policy is Policy.USUALLY_FAILS and width < _NARROW else POLICIES[policy]
 
 
 def outcomes(cell: CellReport) -> list[str]:
@@ -56,7 +65,7 @@ def headline(report: RunReport) -> str:
     answers = [cell.decision.answer for cell in report.cells]
     ran = len(answers) - answers.count("skipped")
     without = answers.count("undecided")
-    evals = count(ran, "eval") + (f" on {len(report.summaries)} subjects" if len(report.summaries) > 1 else "")
+    evals = count(ran, "eval") if len(report.summaries) <= 1 else f"{count(ran, 'cell')} ({_size(report)})"
     if report.exit_code is ExitCode.INTERRUPTED:
         missing = sum(cell.tally.missing for cell in report.cells)
         return f"Interrupted: {count(missing, 'trial')} not run"
@@ -65,11 +74,46 @@ def headline(report: RunReport) -> str:
         more = f", {without} without a verdict" if without else ""
         return f"Rejected: {rejected} of {evals} {'does' if rejected == 1 else 'do'} not hold{more}"
     if report.exit_code is ExitCode.ACCEPTED:
+        only = "the only eval holds" if len(report.summaries) <= 1 else f"the only {evals.removeprefix('1 ')} holds"
         every = f"both {evals.removeprefix('2 ')}" if ran == 2 else f"all {evals}"
-        return f"Accepted: {'the only eval holds' if ran == 1 else f'{every} hold'}"
+        return f"Accepted: {only if ran == 1 else f'{every} hold'}"
     if ran == 0:
         return "Undecided: nothing could be run"
     return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"
+
+
+def _size(report: RunReport) -> str:
+    """`8 evals on 2 subjects`, of the cells that ran."""
+    ran = [cell.tally for cell in report.cells if cell.decision.answer != "skipped"]
+    evals, subjects = len({tally.eval for tally in ran}), len({tally.subject for tally in ran})
+    return f"{count(evals, 'eval')} on {count(subjects, 'subject')}"
+
+
+def trial_counts(report: RunReport) -> str:
+    """`26 of 30 judged: 16 passed · 10 failed · 4 void`."""
+    tallies = [cell.tally for cell in report.cells if cell.tally.skipped is None]
+    counts = {
+        "passed": sum(tally.passed for tally in tallies),
+        "failed": sum(tally.failed for tally in tallies),
+        "void": sum(tally.voided for tally in tallies),
+        "not run": sum(tally.missing for tally in tallies),
+    }
+    planned, judged = sum(counts.values()), counts["passed"] + counts["failed"]
+    parts = " · ".join(f"{number} {word}" for word, number in counts.items() if number)
+    return f"{judged} of {planned} judged: {parts}" if planned else "none"
+
+
+def known_bad(summary: Summary) -> str:
+    """The rate of the evals that are known to fail, which is not part of the mean; empty if there are none."""
+    if summary.known_bad_rate is None:
+        return ""
+    rate = numbers.rate(summary.known_bad_rate)
+    return f"not in the mean: {count(summary.known_bad, 'eval')} USUALLY_FAILS, {rate}"
+
+
+def expected(report: RunReport) -> list[CellReport]:
+    """The cells that are USUALLY_FAILS and failed."""
+    return [cell for cell in report.cells if status(cell) == EXPECTED_FAIL]
 
 
 def layers(report: RunReport) -> str | None:

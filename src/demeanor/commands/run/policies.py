@@ -37,7 +37,10 @@ def decide(tally: Tally) -> Decision:
 
 
 def needed_trials(tally: Tally) -> int:
-    """How many of the planned trials must be judged: all of them for ALWAYS_PASSES, two thirds for other policies."""
+    """How many of the planned trials must be judged: as configured, or else all of them for ALWAYS_PASSES, and two
+    thirds for other policies."""
+    if tally.needed is not None:
+        return min(tally.needed, tally.planned)
     if tally.policy is Policy.ALWAYS_PASSES:
         return tally.planned
     return -(-tally.planned * 2 // 3)
@@ -80,8 +83,11 @@ def known_bad(tally: Tally) -> Decision:
     if _mostly_passes(tally):
         reason = f"{_score(tally)}, though it was known to fail: consider USUALLY_PASSES"
         return Decision(answer="accept", rule="known_bad", reason=reason, news=True)
-    return Decision(answer="accept", rule="known_bad", reason=f"{_score(tally)}: known to fail")
+    return Decision(answer="accept", rule="known_bad", reason=f"{_score(tally)}: {EXPECTED}")
 
+
+EXPECTED = "it is USUALLY_FAILS, so failing is expected and accepted"
+"""Why an expected failure is fine."""
 
 RULES: Mapping[str, Rule] = {"every_trial": every_trial, "two_of_three": two_of_three, "known_bad": known_bad}
 """The rules by name."""

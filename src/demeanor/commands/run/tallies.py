@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.tally import Estimate, Estimator, Mean, Summary, Tally
 from demeanor.core.trial import Cell
@@ -50,6 +51,7 @@ def tally(
         voided=outcomes["void"],
         missing=max(0, len(cell.trials) - len(last)),
         attempts=len(own),
+        needed=cell.needed,
         skipped=cell.skipped,
         rate=_rate(passed, judged) if judged else None,
         pass_at={k: at(judged, passed, k) for k in wanted_ks},
@@ -70,16 +72,20 @@ def summary(tallies: Sequence[Tally]) -> tuple[Summary, ...]:
 
 
 def _summary_of(subject: str, tallies: Sequence[Tally]) -> Summary:
-    judged = [found for found in tallies if found.judged]
+    counted = [found for found in tallies if found.policy is not Policy.USUALLY_FAILS]
+    judged = [found for found in counted if found.judged]
+    known_bad = [found for found in tallies if found.policy is Policy.USUALLY_FAILS and found.judged]
     spent, _, _ = total(found.spent for found in tallies)
     return Summary(
         subject=subject,
         evals=len(tallies),
         judged=len(judged),
+        known_bad=len(known_bad),
+        known_bad_rate=_mean_rate(known_bad) if known_bad else None,
         statuses=dict(Counter(found.status for found in tallies)),
         rate=_mean_rate(judged) if judged else None,
-        pass_at=_means([found.pass_at for found in tallies]),
-        pass_hat=_means([found.pass_hat for found in tallies]),
+        pass_at=_means([found.pass_at for found in counted]),
+        pass_hat=_means([found.pass_hat for found in counted]),
         spent=spent,
         unpriced=sum(found.unpriced for found in tallies),
         uncounted=sum(found.uncounted for found in tallies),

@@ -58,9 +58,10 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
     yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))
     lines = table(list(_columns(report, cells, summary, screen)), screen.width, ellipsis=screen.safe("…"))
     yield from lines
-    if "pass^" in lines[0].plain:
-        for note in _footnotes(report, summary):
-            yield from wrapped(Text(note, "dim"), screen.width)
+    notes = [words.known_bad(summary)] if summary.known_bad else []
+    notes += _footnotes(report, summary) if "pass^" in lines[0].plain else []
+    for note in notes:
+        yield from wrapped(Text(screen.safe(note), "dim"), screen.width)
 
 
 def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
@@ -84,11 +85,12 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
         shown = [_figure(show(cell), cell, screen) for cell in cells]
         return Column(title=title, cells=[*shown, *last], align="right", rank=rank)
 
+    narrow = int(screen.width < 60)  # only there, the policy may be left out
     names = [Text(screen.safe(" ".join(cell.tally.eval.split()))) for cell in cells]
     mean_name = [Text(f"mean of {count(summary.judged, 'eval')}", "dim")] if has_mean else []
     yield texts("", lambda cell: _status(cell, screen))
     yield Column(title="eval", cells=[*names, *mean_name], comfort=36, least=8)
-    yield texts("policy", lambda cell: Text(words.POLICIES[cell.tally.policy], "dim"), rank=6)
+    yield texts("policy", lambda cell: Text(words.policy_word(cell.tally.policy, screen.width), "dim"), rank=narrow)
     yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
     k, mark = words.shown_k(report), "~" if report.estimator == "plug-in" else ""
@@ -122,6 +124,7 @@ def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Ite
     """What broke, what is void, what was used and what to do next; the report of a gate ends with it too."""
     yield from _section("What broke", [_failed(cell, screen) for cell in words.broken(report)])
     yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
+    yield from _section("Expected to fail", [_title(c, c.decision.reason, screen) for c in words.expected(report)])
     yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])
     yield from _section("Agents that did not start", [_not_started(one, screen) for one in start_failures(report)])
     yield from _section("Void: run, but not judged", [_void(cell, screen) for cell in otherwise_void(report)])
@@ -235,14 +238,7 @@ def _style(report: RunReport) -> str:
 
 
 def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
-    tallies = [cell.tally for cell in report.cells]
-    counts = {
-        "passed": sum(tally.passed for tally in tallies),
-        "failed": sum(tally.failed for tally in tallies),
-        "void": sum(tally.voided for tally in tallies),
-        "not run": sum(tally.missing for tally in tallies),
-    }
-    yield "trials", " · ".join(f"{number} {word}" for word, number in counts.items() if number) or "none"
+    yield "trials", words.trial_counts(report)
     if report.collection is not None:
         yield "evals", words.collection_line(report.collection)
     if layers := words.layers(report):

@@ -15,6 +15,7 @@ from typing import Any
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.codec import decode
+from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.tally import Status
 from demeanor.core.text import excerpt, opening
@@ -49,6 +50,8 @@ _RESULT: dict[str, Schema] = {
     "modelId": {"type": "string"},
     "metrics": {"$ref": "#/$defs/Metrics"},
     "status": {"enum": ["pass", "flaky", "fail"]},
+    "policy": {"enum": [policy.value for policy in Policy]},
+    "reason": {"type": "string", "description": "Why the eval was accepted or rejected under its policy."},
 }
 _COUNTS = ("total", "passed", "failed", "flaky")
 
@@ -113,6 +116,7 @@ def _document(report: RunReport) -> dict[str, Any]:
 def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, Any]:
     """The fields of the smoke-test format."""
     statuses = [cell.tally.status for cell in judged]
+    counted = [cell for cell in judged if cell.tally.policy is not Policy.USUALLY_FAILS]
     return {
         "timestamp": report.run.started,
         "provider": ",".join(_unique(cell.agent for cell in report.cells)),
@@ -125,8 +129,8 @@ def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, 
             "passed": statuses.count(Status.PASS),
             "failed": statuses.count(Status.FAIL),
             "flaky": statuses.count(Status.FLAKY),
-            "passAt1Overall": _mean(cell.tally.pass_at.get(1) for cell in judged),
-            "passAt3Overall": _mean(cell.tally.pass_at.get(3) for cell in judged),
+            "passAt1Overall": _mean(cell.tally.pass_at.get(1) for cell in counted),
+            "passAt3Overall": _mean(cell.tally.pass_at.get(3) for cell in counted),
         },
     }
 
@@ -146,6 +150,8 @@ def _result(cell: CellReport) -> dict[str, Any]:
             "flakinessScore": flakiness(found.judged, found.passed),
         },
         "status": found.status.value.lower(),
+        "policy": found.policy.value,
+        "reason": cell.decision.reason,
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from demeanor.commands.validate.report import ValidationReport, fault_count
 from demeanor.core.codec import encode
 from demeanor.core.text import count
+from demeanor.runner.promotions import manual_promotion
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; `demeanor promote` promotes it once it is stable"
 _BY_HAND = "ALWAYS_PASSES without a recorded promotion; `demeanor promote` shows whether it qualifies"
@@ -54,7 +55,9 @@ def _tests(report: ValidationReport) -> Iterator[str]:
 
 def _warnings(report: ValidationReport) -> Iterator[str]:
     for name in sorted(report.promoted_by_hand):
-        yield f"{'FAULT' if name in report.faulty_by_hand else 'warning'}: {name}: {_BY_HAND}"
+        why = report.reasons_by_hand.get(name)
+        text = manual_promotion(name, why) if why else _BY_HAND
+        yield f"{'FAULT' if name in report.faulty_by_hand else 'warning'}: {name}: {text}"
     for name, warnings in report.warnings.items():
         yield from (f"warning: {name}: {warning}" for warning in warnings)
     for one in report.cassettes:

@@ -31,6 +31,9 @@ class ValidationReport:
     faulty_by_hand: frozenset[str]
     """Those of them that are faults."""
 
+    reasons_by_hand: Mapping[str, str]
+    """By name: why the history shows that an eval was promoted by hand, if it does."""
+
     tasks: tuple[str, ...]
     """The names of the evals that are whole tasks."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from demeanor.commands.promote.workflow import unrecorded
 from demeanor.commands.validate.report import ValidationReport, fault_count
 from demeanor.commands.validate.tasks import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
 from demeanor.config.config import Config
@@ -14,6 +13,7 @@ from demeanor.judge.self_test import SelfTest
 from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
+from demeanor.runner.promotions import promoted_by_hand, unrecorded_promotions
 from demeanor.runner.self_tests import self_tests
 from demeanor.runner.tasks import harbor_problem
 
@@ -30,7 +30,7 @@ def validate(
     others = [one for one in evals if one.task is None]
     task_tests, not_run = _test_tasks(catalog, tasks, options, show)
     tests = (*(self_tests(others, config) if others else ()), *task_tests)
-    by_hand, faulty_by_hand = _promoted_by_hand(config, catalog.environ, evals, promoted, strict=strict)
+    by_hand, faulty_by_hand, reasons = _promoted_by_hand(config, catalog.environ, evals, promoted, strict=strict)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or fault_count(test, strict=strict)
     ]
@@ -42,6 +42,7 @@ def validate(
         too_early=frozenset(too_early),
         promoted_by_hand=by_hand,
         faulty_by_hand=faulty_by_hand,
+        reasons_by_hand=reasons,
         tasks=tuple(one.name for one in tasks),
         tasks_not_run=not_run,
         warnings={one.name: one.task.warnings for one in tasks if one.task and one.task.warnings},
@@ -66,12 +67,15 @@ def _test_tasks(
 
 def _promoted_by_hand(
     config: Config, environ: Mapping[str, str], evals: Sequence[Eval], promoted: set[str], *, strict: bool
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the unrecorded promotions, and those that are faults: with `strict`, if promotions are recorded at all.
+) -> tuple[frozenset[str], frozenset[str], dict[str, str]]:
+    """The unrecorded promotions; those that are faults; and why the history shows that they were made by hand.
 
-    In a project that never used `demeanor promote`, only promotions on this branch are reported.
+    Evals that were ALWAYS_PASSES before the first night are faults only with `strict`, if promotions are recorded at
+    all. In a project without nights and recorded promotions, only promotions on this branch are reported.
     """
     with open_project_history(config, environ) as history:
-        missing, in_use = unrecorded(history, evals)
-    found = frozenset(missing if in_use else missing & promoted)
-    return found, found if in_use and strict else frozenset()
+        missing, in_use = unrecorded_promotions(history, evals, config.root)
+        reasons = promoted_by_hand(history, evals, config.root)
+    found = frozenset((missing if in_use else missing & promoted) | set(reasons))
+    faulty = set(reasons) if config.gate.manual_promotion == "reject" else set()
+    return found, found if in_use and strict else frozenset(faulty), reasons

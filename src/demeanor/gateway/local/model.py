@@ -53,6 +53,11 @@ class LocalModel:
         return FREE
 
     @property
+    def sampling(self) -> str:
+        """The settings that apply if the agent sets none."""
+        return f"temperature {TEMPERATURE}, at most {MAX_TOKENS} tokens"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the user."""
         return (

@@ -33,6 +33,8 @@ _DROPPED_HEADERS = (
 )
 """Response headers that are not forwarded: those of the gateway's own connection with the provider."""
 
+_KEY_HEADERS = frozenset(("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProviderResponse:
@@ -81,6 +83,12 @@ class Provider:
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, sock_read=stall_after)
         self._proxy_url = _proxy_url(URL(self.base_url))
         self._client: aiohttp.ClientSession | None = None
+
+    @property
+    def identity(self) -> tuple[str, tuple[str, ...], Mapping[str, str]]:
+        """What the answers depend on: the URL, the dialects and the headers, without anything that is a key."""
+        headers = {name: value for name, value in self._headers.items() if name.lower() not in _KEY_HEADERS}
+        return self.base_url, tuple(dialect.name for dialect in self.dialects), headers
 
     def __repr__(self) -> str:
         return f"Provider({self.name!r}, base_url={self.base_url!r})"

@@ -25,15 +25,16 @@ from pathlib import Path
 from demeanor.config.providers import WELL_KNOWN, KnownProvider
 from demeanor.config.table import Table
 from demeanor.core.errors import UnknownName
+from demeanor.core.fingerprints import short_hash
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.local.model import local_model
+from demeanor.gateway.local.model import LocalModel, local_model
 from demeanor.gateway.local.weights import WEIGHTS
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.price_list import listed_price, price_list_version
 from demeanor.gateway.models.prices import Price, read_price
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.models.upstream import Upstream
-from demeanor.gateway.script import load_script, scripted
+from demeanor.gateway.script import ScriptedModel, load_script, scripted
 
 SCRIPTED = "scripted"
 
@@ -84,6 +85,18 @@ class ModelRegistry:
         if name not in self._upstreams:
             self._upstreams[name] = self._create(name)
         return self._upstreams[name]
+
+    def hash_of(self, name: str) -> str:
+        """Twelve hex digits of what answers for a model name: a provider's model, a script or weights.
+
+        Keys, prices, rate limits and timeouts are not included, because the answers do not depend on them.
+        """
+        upstream = self.model(name)
+        if isinstance(upstream, LiveModel):
+            return short_hash(upstream.provider.identity, upstream.model or name)
+        if isinstance(upstream, LocalModel):
+            return short_hash(upstream.weights.sha256, upstream.sampling)
+        return short_hash(upstream.content) if isinstance(upstream, ScriptedModel) else ""
 
     def _create(self, name: str) -> Upstream:
         if name in self._models:

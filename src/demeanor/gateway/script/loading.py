@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,22 +27,24 @@ def load_script(source: str | Path) -> ScriptedModel:
 def _load_yaml(path: Path) -> ScriptedModel:
     import yaml
 
+    source = path.read_bytes()
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
+        data = yaml.safe_load(source.decode("utf-8"))
     except (yaml.YAMLError, UnicodeError) as error:
         raise BadInput(f"is not valid YAML: {error}", where=path) from None
     table = Table(data, where=path)
     rules = read_rules(table)
     note = table.text("notes", f"script {path.name}: rules stand in for a model; it is not a language model")
     table.finish()
-    return ScriptedModel(play=rules, notes=(note,))
+    return ScriptedModel(play=rules, notes=(note,), content=sha256(source).hexdigest())
 
 
 def _load_python(path: Path, function: str) -> ScriptedModel:
     module = ModuleType(f"demeanor_script_{path.stem}")
     module.__file__ = str(path)
+    source = path.read_bytes()
     try:  # not imported: Python's bytecode cache has a resolution of a second, too coarse for quick edits
-        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user's own file
+        exec(compile(source, path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user's own file
     except Exception as error:
         raise BadInput(f"can't be imported: {type(error).__name__}: {error}", where=path) from error
     play: Any = getattr(module, function, None)
@@ -50,4 +53,5 @@ def _load_python(path: Path, function: str) -> ScriptedModel:
         remedy = f"did you mean {path.name}:{close}?" if close else f"write: def {function}(turn): ..."
         raise BadInput(f"there is no function {function!r}", where=path, remedy=remedy)
     note = f"script {path.name}: a program stands in for a model; it is not a language model"
-    return ScriptedModel(play=play, notes=(note,))
+    content = sha256(source + f"\0{function}".encode()).hexdigest()
+    return ScriptedModel(play=play, notes=(note,), content=content)

@@ -39,6 +39,9 @@ class ScriptedModel:
     price: Price | None = FREE
     """Free, unless a price is configured."""
 
+    content: str = ""
+    """A hash of the script, which tells its versions apart."""
+
     @asynccontextmanager
     async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
         """The script's answer; an exception in the script is sent as a server error."""

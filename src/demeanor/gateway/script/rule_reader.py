@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from demeanor._version import __version__
 from demeanor.core.messages import ToolCall
 from demeanor.core.text import one_line
 from demeanor.gateway.script.file_templates import new_file_content, quoted
@@ -228,4 +229,4 @@ def _final_text(steps: Sequence[PlannedCall], results: Sequence[str]) -> str:
 
 def scripted() -> ScriptedModel:
     """The model called `scripted`."""
-    return ScriptedModel(play=play, notes=(NOTE,))
+    return ScriptedModel(play=play, notes=(NOTE,), content=f"demeanor {__version__}")

@@ -60,10 +60,15 @@ class SqlHistory:
         return self._cells("r.name = ? ORDER BY c.id", (run,))
 
     def nightly_cells(
-        self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
+        self,
+        last: int | None = 7,
+        *,
+        evals: Collection[str] = (),
+        subjects: Collection[str] = (),
+        runs: Collection[str] | None = None,
     ) -> tuple[RunCell, ...]:
-        """The cells of the last nightly runs, oldest first; None means all of them."""
-        newest = f"SELECT id FROM runs WHERE kind = 'nightly' ORDER BY started DESC, id DESC{_limit(last)}"
+        """The cells of the last nightly runs, oldest first; None means all of them. `runs` limits them by name."""
+        newest = f"SELECT id, name FROM runs WHERE kind = 'nightly' ORDER BY started DESC, id DESC{_limit(last)}"
         where = "c.run_id = ?"
         values: list[str] = []
         for column, names in (("c.eval", evals), ("c.subject", subjects)):
@@ -72,7 +77,8 @@ class SqlHistory:
                 values += names
         # One query per night: sorting all cells in one query is much slower.
         found = reversed(self.query(newest))
-        return tuple(cell for (run,) in found for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
+        wanted = [number for number, name in found if runs is None or name in runs]
+        return tuple(cell for run in wanted for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
 
     def last_run_of(self, subjects: Collection[str]) -> PastRun | None:
         """The newest run with results of all these subjects."""
