@@ -539,7 +539,7 @@ async def test_connections_of_a_session_are_limited() -> None:
             address = listener.getsockname()
             streams = [await asyncio.open_connection(*address) for _ in range(3)]
             reader, writer = await asyncio.open_connection(*address)
-            assert await refused(reader)
+            assert await asyncio.wait_for(refused(reader), 60)
             writer.close()
             assert session.notes[1:] == ("1 connection was refused: the agent had 3 open at once (limits.connections)",)
             for _, one in streams:
