@@ -66,11 +66,13 @@ class Pack:
         return None if offset is None else self._unpack(offset)
 
     def _offset(self, name: bytes) -> int | None:
+        from dulwich.pack import PackFileDisappeared
+
         try:
             return self.index.object_offset(name)  # type: ignore[arg-type] # a NewType of bytes
         except KeyError:
             return None
-        except (ValueError, TypeError, IndexError, struct.error) as error:
+        except (ValueError, TypeError, IndexError, struct.error, PackFileDisappeared) as error:
             raise DamagedObject(str(error)) from None
 
     def _unpack(self, offset: int) -> StoredObject:
