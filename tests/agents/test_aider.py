@@ -69,6 +69,15 @@ def test_a_broken_history_does_not_crash_the_reader(history: str, runs: int):
 
 def test_it_has_no_tools():
     """And its exit code 0 proves nothing."""
-    expected = {Ability.PARALLEL, Ability.TOOL_ERROR, Ability.MALFORMED, Ability.DENY, Ability.CLEAN}
+    expected = {
+        Ability.PARALLEL,
+        Ability.TOOL_ERROR,
+        Ability.MALFORMED,
+        Ability.DENY,
+        Ability.CLEAN,
+        Ability.SUB_AGENTS,
+        Ability.MCP,
+        Ability.SEARCH,
+    }
     assert set(agent("aider").cannot) == expected
     assert agent("aider").exit_ok(end()) is None

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import given
 
-from demeanor.core.agent import Ability
+from demeanor.core.agent import Ability, prints_events
+from demeanor.core.trajectory import Concluded
 from tests.agents.helpers import BASE_URL, agent, broken_lines, end, home_json, outline, sample, task
 
 TRAJECTORY = "trajectory.json"
@@ -41,6 +42,17 @@ def test_its_trajectory_is_read_with_unusable_answers():
     ]
 
 
+def test_what_it_submits_is_its_result():
+    """The output of the command that ends the work; its console shows tool results too, so that is never the result."""
+    trajectory = json.loads(sample("mini_swe_agent.json"))
+    trajectory["info"] = {"submission": "The bug is in parse().\n"}
+    found = agent("mini-swe-agent")
+    *_, last = found.read_log((end(),), {TRAJECTORY: json.dumps(trajectory).encode()})
+    assert isinstance(last, Concluded)
+    assert last.text == "The bug is in parse().\n"
+    assert prints_events(found)
+
+
 def _lines() -> str:
     return "\n".join(json.dumps(message) for message in json.loads(sample("mini_swe_agent.json"))["messages"])
 
@@ -63,4 +75,5 @@ def test_a_broken_trajectory_is_at_most_a_value_error(lines: str):
 
 def test_unsupported_abilities():
     """It has one task and one conversation, and never asks."""
-    assert set(agent("mini-swe-agent").cannot) == {Ability.TURNS, Ability.MESSAGES, Ability.DENY}
+    missing = {Ability.TURNS, Ability.MESSAGES, Ability.DENY, Ability.SUB_AGENTS, Ability.MCP}
+    assert set(agent("mini-swe-agent").cannot) == missing

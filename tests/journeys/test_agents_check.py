@@ -68,12 +68,65 @@ def test_an_agent_that_only_talks_fails(project: Project, tmp_path: Path):
     liar = tmp_path / "liar.py"
     liar.write_text(LIAR)
     project.write(demeanor_toml=CONFIG.format(python=sys.executable, liar=liar))
-    code, found = checked(project, "liar", *(word for name in QUICK for word in ("--ability", name)))
+    code, found = checked(project, "liar", *(word for name in (*QUICK, "final-text") for word in ("--ability", name)))
     assert code == 1
     failed = {name for name, one in found.items() if one["state"] == "failed"}
-    assert failed == set(QUICK) - {"answer", "deny", "messages"}
+    assert failed == {*QUICK, "final-text"} - {"answer", "deny", "messages"}
+    assert "I begin with the file." in found["final-text"]["detail"]
     assert found["deny"]["state"] == found["messages"]["state"] == "declared"
     assert "hello.txt" in found["create"]["detail"]
+
+
+BEHAVIOUR = ("deny-kind", "search", "sub-agents", "mcp", "side-requests", "final-text")
+ACP = """\
+[agents.mine]
+adapter = "acp"
+command = ["{python}", "{agent}", "{lie}"]
+reads = ["{agent}"]
+dialect = "openai-chat"
+env = {{ BASE = "{{base_url}}", KEY = "{{token}}" }}
+"""
+
+
+def check_liar(project: Project, lie: str, abilities: tuple[str, ...]) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The result for an agent that lies about one ability."""
+    agent = Path(__file__).parents[1] / "helpers/acp_coding_agent.py"
+    project.write(demeanor_toml=ACP.format(python=sys.executable, agent=agent, lie=lie))
+    return checked(project, "mine", *(word for name in abilities for word in ("--ability", name)))
+
+
+def test_an_honest_agent_shows_what_the_liars_below_pretend(project: Project):
+    """Searches, sub-agents, MCP tools, side requests, denied kinds and the last message."""
+    code, found = check_liar(project, "nothing", BEHAVIOUR)
+    assert {name: one for name, one in found.items() if one["state"] != "shown"} == {}
+    assert (code, set(found)) == (0, set(BEHAVIOUR))
+
+
+@pytest.mark.parametrize(
+    ("lie", "detail"),
+    [
+        ("deny-kind", "denied.txt"),
+        ("search", "not found by grep"),
+        ("sub-agents", "sub_agents"),
+        ("mcp", "The word is unknown"),
+        ("side-requests", "turns"),
+    ],
+)
+def test_an_agent_that_lies_about_an_ability_is_found_out(project: Project, lie: str, detail: str):
+    """It ignores a denial, finds nothing, does a sub-agent's work itself, makes up an answer, or asks twice."""
+    code, found = check_liar(project, lie, (lie,))
+    assert (code, found[lie]["state"]) == (1, "failed"), found
+    assert detail in found[lie]["detail"]
+
+
+def test_an_ability_without_a_tool_is_unknown(project: Project, tmp_path: Path):
+    """An agent that offers no tool for sub-agents neither shows the ability nor fails."""
+    liar = tmp_path / "liar.py"
+    liar.write_text(LIAR.replace('print("Done: forty-two.")', 'print(answer["choices"][0]["message"]["content"])'))
+    project.write(demeanor_toml=CONFIG.format(python=sys.executable, liar=liar))
+    code, found = checked(project, "liar", "--ability", "sub-agents", "--ability", "mcp")
+    assert (code, found["sub-agents"]["state"], found["mcp"]["state"]) == (0, "unknown", "declared"), found
+    assert "no tool on offer starts a sub-agent" in found["sub-agents"]["detail"]
 
 
 SLOW = """\

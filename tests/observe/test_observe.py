@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.evidence import Spent
 from demeanor.core.exchange import Exchange, ProviderError, Reasoning, Request, Response, Sampling, Usage
@@ -58,6 +59,21 @@ def test_a_call_is_tied_to_the_result_that_the_next_request_tells():
         succeeded=True,
     )
     assert said == Said(turn=2, text="Done.")
+
+
+def test_a_call_of_another_tool_is_a_call_of_that_tool():
+    """Qwen Code calls tools that it has not declared with `tool_call`; kinds go by the tool that is called."""
+    dropped = {"name": "mcp__db__drop", "arguments": {"table": "users"}}
+    wire = ToolCall(id="c1", name="tool_call", arguments=dropped)
+    log = LogBuilder({"mcp__db__drop": Kind.DELETE})
+    log.add_call("c1", "tool_call", dropped)
+    evidence = observe(capture(exchange(1, wire), log=log.events()), {"mcp__db__drop": Kind.DELETE})
+    (call,) = evidence.trajectory.calls
+    assert (call.tool, call.kind, call.arguments) == ("mcp__db__drop", Kind.DELETE, {"table": "users"})
+    assert not evidence.trajectory.disagreements
+    other = ToolCall(id="c1", name="tool_call", arguments={"name": "x"})
+    (call,) = observe(capture(exchange(1, other)), {}).trajectory.calls
+    assert call.tool == "tool_call"
 
 
 def test_thinking_is_an_event_and_empty_text_is_not():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from demeanor.config.config import Config
 from demeanor.core.errors import NothingToRun, UnknownName, UsageError
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES, Policy
+from demeanor.core.run_request import RunRequest
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan
-from demeanor.runner.plan import EvalFilter, choose, make_plan
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.plan import EvalFilter, choose, make_plan, plan_evals
 
 NATIVE = Subject(agent="native", model="scripted")
 
@@ -45,6 +49,30 @@ def test_the_request_overrides_the_eval_and_the_eval_overrides_the_default():
     assert plan(an_eval("a", trials=7), trials=5).size == 5
     assert plan(an_eval("a", trials=7)).size == 7
     assert plan(an_eval("a")).size == 3
+
+
+def test_a_slow_agent_gets_more_time_unless_a_limit_is_set():
+    """For each prompt; a limit of the request or of the eval is kept as it is."""
+    two = Scenario(prompts=("one", "two"))
+    limits = [
+        next(plan(an_eval("a", scenario=scenario), start_seconds=lambda subject: 180.0, **more).trials()).timeout
+        for scenario, more in (
+            (two, {}),
+            (two, {"default_timeout": 10.0}),
+            (two, {"timeout": 7.0}),
+            (replace(two, timeout=5.0), {}),
+        )
+    ]
+    assert limits == [660.0, 370.0, 7.0, 5.0]
+
+
+def test_the_limit_of_the_configuration_is_kept_for_a_slow_agent():
+    """Only the default of Demeanor depends on the agent."""
+    one = an_eval("a")
+    for table, seconds in (({}, 480.0), ({"timeout": 30.0}, 30.0)):
+        catalog = Catalog(config=Config(root=Path.cwd(), **table), environ={})  # type: ignore[arg-type]
+        request = RunRequest(subjects=("openhands:scripted",))
+        assert next(plan_evals(catalog, [one], request, {}).trials()).timeout == seconds
 
 
 def test_a_missing_variable_skips_the_cell_with_a_reason():

@@ -45,7 +45,7 @@ class AcpSession:
             raise AgentFailed(f"the agent speaks version {version!r} of the protocol, not {_VERSION}")
         if self._task["authenticate"]:
             self._request("authenticate", {"methodId": self._task["authenticate"]})
-        location = {"cwd": self._task["workspace"], "mcpServers": []}
+        location = {"cwd": self._task["workspace"], "mcpServers": self._task["mcp_servers"]}
         if self._task["session"]:
             self._session = self._task["session"]
             opened = self._request("session/load", {**location, "sessionId": self._session})

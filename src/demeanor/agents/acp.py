@@ -16,6 +16,7 @@ from typing import Any
 from demeanor._version import __version__
 from demeanor.agents.executables import PACKAGE_ROOT, python_paths
 from demeanor.agents.jsonl import read_events
+from demeanor.agents.mcp_servers import read_mcp_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params
 from demeanor.agents.program import (
     PLACEHOLDERS,
@@ -38,7 +39,7 @@ _CANNOT = {
 }
 
 
-_PARAMS = ("approval_mode", "args", "env", "home_files", "tool_kinds")
+_PARAMS = ("approval_mode", "args", "env", "home_files", "mcp_servers", "tool_kinds")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,6 +63,9 @@ class AcpAgent:
 
     authenticate: str = ""
     """The authentication method to send first, if the agent requires one."""
+
+    mcp_servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """MCP servers that the agent starts: name → command."""
 
     session: str = ""
     """The session to load, which must be in `home_files`; empty for a new one."""
@@ -113,6 +117,7 @@ class AcpAgent:
             "mode": own.approval_mode or self.mode,
             "model": fill(self.session_model, values),
             "authenticate": self.authenticate,
+            "mcp_servers": self._servers(own, values),
             "session": self.session,
             "version": __version__,
         }
@@ -124,6 +129,12 @@ class AcpAgent:
         files = {path: fill(text, values).encode() for path, text in own.home_files.items()}
         home_files = {**self.program.files(values), **files, _TASK_FILE: json.dumps(fields).encode()}
         return Orders(launches=(launch,), home_files=home_files)
+
+    def _servers(self, own: Overrides, values: Mapping[str, str]) -> list[dict[str, Any]]:
+        """MCP servers in the form of the protocol."""
+        servers = {**self.mcp_servers, **own.mcp_servers}
+        filled = {name: [fill(word, values) for word in words] for name, words in servers.items()}
+        return [{"name": name, **table, "env": []} for name, table in server_tables(filled).items()]
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """An error, an early exit or an unfinished turn is a failure; `end_turn` alone is not proof of success."""
@@ -154,4 +165,5 @@ def read(name: str, table: Table) -> AcpAgent:
         session_model=session_model,
         authenticate=table.text("authenticate"),
         session=table.text("session"),
+        mcp_servers=read_mcp_servers(table, in_eval=False),
     )

@@ -159,6 +159,9 @@ RECIPE = Recipe(
     prints_events=False,
     exit_ok=lambda end: None if end.exit_code == 0 else False,
     cannot={
+        Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
+        Ability.MCP: "it has no client for MCP servers",
+        Ability.SEARCH: _NO_TOOLS,
         Ability.PARALLEL: _NO_TOOLS,
         Ability.TOOL_ERROR: _NO_TOOLS,
         Ability.MALFORMED: _NO_TOOLS,

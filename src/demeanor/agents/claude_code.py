@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, read_stream_json
@@ -19,6 +21,7 @@ from demeanor.core.scenario import PriorMessage
 from demeanor.core.trajectory import Event, Kind
 
 _FOLDER = ".claude"
+_SERVERS = f"{_FOLDER}/mcp-servers.json"
 _TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Write")
 
 
@@ -93,6 +96,11 @@ _KINDS = {
     "TaskUpdate": Kind.THINK,
 }
 
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(args=("--mcp-config", f"{{home}}/{_SERVERS}"), home_files={_SERVERS: server_file(servers)})
+
+
 RECIPE = Recipe(
     name="claude-code",
     title="Claude Code",
@@ -108,5 +116,6 @@ RECIPE = Recipe(
     tool_kinds=_KINDS,
     approval_modes=("acceptEdits", "auto", "bypassPermissions", "dontAsk", "manual", "plan"),
     params=("append_system_prompt", "system_prompt"),
+    mcp=_mcp,
 )
 read = reader(RECIPE)

@@ -12,6 +12,8 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
@@ -52,7 +54,11 @@ def _orders(task: Task, setup: Setup) -> Orders:
         words.append("--plan")
     if "thinking" in task.params:
         words += ["--thinking", str(task.params["thinking"])]
-    env = {"CLINE_NO_AUTO_UPDATE": "1", "CLINE_SESSION_BACKEND_MODE": "local"}
+    env = {
+        "CLINE_NO_AUTO_UPDATE": "1",
+        "CLINE_SESSION_BACKEND_MODE": "local",
+        "CLINE_PLUGIN_IMPORT_TIMEOUT_MS": "120000",  # after 4 s, a busy machine would do without the gate
+    }
     launches = [Launch(argv=(*setup.program, *words, "--", prompt), env=env) for prompt in task.prompts]
     return Orders(launches=tuple(launches), home_files=files)
 
@@ -96,6 +102,12 @@ def _add_result(log: LogBuilder, event: dict[str, Any]) -> None:
 
 
 _KINDS = {"skills": Kind.READ}
+
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(home_files={f"{_SETTINGS}/cline_mcp_settings.json": server_file(servers)})
+
+
 RECIPE = Recipe(
     name="cline",
     title="Cline",
@@ -116,5 +128,6 @@ RECIPE = Recipe(
     },
     approval_modes=("act", "plan"),
     params=("thinking",),
+    mcp=_mcp,
 )
 read = reader(RECIPE)

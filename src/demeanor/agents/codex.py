@@ -8,12 +8,14 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
-from demeanor.core.agent import Orders, Task
+from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.messages import full_tool_name
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import Approval
@@ -202,6 +204,11 @@ _KINDS = {
     "update_goal": Kind.THINK,
 }
 
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(settings={"mcp_servers": server_tables(servers)})
+
+
 RECIPE = Recipe(
     name="codex",
     title="Codex",
@@ -212,5 +219,9 @@ RECIPE = Recipe(
     tool_kinds=_KINDS,
     approval_modes=("danger-full-access", "read-only", "workspace-write"),
     params=("append_system_prompt",),
+    mcp=_mcp,
+    cannot={
+        Ability.DENY_KIND: "to a model that it does not know it offers its shell only, which edits files too",
+    },
 )
 read = reader(RECIPE)

@@ -8,6 +8,8 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import json_file
@@ -97,6 +99,13 @@ def _add_call(log: LogBuilder, state: dict[str, Any]) -> None:
 
 
 _KINDS = {"Checklist": Kind.THINK, "CheckBackgroundJob": Kind.EXECUTE, "AskQuestion": Kind.OTHER}
+
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    tables = [{"name": name, **table} for name, table in server_tables(servers).items()]
+    return Overrides(settings={"mcpServers": tables})
+
+
 RECIPE = Recipe(
     name="continue",
     title="Continue",
@@ -114,8 +123,10 @@ RECIPE = Recipe(
     approval_modes=("auto", "readonly"),
     prints_events=False,
     cannot={
+        Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
         Ability.DENY: "it hides a denied tool from the model, so an attempt to use it could not be seen",
         Ability.CUT: "it takes an answer that breaks off for a complete one",
     },
+    mcp=_mcp,
 )
 read = reader(RECIPE)

@@ -14,6 +14,8 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
@@ -150,6 +152,12 @@ _KINDS = {
     "report_intent": Kind.THINK,
     "fetch_copilot_cli_documentation": Kind.FETCH,
 }
+
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(home_files={f"{_FOLDER}/mcp-config.json": server_file(servers, type="local", tools=["*"])})
+
+
 RECIPE = Recipe(
     name="copilot",
     title="GitHub Copilot CLI",
@@ -165,5 +173,6 @@ RECIPE = Recipe(
     read_log=_read_log,
     tool_kinds=_KINDS,
     approval_modes=("autopilot", "interactive", "plan"),
+    mcp=_mcp,
 )
 read = reader(RECIPE)

@@ -5,9 +5,10 @@ The record is `agent-folders.txt` beside the usual folder: one absolute path per
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from demeanor.core.atomic_file import write_atomically
 
 
 def agents_folder(environ: Mapping[str, str]) -> Path:
@@ -29,9 +30,7 @@ def record_folder(folder: Path, environ: Mapping[str, str]) -> None:
         return
     recorded = dict.fromkeys((folder, *_recorded(environ)))
     record.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=record.parent, prefix=".", delete=False, encoding="utf-8") as file:
-        file.writelines(f"{path}\n" for path in recorded)
-    Path(file.name).replace(record)
+    write_atomically(record, "".join(f"{path}\n" for path in recorded))
 
 
 def record_file(environ: Mapping[str, str]) -> Path:

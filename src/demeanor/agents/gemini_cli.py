@@ -8,6 +8,8 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, session_id
@@ -137,6 +139,11 @@ _KINDS = {
     "read_background_output": Kind.EXECUTE,
 }
 
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(settings={"mcpServers": server_tables(servers, trust=True)})
+
+
 RECIPE = Recipe(
     name="gemini-cli",
     title="Gemini CLI",
@@ -152,5 +159,6 @@ RECIPE = Recipe(
     read_log=_read_log,
     tool_kinds=_KINDS,
     approval_modes=("auto_edit", "default", "plan", "yolo"),
+    mcp=_mcp,
 )
 read = reader(RECIPE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,10 +11,11 @@ from urllib.parse import urlsplit
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.tool_denial import denied_tools
-from demeanor.core.agent import Orders, Task
+from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
@@ -146,6 +148,10 @@ def _add_part(log: LogBuilder, part: dict[str, Any], message: str) -> None:
             log.add_result(as_text(part.get("id")), output, succeeded=succeeded)
 
 
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(args=tuple(f"--with-extension={name}:{shlex.join(words)}" for name, words in servers.items()))
+
+
 RECIPE = Recipe(
     name="goose",
     title="goose",
@@ -162,5 +168,9 @@ RECIPE = Recipe(
     tool_kinds={"tree": Kind.SEARCH},
     approval_modes=("approve", "auto", "chat", "smart_approve"),
     params=("max_turns",),
+    mcp=_mcp,
+    cannot={
+        Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
+    },
 )
 read = reader(RECIPE)

@@ -10,7 +10,9 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.package import Package, with_own_node
+from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.overrides import Overrides
+from demeanor.agents.package import Package, with_helpers, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import json_file, toml_file
@@ -46,7 +48,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
     for index, prompt in enumerate(task.prompts):
         session = [f"--session={_SESSION}"] if task.messages else ["--continue"] if index else []
         words = ["--model=demeanor", "--output-format=stream-json", *session, f"--prompt={prompt}"]
-        launches.append(Launch(argv=(*with_own_node(setup.program), *words), env=env))
+        argv = with_helpers((*with_own_node(setup.program), *words), RECIPE.package, setup.program)
+        launches.append(Launch(argv=argv, env=env))
     return Orders(launches=tuple(launches), home_files=files, leavings=(_LOG,))
 
 
@@ -135,6 +138,12 @@ _KINDS = {
     "GetGoal": Kind.THINK,
     "UpdateGoal": Kind.THINK,
 }
+
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(home_files={f"{_FOLDER}/mcp.json": server_file(servers)})
+
+
 RECIPE = Recipe(
     name="kimi-code",
     title="Kimi Code",
@@ -143,12 +152,14 @@ RECIPE = Recipe(
         name="@moonshot-ai/kimi-code",
         version="2.1.0",
         program="node_modules/.bin/kimi",
-        also=("node-{platform}@22.23.3",),
+        also=("node-{platform}@22.23.3", "@vscode/ripgrep-{platform}@1.18.0"),
+        helpers=("node_modules/@vscode/ripgrep-{platform}/bin/rg",),
     ),
     dialects=("openai-chat", "openai-responses", "anthropic", "gemini"),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
     no_modes="Kimi Code has its modes only in a terminal",
+    mcp=_mcp,
 )
 read = reader(RECIPE)

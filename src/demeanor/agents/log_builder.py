@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.trajectory import Aside, Called, Concluded, Event, Kind, Said, Thought, kind_of
+from demeanor.core.trajectory import Aside, Called, Concluded, Event, Kind, Said, Thought, deferred_call, kind_of
 
 
 class LogBuilder:
@@ -64,6 +64,7 @@ class LogBuilder:
         An id that comes again in a later turn, after its result, is a new call: ids are not always unique. Those of a
         sub-agent are its own.
         """
+        tool, arguments = deferred_call(tool, arguments)
         event = Called(
             turn=max(self.turn, 1),
             id=call,

@@ -45,9 +45,13 @@ def _orders(task: Task, setup: Setup) -> Orders:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """The messages of the trajectory. An answer that it could not use is inside its message about the format error."""
+    """The messages of the trajectory, and what was submitted, if the command that ends the work prints anything else.
+
+    An answer that it could not use is inside its message about the format error.
+    """
     log = LogBuilder(RECIPE.tool_kinds)
-    for message in as_dicts(_trajectory(leavings.get(_TRAJECTORY, b"{}")).get("messages")):
+    trajectory = _trajectory(leavings.get(_TRAJECTORY, b"{}"))
+    for message in as_dicts(trajectory.get("messages")):
         extra = as_dict(message.get("extra"))
         match message.get("role"):
             case "assistant":
@@ -57,6 +61,7 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
             case "user" if extra.get("interrupt_type") == "FormatError":
                 for choice in as_dicts(as_dict(extra.get("response")).get("choices"))[:1]:
                     _add_answer(log, as_dict(choice.get("message")))
+    log.conclude(as_text(as_dict(trajectory.get("info")).get("submission")))
     return log.events()
 
 
@@ -98,9 +103,10 @@ RECIPE = Recipe(
     dialects=("openai-chat",),
     orders=_orders,
     read_log=_read_log,
-    prints_events=False,
     version_option="",
     cannot={
+        Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
+        Ability.MCP: "it has no client for MCP servers",
         Ability.TURNS: _ONE_TASK,
         Ability.MESSAGES: _ONE_TASK,
         Ability.DENY: "it runs every command without asking",

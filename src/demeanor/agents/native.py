@@ -22,6 +22,12 @@ from demeanor.core.trajectory import Event, Kind
 _PARAMS = ("args", "env", "home_files", "tool_kinds")
 
 
+_CANNOT = {
+    Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
+    Ability.MCP: "it has no client for MCP servers",
+}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuiltinAgent:
     """The native agent."""
@@ -35,7 +41,7 @@ class BuiltinAgent:
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """Only those of the configuration: its own tools have common names."""
 
-    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    cannot: Mapping[Ability, str] = field(default_factory=lambda: _CANNOT)
     """What it does not support, with the reason."""
 
     params: tuple[str, ...] | None = _PARAMS

@@ -12,6 +12,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
@@ -185,6 +186,11 @@ def _add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
     log.add_result(call, output, succeeded=succeeded, seconds=seconds)
 
 
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    tables = {name: {"type": "local", "command": list(words)} for name, words in servers.items()}
+    return Overrides(settings={"mcp": tables})
+
+
 RECIPE = Recipe(
     name="opencode",
     title="opencode",
@@ -201,5 +207,7 @@ RECIPE = Recipe(
     read_log=_read_log,
     approval_modes=("build", "plan"),
     params=("agent",),
+    mcp=_mcp,
+    start_seconds=120.0,
 )
 read = reader(RECIPE)

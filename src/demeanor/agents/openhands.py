@@ -11,6 +11,8 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_text, joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import session_id
@@ -112,6 +114,12 @@ def _add_call(log: LogBuilder, event: dict[str, Any]) -> None:
 
 
 _KINDS = {"task_tracker": Kind.THINK}
+
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(home_files={f"{_FOLDER}/mcp.json": server_file(servers)})
+
+
 RECIPE = Recipe(
     name="openhands",
     title="OpenHands",
@@ -129,5 +137,7 @@ RECIPE = Recipe(
     tool_kinds=_KINDS,
     cannot={Ability.MESSAGES: "a stored conversation contains its system prompt, which only OpenHands can write"},
     no_modes="OpenHands always approves without a terminal",
+    mcp=_mcp,
+    start_seconds=180.0,
 )
 read = reader(RECIPE)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from demeanor.agents.mcp_servers import read_mcp_servers
 from demeanor.agents.program import (
     PLACEHOLDERS,
     check_placeholders,
@@ -26,7 +27,7 @@ from demeanor.core.agent import Orders, Task
 from demeanor.core.scenario import Approval
 from demeanor.core.trajectory import Kind
 
-KEYS = ("approval_mode", "args", "env", "home_files", "settings", "tool_kinds")
+KEYS = ("approval_mode", "args", "env", "home_files", "mcp_servers", "settings", "tool_kinds")
 """The keys, in the configuration and in an eval's `params`."""
 
 
@@ -46,6 +47,9 @@ class Overrides:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Its own settings, merged into its settings file."""
 
+    mcp_servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Programs that are MCP servers: name → command."""
+
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """The kinds of tools."""
 
@@ -59,6 +63,7 @@ class Overrides:
             env={**self.env, **other.env},
             home_files={**self.home_files, **other.home_files},
             settings=merged(self.settings, other.settings),
+            mcp_servers={**self.mcp_servers, **other.mcp_servers},
             tool_kinds={**self.tool_kinds, **other.tool_kinds},
             approval_mode=other.approval_mode or self.approval_mode,
         )
@@ -99,6 +104,7 @@ def read_overrides(
     for key, found in texts.items():
         for name, text in found.items():
             check_placeholders(table, f"{key}.{name}", text, PLACEHOLDERS)
+    servers = read_mcp_servers(table, in_eval=in_eval) if wanted["mcp_servers"] else {}
     for path in texts["home_files"]:
         if problem := path_problem(path):
             table.fail(f"home_files.{path}", problem, "write a path relative to HOME, such as '.config/agent.json'")
@@ -107,6 +113,7 @@ def read_overrides(
         env=texts["env"],
         home_files=texts["home_files"],
         settings=table.mapping("settings") if wanted["settings"] else {},
+        mcp_servers=servers,
         tool_kinds=read_tool_kinds(table) if wanted["tool_kinds"] else {},
         approval_mode=_mode(table, modes, no_modes) if wanted["approval_mode"] else "",
     )

@@ -97,6 +97,10 @@ class Package:
         return next((folder for folder in program.parents if self.program_in(folder) == program), None)
 
 
+_WITH_FOLDER = 'PATH="$0:$PATH" exec "$@"'
+"""Starts a command with another folder on PATH."""
+
+
 def this_platform() -> str:
     """The name of this machine's platform, as npm packages have it: for example `linux-x64`."""
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
@@ -136,6 +140,13 @@ def with_own_node(words: tuple[str, ...]) -> tuple[str, ...]:
     """Start a program with the Node that was installed beside it, if there is one."""
     beside = Path(words[-1]).with_name("node") if words else Path()
     return (str(beside), *words) if len(words) == 1 and beside.is_file() else words
+
+
+def with_helpers(argv: tuple[str, ...], package: Package, program: tuple[str, ...]) -> tuple[str, ...]:
+    """The command with the folder of the package's helpers on PATH, if Demeanor installed the program."""
+    folder = package.installation_of(Path(program[-1])) if program else None
+    helpers = package.helpers_in(folder) if folder else ()
+    return ("/bin/sh", "-c", _WITH_FOLDER, str(helpers[0].parent), *argv) if helpers else argv
 
 
 @cache

@@ -14,7 +14,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Orders, Task
+from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event
 
@@ -160,5 +160,9 @@ RECIPE = Recipe(
     prints_events=False,
     no_modes="pi never asks for permission",
     params=("thinking",),
+    cannot={
+        Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
+        Ability.MCP: "it has no client for MCP servers",
+    },
 )
 read = reader(RECIPE)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, read_stream_json
@@ -100,6 +102,11 @@ _KINDS = {
     "exit_plan_mode": Kind.THINK,
 }
 
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    return Overrides(settings={"mcpServers": server_tables(servers, trust=True)})
+
+
 RECIPE = Recipe(
     name="qwen-code",
     title="Qwen Code",
@@ -117,5 +124,6 @@ RECIPE = Recipe(
     tool_kinds=_KINDS,
     approval_modes=("auto", "auto-edit", "default", "plan", "yolo"),
     params=("append_system_prompt", "system_prompt"),
+    mcp=_mcp,
 )
 read = reader(RECIPE)

@@ -15,7 +15,7 @@ from typing import Any
 from demeanor.agents.folders import agents_folders
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
-from demeanor.agents.program import in_project, named_files, project_path, read_paths
+from demeanor.agents.program import fill, in_project, named_files, placeholder_values, project_path, read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import ProcessEnd
@@ -81,17 +81,28 @@ class Recipe:
     params: tuple[str, ...] = ()
     """The `params` of an eval that it supports, in addition to those of every adapter (agents/overrides.py)."""
 
+    mcp: Callable[[Mapping[str, tuple[str, ...]]], Overrides] | None = None
+    """How it is told of MCP servers (name → command); None if it has no MCP client."""
+
     approval_modes: tuple[str, ...] = ()
     """Its own modes for permissions."""
 
     no_modes: str = ""
     """Why it has no such modes."""
 
+    start_seconds: float = 0.0
+    """How long it may take to start on a busy machine; default time limits are longer by that. 0 for a few seconds."""
+
     tells_requests: bool = False
     """Whether its log reports each request for permission."""
 
     prints_events: bool = True
     """Whether its standard output is a log of events instead of text for the user."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the configuration and of `params` that it supports (agents/overrides.py)."""
+        return KEYS if self.mcp is not None else tuple(key for key in KEYS if key != "mcp_servers")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,7 +148,12 @@ class RecipeAgent:
     @property
     def params(self) -> tuple[str, ...]:
         """The `params` of an eval that it supports."""
-        return (*self.recipe.params, *KEYS)
+        return (*self.recipe.params, *self.recipe.keys)
+
+    @property
+    def start_seconds(self) -> float:
+        """How long it may take to start on a busy machine."""
+        return self.recipe.start_seconds
 
     @property
     def tells_requests(self) -> bool:
@@ -152,11 +168,15 @@ class RecipeAgent:
     def read_params(self, params: Mapping[str, Any], where: Path | str) -> Overrides:
         """What an eval overrides; raises BadInput if a value is wrong."""
         recipe = self.recipe
-        return read_params(params, where=where, modes=recipe.approval_modes, no_modes=recipe.no_modes)
+        return read_params(params, where=where, keys=recipe.keys, modes=recipe.approval_modes, no_modes=recipe.no_modes)
 
     def orders(self, task: Task) -> Orders:
         """How to start it: the recipe, and what the configuration and the eval add."""
         own = replace(self.overrides, settings=self.setup.settings).then(self.read_params(task.params, "the eval"))
+        if own.mcp_servers and self.recipe.mcp is not None:
+            values = placeholder_values(task)
+            servers = {name: tuple(fill(word, values) for word in words) for name, words in own.mcp_servers.items()}
+            own = self.recipe.mcp(servers).then(own)
         setup = replace(self.setup, settings=own.settings, approval_mode=own.approval_mode)
         task = replace(task, approval=by_own_kinds(task.approval, own.tool_kinds))
         orders = own.apply(self.recipe.orders(task, setup), task, program_words=len(setup.program))
@@ -202,7 +222,7 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
         version = table.maybe_text("version")
         dialect = table.choice("dialect", recipe.dialects, recipe.dialects[0])
         retries = table.whole("retries", least=0, most=20)
-        overrides = read_overrides(table, modes=recipe.approval_modes, no_modes=recipe.no_modes)
+        overrides = read_overrides(table, keys=recipe.keys, modes=recipe.approval_modes, no_modes=recipe.no_modes)
         return RecipeAgent(
             name=name,
             recipe=recipe,

@@ -10,12 +10,14 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Orders, Task
+from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
@@ -157,6 +159,13 @@ _KINDS = {
     "todo": Kind.THINK,
     "unified_harness_scratchpad": Kind.THINK,
 }
+
+
+def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+    tables = [{"name": name, "transport": "stdio", **table} for name, table in server_tables(servers).items()]
+    return Overrides(settings={"mcp_servers": tables})
+
+
 RECIPE = Recipe(
     name="vibe",
     title="Mistral Vibe",
@@ -168,5 +177,10 @@ RECIPE = Recipe(
     read_log=_read_log,
     tool_kinds=_KINDS,
     approval_modes=("accept-edits", "ask", "auto-approve", "smart-approve"),
+    mcp=_mcp,
+    cannot={
+        Ability.MCP: "its model calls MCP tools from TypeScript code, not as tools of their own",
+        Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
+    },
 )
 read = reader(RECIPE)

@@ -43,6 +43,24 @@ class Ability(StrEnum):
     DENY = "deny"
     """Does not use a tool after its request for permission is denied."""
 
+    DENY_KIND = "deny-kind"
+    """Does not use a tool whose kind is denied, and still uses the others."""
+
+    SEARCH = "search"
+    """Finds files and texts with its search tools."""
+
+    SUB_AGENTS = "sub-agents"
+    """Has a sub-agent do a part of its task, and uses the sub-agent's answer."""
+
+    MCP = "mcp"
+    """Uses the tools of an MCP server."""
+
+    SIDE_REQUESTS = "side-requests"
+    """What it asks its model for itself, such as a title, is not taken for an answer to the user."""
+
+    FINAL_TEXT = "final-text"
+    """Its result is its last message."""
+
     MALFORMED = "malformed"
     """Recovers from tool arguments that are not valid JSON."""
 
@@ -190,6 +208,14 @@ def prints_events(agent: Agent) -> bool:
     Its attribute `prints_events` says so; an adapter without the attribute prints text.
     """
     return bool(getattr(agent, "prints_events", False))
+
+
+def start_seconds(agent: Agent) -> float:
+    """How long an agent may take to start on a busy machine, for each prompt; default time limits are longer by that.
+
+    An adapter without the attribute `start_seconds` starts quickly.
+    """
+    return float(getattr(agent, "start_seconds", 0.0))
 
 
 def unable(agent: Agent, scenario: Scenario) -> str | None:

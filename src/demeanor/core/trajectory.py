@@ -51,6 +51,14 @@ def kind_of(tool: str, own: Mapping[str, Kind] | None = None) -> Kind:
     return _BY_NAME.get(tool.lower().replace("-", "_"), Kind.OTHER)
 
 
+def deferred_call(tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The tool and the arguments of a call. Qwen Code's `tool_call` calls another tool, which is meant."""
+    inner, given = arguments.get("name"), arguments.get("arguments")
+    if tool == "tool_call" and isinstance(inner, str) and inner and isinstance(given, Mapping):
+        return inner, given
+    return tool, arguments
+
+
 Witness: TypeAlias = Literal["wire", "log", "both"]
 Permission: TypeAlias = Literal["allow", "deny", "unasked"]
 

@@ -9,7 +9,18 @@ from typing import TypeGuard
 from demeanor.core.exchange import Exchange
 from demeanor.core.fault import DONE, kind_in
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
-from demeanor.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
+from demeanor.core.trajectory import (
+    Aside,
+    Called,
+    Event,
+    Faulted,
+    Kind,
+    ModelFailed,
+    Said,
+    Thought,
+    deferred_call,
+    kind_of,
+)
 from demeanor.observe.conversations import Conversations, Thread
 from demeanor.observe.request_text import RequestText
 
@@ -87,8 +98,8 @@ def _event(part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
 
 def _called(part: ToolCall, turn: int, kinds: Mapping[str, Kind]) -> Called:
     raw = part.raw if part.arguments is None else ""
-    kind = kind_of(part.name, kinds)
-    return Called(turn=turn, id=part.id, tool=part.name, kind=kind, arguments=part.arguments or {}, raw=raw)
+    tool, arguments = deferred_call(part.name, part.arguments or {})
+    return Called(turn=turn, id=part.id, tool=tool, kind=kind_of(tool, kinds), arguments=arguments, raw=raw)
 
 
 def _add_results(events: list[Event], exchange: Exchange, sub_agent: int) -> None:

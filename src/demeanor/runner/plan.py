@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from demeanor.config.config import Config
-from demeanor.core.agent import Agent, unable
+from demeanor.core.agent import Agent, start_seconds, unable
 from demeanor.core.errors import BadInput, NothingToRun, UnknownName, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
@@ -94,23 +94,26 @@ def make_plan(
     default_trials: int = DEFAULT_TRIALS,
     default_timeout: float = DEFAULT_TIMEOUT,
     needed: Callable[[Policy, int], int] | None = None,
+    start_seconds: Callable[[Subject], float] = lambda subject: 0.0,
     environ: Mapping[str, str],
     unable: Mapping[str, str] | None = None,
 ) -> Plan:
     """A cell for each eval and subject. `trials` and `timeout` override those of an eval; the defaults do not.
 
-    `subject_named` looks up the subjects that an eval itself names; without it only `subjects` are used. `unable` says
-    why the models of some evals can't be used: these are skipped. `needed` says how many of the trials must be
-    judged.
+    The default time limit is longer by `start_seconds` for each prompt. `subject_named` looks up the subjects that an
+    eval itself names; without it only `subjects` are used. `unable` says why the models of some evals can't be used:
+    these are skipped. `needed` says how many of the trials must be judged.
     """
     cells = []
     for one in evals:
         number = trials or one.trials or default_trials
-        seconds = timeout or one.scenario.timeout or default_timeout
+        limit = timeout or one.scenario.timeout
         why_not = (unable or {}).get(one.name)
         for subject in _subjects_of(one, subjects, _unchecked if why_not else subject_named):
             skipped = why_not or _skip(one, subject, environ)
             last = 0 if skipped else number
+            starting = 0.0 if skipped or limit else start_seconds(subject) * len(one.scenario.prompts)
+            seconds = limit or default_timeout + starting
             cells.append(
                 Cell(
                     eval=one,
@@ -224,6 +227,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         default_trials=config.trials or DEFAULT_TRIALS,
         needed=config.evidence.needed,
         default_timeout=config.timeout or DEFAULT_TIMEOUT,
+        start_seconds=lambda subject: 0.0 if config.timeout else start_seconds(catalog.of(subject)),
         environ=environ,
         unable=chosen.unable,
     )

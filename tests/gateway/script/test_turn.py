@@ -143,6 +143,11 @@ def test_the_text_is_handed_over_by_a_call_where_a_text_does_not_end_the_convers
     submit = Turn(request, seed=1).submit_call("Found it.")
     assert submit is not None
     assert (submit.name, submit.arguments) == ("complete_task", {"result": "Found it."})
+    schema = {"type": "object", "properties": {"response": {"type": "string"}}, "required": ["response"]}
+    request = Request(model="m", messages=(user("Look."),), tools=(a_tool("complete_task", result=schema),))
+    submit = Turn(request, seed=1).submit_call("Found it.")
+    assert submit is not None
+    assert submit.arguments == {"result": {"response": "Found it."}}
 
 
 @pytest.mark.parametrize("tag", ["system-reminder", "subagent_notification"])

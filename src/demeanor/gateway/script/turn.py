@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from demeanor.core.exchange import Request, StopReason, Usage
-from demeanor.core.messages import Message, Text, ToolCall, ToolResult
+from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.core.trajectory import Kind
 from demeanor.gateway.script.sub_agents import delegation
 from demeanor.gateway.script.tools import find_tool, shell_command, tool_arguments
@@ -147,8 +147,8 @@ class Turn:
 
     def submit_call(self, text: str = "") -> ToolCall | None:
         """The call that ends the conversation, for an agent that does not accept a text as the end."""
-        if any(tool.name == _COMPLETE_TOOL for tool in self.request.tools):
-            return self.call_tool(_COMPLETE_TOOL, {"result": text})
+        if complete := next((tool for tool in self.request.tools if tool.name == _COMPLETE_TOOL), None):
+            return self.call_tool(_COMPLETE_TOOL, {"result": _complete_result(complete, text)})
         first = next((message for message in self.request.messages if message.role == "user"), None)
         texts = [part.text for part in first.parts if isinstance(part, Text)] if first else []
         wanted = any(_SUBMIT_COMMAND in text for text in texts)
@@ -178,6 +178,15 @@ class Turn:
             if text:
                 return text, tuple(results)
         return "", tuple(results)
+
+
+def _complete_result(tool: Tool, text: str) -> Any:
+    """The result of a sub-agent in the form that the schema asks for: a text, or an object with texts."""
+    properties = tool.schema.get("properties")
+    schema = properties.get("result") if isinstance(properties, Mapping) else None
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        return text
+    return dict.fromkeys(schema.get("required") or ("response",), text)
 
 
 def _call_error(message: Message) -> ToolResult | None:

@@ -1,5 +1,7 @@
 """One eval per ability of a coding agent. The tag in each prompt selects the script of the model."""
 
+from pathlib import Path
+
 from demeanor import USUALLY_PASSES, Approval, Rig, eval_test
 
 _TIMEOUT = 60.0
@@ -83,6 +85,75 @@ def deny(rig: Rig, result: str) -> None:
     """Does not use a tool when permission is denied."""
     assert not rig.workspace.exists("forbidden.txt")
     assert rig.calls.count() >= 1
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="deny-kind",
+    prompt="Write allowed.txt, then run a command. [deny-kind]",
+    approval=Approval(rules={"execute": "deny"}),
+    timeout=_TIMEOUT,
+)
+def deny_kind(rig: Rig, result: str) -> None:
+    """Does not use a tool whose kind is denied, and still uses the others."""
+    assert rig.workspace.exists("allowed.txt")
+    assert rig.calls.of_kind("execute").count() >= 1
+    assert not rig.workspace.exists("denied.txt")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="search",
+    prompt="In which file is the word heron? [search]",
+    files={"birds/first.txt": "robin\n", "birds/second.txt": "heron\n", "birds/third.txt": "wren\n"},
+    timeout=_TIMEOUT,
+)
+def search(rig: Rig, result: str) -> None:
+    """Finds files and texts with its search tools."""
+    assert rig.calls.of_kind("search").count() >= 1
+    assert "found by every tool" in result
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="sub-agents",
+    prompt="Let a sub-agent read fact.txt, and tell me what it says. [sub-agents]",
+    files={"fact.txt": "heron-8431\n"},
+    timeout=2 * _TIMEOUT,
+)
+def sub_agents(rig: Rig, result: str) -> None:
+    """Has a sub-agent do a part of its task, and uses the sub-agent's answer."""
+    assert "It says heron-8431" in result
+    assert rig.sub_agents[0].calls.of_kind("read").where(path="fact.txt")
+    assert not rig.main.calls.of_kind("read")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="mcp",
+    prompt="Ask the server for its word. [mcp]",
+    files={"server.py": Path(__file__).with_name("mcp_server.py").read_text("utf-8")},
+    params={"mcp_servers": {"conformance": ["python3", "{workspace}/server.py"]}},
+    timeout=_TIMEOUT,
+)
+def mcp(rig: Rig, result: str) -> None:
+    """Uses the tools of an MCP server."""
+    assert "The word is heron-8431" in result
+    assert any(call.tool.endswith("secret_word") and call.succeeded is not False for call in rig.calls)
+
+
+@eval_test(USUALLY_PASSES, name="side-requests", prompt="Which bird is it? [side-requests]", timeout=_TIMEOUT)
+def side_requests(rig: Rig, result: str) -> None:
+    """What it asks its model for itself, such as a title, is not taken for an answer to the user."""
+    assert result.strip() == "It is a heron."
+    assert rig.turns == 1
+    assert not rig.sub_agents
+
+
+@eval_test(USUALLY_PASSES, name="final-text", prompt="Write a file, then name a bird. [final-text]", timeout=_TIMEOUT)
+def final_text(rig: Rig, result: str) -> None:
+    """Its result is its last message."""
+    assert result.strip() == "The bird is a heron."
 
 
 @eval_test(USUALLY_PASSES, name="malformed", prompt="Write late.txt. [malformed]", timeout=_TIMEOUT)

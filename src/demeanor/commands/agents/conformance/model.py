@@ -7,10 +7,12 @@ fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from demeanor.core.messages import Text, ToolCall
-from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn
+from demeanor.core.messages import Text, Tool, ToolCall
+from demeanor.core.trajectory import Kind
+from demeanor.gateway.script.tools import tool_arguments
+from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn, Unable
 
 _FINISH = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
@@ -112,6 +114,69 @@ def deny(turn: Turn) -> ScriptOutput:
     return turn.call("edit", path="forbidden.txt", content="forbidden\n")
 
 
+def deny_kind(turn: Turn) -> ScriptOutput:
+    """Make a call that is allowed and one that will be denied, and do not retry."""
+    made = len(_calls(turn))
+    if made == 0:
+        return _write_without_shell(turn, "allowed.txt", "allowed\n")
+    if made == 1:
+        return turn.call("execute", command="echo denied > denied.txt")
+    return finish(turn, "I was not allowed to run it.")
+
+
+def search(turn: Turn) -> ScriptOutput:
+    """Use every search tool, for a text or for a file name, and name those that do not find the file."""
+    tools = [tool for tool in turn.request.tools if _SEARCH_TOOL.fullmatch(tool.name)]
+    if turn.done < len(tools):
+        return _search_call(turn, tools[turn.done])
+    if not turn.done:
+        return turn.call("search", pattern="heron")
+    names = [tool.name for tool in tools] or ["the shell"]
+    failed = [name for name, result in zip(names, turn.results, strict=False) if _SEARCHED not in result.text]
+    return finish(turn, f"not found by {', '.join(failed)}" if failed else f"{_SEARCHED} was found by every tool")
+
+
+def sub_agents(turn: Turn) -> ScriptOutput:
+    """Have a sub-agent read a file, and repeat its answer."""
+    call = turn.delegate("Read fact.txt, and answer with its content. [sub-task]")
+    found = re.search(r"heron-\d+", "\n".join(result.text for result in turn.results))
+    return call or finish(turn, f"It says {found[0] if found else 'nothing'}.")
+
+
+def sub_task(turn: Turn) -> ScriptOutput:
+    """The sub-agent: read the file, and answer with what it says."""
+    if turn.done == 0:
+        return turn.call("read", path="fact.txt")
+    found = re.search(r"heron-\d+", turn.result)
+    return found[0] if found else "I could not read it."
+
+
+def mcp(turn: Turn) -> ScriptOutput:
+    """Call the tool of the MCP server, and repeat its answer."""
+    found = re.search(r"heron-\d+", turn.result)
+    if found:
+        return finish(turn, f"The word is {found[0]}")
+    offered = {tool.name: tool for tool in turn.request.tools}
+    own = next((name for name in offered if name.endswith("secret_word")), None)
+    if own is None:
+        return _deferred_call(turn, offered) or finish(turn, "The word is unknown.")
+    asked = any(call.name == own for call in _calls(turn))
+    return finish(turn, "The word is unknown.") if asked else turn.call_tool(own, {"bird": "heron"})
+
+
+def side_requests(turn: Turn) -> ScriptOutput:
+    """Answer the user, and everything else that mentions the prompt with something else."""
+    own = turn.prompt.lstrip().startswith("Which bird is it? [side-requests]")
+    return finish(turn, "It is a heron.") if own else "Something about a bird"
+
+
+def final_text(turn: Turn) -> ScriptOutput:
+    """Say something before a call, and something else after it."""
+    if turn.done or not turn.request.tools:
+        return finish(turn, "The bird is a heron.")
+    return Answer(text="I begin with the file.", calls=(turn.call("edit", path="hello.txt", content="Hello!\n"),))
+
+
 def clean(turn: Turn) -> ScriptOutput:
     """Start a background process in its own session."""
     if turn.done:
@@ -128,6 +193,11 @@ def together(turn: Turn) -> ScriptOutput:
 SLEEP = 31557
 """Seconds; a duration that no other process is likely to use."""
 
+_SEARCHED = "second.txt"
+_SEARCH_TOOL = re.compile(r"(?i)(?:(?:rip)?grep(?:_search)?|search(?:_file_content|_files)?|file_?search|glob|find)")
+"""Tools that search the workspace; there are others, for the web or for tools."""
+
+
 SCRIPTS: dict[str, Callable[[Turn], ScriptOutput]] = {
     "create": create,
     "edit": edit,
@@ -137,6 +207,13 @@ SCRIPTS: dict[str, Callable[[Turn], ScriptOutput]] = {
     "turns": turns,
     "messages": messages,
     "deny": deny,
+    "deny-kind": deny_kind,
+    "search": search,
+    "sub-agents": sub_agents,
+    "sub-task": sub_task,
+    "mcp": mcp,
+    "side-requests": side_requests,
+    "final-text": final_text,
     "malformed": malformed,
     "thinking": thinking,
     "rate-limit": create,
@@ -147,6 +224,36 @@ SCRIPTS: dict[str, Callable[[Turn], ScriptOutput]] = {
     "together": together,
 }
 """The script for the tag in each prompt."""
+
+
+def _search_call(turn: Turn, tool: Tool) -> ToolCall:
+    """Search for the text, or for the file if the tool finds files by name."""
+    by_name = re.search(r"(?i)glob|find|files?_?search", tool.name) and tool.name != "search_files"
+    pattern = "**/second*" if by_name else "heron"
+    return turn.call_tool(tool.name, tool_arguments(tool, Kind.SEARCH, {"pattern": pattern}, turn.workspace))
+
+
+def _deferred_call(turn: Turn, offered: Mapping[str, Tool]) -> ToolCall | None:
+    """Load the MCP tool with the tool that finds tools, then call it: some agents do not offer all tools at once."""
+    text = "\n".join(message.text for message in turn.request.messages)
+    named = re.search(r"\bmcp__\w+__secret_word\b", text)
+    finder = next((name for name in offered if name in ("ToolSearch", "tool_search")), None)
+    if named is None or finder is None:
+        raise Unable("no tool on offer is that of the MCP server")
+    if turn.done == 0:
+        return turn.call_tool(finder, {"query": f"select:{named[0]}"})
+    if turn.done == 1 and "tool_call" in offered:
+        return turn.call_tool("tool_call", {"name": named[0], "arguments": {"bird": "heron"}})
+    return None
+
+
+def _write_without_shell(turn: Turn, path: str, content: str) -> ScriptOutput:
+    """Write a file with a tool that is not a shell, which may be one for patches."""
+    if turn.tool("edit", "path", "content") is None and turn.tool("edit") is None:
+        patch = f"*** Begin Patch\n*** Add File: {path}\n+{content}*** End Patch\n"
+        if any(tool.name == "apply_patch" for tool in turn.request.tools):
+            return turn.call_tool("apply_patch", {"input": patch})
+    return turn.call("edit", path=path, content=content)
 
 
 def _remembered(turn: Turn) -> str:

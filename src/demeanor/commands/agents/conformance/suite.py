@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from demeanor.commands.agents.conformance.model import SLEEP
 from demeanor.commands.run.interrupts import make_ui
 from demeanor.config.config import Config
-from demeanor.core.agent import Ability
+from demeanor.core.agent import Ability, Agent, start_seconds
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.progress import AttemptJudged, Progress
@@ -49,6 +49,8 @@ _MAY_BE_VOID: Mapping[Ability, tuple[VoidCause, ...]] = {
 }
 """If the provider fails for good, the trial says nothing about the agent, so it must be void."""
 _MUST_BE_VOID = (Ability.OUTAGE, Ability.HANG)
+_NO_TOOL = "no tool on offer"
+"""What the model says if the agent offers it no tool for an ability; then there is nothing to test."""
 _MORE_TIME = 4
 """How much longer an agent gets that was stopped before its first request."""
 
@@ -94,13 +96,17 @@ def check(
         raise UsageError(missing.replace("; ", "\n  → ", 1))
     if agent.dialect is None:
         raise UsageError(f"{agent_name} does not use a model through the gateway, so the suite can't run with it")
-    evals = [_longer(one, timeout / DEFAULT_TIMEOUT) for one in discover([str(_HERE / "eval_conformance.py")])]
+    starting = start_seconds(agent) if timeout == DEFAULT_TIMEOUT else 0.0
+    evals = [
+        _longer(one, timeout / DEFAULT_TIMEOUT, starting) for one in discover([str(_HERE / "eval_conformance.py")])
+    ]
     meanings = {Ability(one.name): one.description for one in evals} | _DERIVED
     wanted = set(only or Ability)
-    able = [one for one in evals if Ability(one.name) in wanted - agent.cannot.keys()]
+    cannot = _cannot(agent)
+    able = [one for one in evals if Ability(one.name) in wanted - cannot.keys()]
     found = {
         ability: AbilityResult(ability=ability, state="declared", meaning=meanings[ability], detail=why)
-        for ability, why in agent.cannot.items()
+        for ability, why in cannot.items()
         if ability in wanted
     }
     with tempfile.TemporaryDirectory(prefix="demeanor-check-") as scratch:
@@ -111,11 +117,21 @@ def check(
             ability = Ability(one.name)
             own = [record for record in records.values() if record.eval == one.name]
             found[ability] = _judge(ability, own, meanings[ability])
-        if Ability.REPLAY in wanted - agent.cannot.keys():
+        if Ability.REPLAY in wanted - cannot.keys():
             found[Ability.REPLAY] = run.replay([one for one in able if Ability(one.name) in _REPLAYED], records)
-        if Ability.QUIET in wanted - agent.cannot.keys():
+        if Ability.QUIET in wanted - cannot.keys():
             found[Ability.QUIET] = _quiet(run.network, list(found.values()))
     return tuple(found[ability] for ability in Ability if ability in found)
+
+
+def _cannot(agent: Agent) -> dict[Ability, str]:
+    """What the agent does not support, with what follows from it."""
+    cannot = dict(agent.cannot)
+    if Ability.DENY in cannot:
+        cannot.setdefault(Ability.DENY_KIND, cannot[Ability.DENY])
+    if "mcp_servers" not in (agent.params or ()):
+        cannot.setdefault(Ability.MCP, "its adapter can't give it MCP servers")
+    return cannot
 
 
 def _with_more_time(evals: Sequence[Eval], records: Mapping[str, Record]) -> list[Eval]:
@@ -127,9 +143,13 @@ def _with_more_time(evals: Sequence[Eval], records: Mapping[str, Record]) -> lis
     return [_longer(one, _MORE_TIME) for one in evals if Ability(one.name) in _MUST_BE_VOID and one.name in unasked]
 
 
-def _longer(one: Eval, factor: float) -> Eval:
-    """The eval with a time limit that is `factor` times as long."""
-    return replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * factor))
+def _longer(one: Eval, factor: float, starting: float = 0.0) -> Eval:
+    """The eval with a time limit that is `factor` times as long, and longer by the time of starting for each prompt.
+
+    If the provider hangs, the agent uses all of its time, so that limit stays short.
+    """
+    extra = 0.0 if one.name == Ability.HANG else starting * len(one.scenario.prompts)
+    return replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * factor + extra))
 
 
 def _judge(ability: Ability, records: Sequence[Record], meaning: str) -> AbilityResult:
@@ -143,7 +163,7 @@ def _judge(ability: Ability, records: Sequence[Record], meaning: str) -> Ability
         problem = "its trials have different fingerprints: what it sends to its model differs from trial to trial"
     return AbilityResult(
         ability=ability,
-        state="failed" if problem else "shown",
+        state="unknown" if problem and _NO_TOOL in problem else "failed" if problem else "shown",
         meaning=meaning,
         detail=problem or "",
         seconds=max((record.spent.seconds for record in records), default=0.0),
