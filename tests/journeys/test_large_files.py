@@ -53,7 +53,7 @@ def content(rig, result):
 
 @pytest.mark.parametrize("level", ["none", "bubblewrap"])
 def test_empty_folders_and_large_files(project: Project, level: str) -> None:
-    """Commands get the real content; everything else that needs it is unknown, also when the trial is judged again."""
+    """Commands get the real content; reading it otherwise fails the check. Judged again, the command is unknown."""
     project.write(demeanor_toml=CONFIG.format(level=level, script=SCRIPT), evals__eval_a_py=EVALS)
     ran = project.demeanor("run", "--json")
     assert ran.returncode == 1, ran.stderr
@@ -61,8 +61,11 @@ def test_empty_folders_and_large_files(project: Project, level: str) -> None:
     found = {record["eval"]: record["verdict"] for record in map(json.loads, lines)}
     assert found["folders"]["outcome"] == "pass", found["folders"]
     assert found["command"]["outcome"] == "fail", found["command"]
-    assert found["content"]["outcome"] == "void"
-    assert "the content of 'big.log': its 9000009 bytes were not kept" in str(found["content"])
+    assert found["content"]["outcome"] == "fail"
+    assert (
+        "can't read the content of 'big.log': its 9000009 bytes were not kept"
+        in found["content"]["findings"][0]["reason"]
+    )
     assert project.temporary() == []
     again = project.demeanor("rejudge", "--json")
     lost = "can't know what 'sh -c ! grep -q PASSWORD big.log' does: 'big.log': its 9000009 bytes were not kept"

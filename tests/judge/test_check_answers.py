@@ -128,6 +128,7 @@ def test_every_check_is_tested(samples):
 
 GAPPED = rig(
     called("read_file"),
+    before=tree(gaps=("too many files",)),
     after=tree({"a": ""}, gaps=("too many files",)),
     gaps=("the log was cut",),
     spent=Spent(turns=2),
@@ -155,6 +156,21 @@ def test_incomplete_evidence_says_unknown(check):
     found = answer(check, GAPPED)
     assert found.answer == "unknown"
     assert found.reason.startswith("can't know ")
+
+
+@pytest.mark.parametrize("check", UNKNOWN[:4], ids=repr)
+def test_a_workspace_that_the_agent_made_unreadable_says_no(check):
+    """It is the agent's doing, so it can't turn a fail into a void."""
+    found = answer(check, rig(after=tree({"a": ""}, gaps=("too many files",))))
+    assert found.answer == "no"
+    assert "because of what the agent left: too many files" in found.reason
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "1" * 10_000, "\0" * 100, "{", ""])
+def test_json_that_can_not_be_read_says_no(text):
+    """Deeply nested, huge or broken: the agent wrote it."""
+    found = answer(JsonPathEquals(path="a", json_path="x", value=1), rig(after=tree({"a": text})))
+    assert found.answer == "no"
 
 
 @pytest.mark.parametrize(

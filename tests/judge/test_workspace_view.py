@@ -105,12 +105,14 @@ def test_text_that_is_none_fails_the_check():
         _ = found["b"].json
 
 
-def test_file_too_large_to_keep_is_unknown():
-    """What was not kept can't be judged."""
-    big = Tree(entries={"big": Entry(kind="file", size=10**9, content=None)})
+def test_file_too_large_to_keep_fails_if_the_agent_left_it():
+    """What was there at the start and was not kept is unknown; what the agent wrote is its own doing."""
+    big = Tree(entries={"big": Entry(kind="file", size=10**9, content=None, sha256="1")})
     assert workspace(big)["big"].exists
-    with pytest.raises(Unknowable, match="1000000000 bytes"):
+    with pytest.raises(MissingFile, match="1000000000 bytes"):
         _ = workspace(big)["big"].text
+    with pytest.raises(Unknowable, match="1000000000 bytes"):
+        _ = workspace(big, before=big)["big"].text
 
 
 def test_link_is_followed_inside_only():
@@ -154,9 +156,11 @@ def test_device_is_no_file():
     ],
 )
 def test_incomplete_tree_makes_absence_unknown(question):
-    """Where files were left out, it is unknown whether a file exists."""
+    """Where files were left out at the start, absence is unknown; if the agent made it so, it fails."""
     gapped = tree({"a": ""}, gaps=("too many files",))
     with pytest.raises(Unknowable, match="too many files"):
+        question(workspace(gapped, before=gapped))
+    with pytest.raises(MissingFile, match="what the agent left: too many files"):
         question(workspace(gapped))
 
 

@@ -169,6 +169,15 @@ def test_an_agent_that_got_over_a_failure_has_coped():
     assert isinstance(evidence.trajectory.events[0], ModelFailed)
 
 
+def test_a_trial_that_spent_its_own_budget_is_the_agents_doing():
+    """An agent that loops until its tokens are spent fails; the budget of an eval or a run happens to it."""
+    spent = failed(2, "budget", 402)
+    assert spent.error is not None
+    own = replace(spent, error=replace(spent.error, own=True, message="the budget of the trial is spent"))
+    evidence = observe(capture(exchange(1, WRITE), own), {})
+    assert (evidence.trouble, evidence.misdeed) == (None, "the budget of the trial is spent")
+
+
 def test_a_request_that_the_provider_refuses_as_wrong_is_the_agents_doing():
     """HTTP 400 is a fail, not a void."""
     evidence = observe(capture(failed(1, "bad_request", 400)), {})

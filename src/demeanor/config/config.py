@@ -59,6 +59,9 @@ class Config:
     timeout: float | None = None
     """The time limit of a trial in seconds (default: 300)."""
 
+    check_timeout: float = 60.0
+    """Seconds for one check, without the time that its commands take. A check that takes longer is killed."""
+
     idle_timeout: float | None = None
     """Kill an agent after this many seconds without output or model traffic (default: no limit)."""
 
@@ -226,6 +229,7 @@ def _config(table: Table, path: Path) -> Config:
         subjects=subjects,
         trials=table.whole("trials", least=1, most=10_000),
         timeout=table.number("timeout", least=0.1),
+        check_timeout=table.number("check_timeout", least=0.1) or 60.0,
         idle_timeout=table.number("idle_timeout", least=0.1),
         jobs=table.whole("jobs", least=1, most=1000),
         attempts=table.whole("attempts", least=1, most=100) or 3,

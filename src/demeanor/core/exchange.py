@@ -196,6 +196,9 @@ class ProviderError:
     message: str
     """The provider's message, redacted."""
 
+    own: bool = False
+    """Whether the agent caused it: it spent the budget of its own trial."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:

@@ -23,7 +23,7 @@ class VoidCause(StrEnum):
     """The trial timed out, or the agent gave up, while it waited for the provider."""
 
     BUDGET = "budget"
-    """The budget of money or tokens was spent."""
+    """The budget of the eval or of the run was spent, in money or tokens; that of the trial itself is a fail."""
 
     MISSING = "missing"
     """A required program is not installed."""
@@ -38,13 +38,13 @@ class VoidCause(StrEnum):
     """Demeanor itself failed."""
 
     UNREADABLE = "unreadable"
-    """The trajectory or the workspace could not be read well enough to judge."""
+    """The trajectory or the starting workspace could not be read well enough to judge."""
 
     CASSETTE = "cassette"
     """A replay has no recorded answer: the cassette is absent or unreadable, or has no matching request."""
 
     CHECK = "check"
-    """A check raised an error instead of answering."""
+    """A check crashed or did not end, on the eval's own rehearsals too; or there are no rehearsals to try it on."""
 
     VERIFIER = "verifier"
     """The verifier of a Harbor task gave no readable reward."""

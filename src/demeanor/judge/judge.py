@@ -4,40 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.judge.check_answers import answer, title
-from demeanor.judge.rig import Rig
-from demeanor.judge.user_check import crash
+from demeanor.judge.answers import Answer, AskChecks, Blame, FindBlame, ask_here, blame_unknown
+
+_AT_FAULT: dict[Blame, str] = {
+    "eval": "it also crashes on the eval's own rehearsals, so the eval is broken",
+    "content": "it works on the eval's own rehearsals, so what the agent left can't be read as the check expects",
+    "unknown": "the eval has no rehearsals, which would show whether it is broken; → add passes_on",
+}
 
 
-def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  # noqa: A002 - the term of the domain
+def judge(
+    evidence: Evidence,
+    eval: Eval,  # noqa: A002 - the term of the domain
+    run_command: RunCommand,
+    *,
+    ask: AskChecks = ask_here,
+    find_blame: FindBlame = blame_unknown,
+) -> Verdict:
     """The verdict of a trial. The policy does not matter here; it applies when verdicts are counted.
 
-    Call it from a worker thread, since checks may run commands and their own event loops.
+    Call it from a worker thread, since checks may run commands and their own event loops. `ask` says where checks run;
+    `find_blame` finds out what makes a check crash: the agent's doing is a fail, a broken eval is void.
     """
     if evidence.trouble is not None:
         cause, detail = evidence.trouble
         return Void(cause=cause, detail=detail, findings=tuple(_leak(evidence)))
-    rig = Rig(evidence, run_command)
     findings = list(_leak(evidence))
-    crashes: list[tuple[VoidCause, str]] = []
+    troubles: list[tuple[VoidCause, str]] = []
     if evidence.misdeed is not None:
         findings.append(Finding(check="agent", answer="no", reason=evidence.misdeed))
-    for check in eval.checks:
-        try:
-            findings.append(answer(check, rig))
-        except WorldError as error:
-            crashes.append((error.cause, error.detail))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - an author's code may raise anything, also SystemExit
-            crashes.append((VoidCause.CHECK, f"{title(check)} crashed: {crash(error)}"))
-            findings.append(Finding(check=title(check), answer="unknown", reason=crashes[-1][1]))
-    return _verdict(tuple(findings), crashes, misdeed=evidence.misdeed is not None or evidence.leak is not None)
+    for number, answer in enumerate(ask(evidence, eval, run_command)):
+        if answer.finding is not None:
+            findings.append(answer.finding)
+        elif answer.trouble is not None:
+            troubles.append(answer.trouble)
+        else:
+            finding = _crashed(answer, find_blame(eval, number, run_command))
+            findings.append(finding)
+            if finding.answer == "unknown":
+                troubles.append((VoidCause.CHECK, finding.reason))
+    return _verdict(tuple(findings), troubles, misdeed=evidence.misdeed is not None or evidence.leak is not None)
 
 
 def _leak(evidence: Evidence) -> Iterator[Finding]:
@@ -46,12 +56,18 @@ def _leak(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(check="leak", answer="no", reason=evidence.leak)
 
 
-def _verdict(findings: tuple[Finding, ...], crashes: list[tuple[VoidCause, str]], *, misdeed: bool) -> Verdict:
+def _crashed(answer: Answer, blame: Blame) -> Finding:
+    """A check that crashed: the agent's failure if its own content is at fault, otherwise without an answer."""
+    reason = f"{answer.check} {answer.crash}\n  {_AT_FAULT[blame]}"
+    return Finding(check=answer.check, answer="no" if blame == "content" else "unknown", reason=reason)
+
+
+def _verdict(findings: tuple[Finding, ...], troubles: list[tuple[VoidCause, str]], *, misdeed: bool) -> Verdict:
     answers = {finding.answer for finding in findings}
     if misdeed:
         return Fail(findings=findings)
-    if crashes:
-        return Void(cause=crashes[0][0], detail="\n".join(detail for _, detail in crashes), findings=findings)
+    if troubles:
+        return Void(cause=troubles[0][0], detail="\n".join(detail for _, detail in troubles), findings=findings)
     if "no" in answers:
         return Fail(findings=findings)
     if "unknown" in answers:

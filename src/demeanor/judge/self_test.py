@@ -15,6 +15,7 @@ from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.ports import RunCommand
 from demeanor.core.verdict import Verdict
+from demeanor.judge.answers import AskChecks, ask_here
 from demeanor.judge.judge import judge
 from demeanor.judge.simulation import LayOut, ReadBack, does_nothing, rehearse, template_copies
 from demeanor.judge.user_check import crash
@@ -84,15 +85,22 @@ class _Rehearsed:
     expected: str
 
 
-def self_test(eval: Eval, *, lay_out: LayOut, read_back: ReadBack, run_command: RunCommand) -> SelfTest:  # noqa: A002
+def self_test(
+    eval: Eval,  # noqa: A002
+    *,
+    lay_out: LayOut,
+    read_back: ReadBack,
+    run_command: RunCommand,
+    ask: AskChecks = ask_here,
+) -> SelfTest:
     """Play every behaviour of the eval, and an agent that does nothing, and compare the verdicts."""
-    eval = _playable(eval)  # noqa: A001
+    eval = playable(eval)  # noqa: A001
     parts = tuple(_parts(eval)) if eval.checks else ()
     complaints = list(_claims(eval))
     try:
         with template_copies(eval.scenario, lay_out) as copied:
             for part in parts:
-                complaints.extend(_played(eval, part, copied, read_back, run_command))
+                complaints.extend(_played(eval, part, copied, read_back, run_command, ask))
     except DemeanorError as error:
         complaints.append(Complaint(fault=SelfTestFault.CRASHED, detail=f"the workspace can't be created: {error}"))
     return SelfTest(eval=eval.name, rehearsed=len(parts), complaints=tuple(complaints))
@@ -104,16 +112,17 @@ def _played(
     lay_out: LayOut,
     read_back: ReadBack,
     run_command: RunCommand,
+    ask: AskChecks,
 ) -> Iterator[Complaint]:
     try:
         evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
     except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
         yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
     else:
-        yield from _compared(part, judge(evidence, eval, run_command))
+        yield from _compared(part, judge(evidence, eval, run_command, ask=ask))
 
 
-def _playable(eval: Eval) -> Eval:  # noqa: A002
+def playable(eval: Eval) -> Eval:  # noqa: A002
     """The eval without its prompt snapshots, which need a real agent."""
     return replace(eval, checks=tuple(check for check in eval.checks if not isinstance(check, PromptSnapshot)))
 

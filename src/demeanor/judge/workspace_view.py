@@ -50,7 +50,7 @@ class FileView:
             raise MissingFile(f"{self.path!r} is not a regular file: it is a device, a socket or a pipe")
         content = entry.read()
         if content is None:
-            raise unknowable(f"the content of {self.path!r}", (not_kept(entry),))
+            raise self._workspace.unreadable(f"the content of {self.path!r}", entry)
         return content
 
     @property
@@ -75,6 +75,8 @@ class FileView:
             return json.loads(text)
         except ValueError as error:
             raise MissingFile(f"{self.path!r} is not valid JSON: {error}; it begins with {one_line(text)!r}") from None
+        except RecursionError:
+            raise MissingFile(f"{self.path!r} is JSON that is nested too deeply to be read") from None
 
     def __bool__(self) -> bool:
         """Whether the file exists, so that `assert rig.workspace["notes.txt"]` checks what it says."""
@@ -110,7 +112,7 @@ class WorkspaceView:
         tidy = _tidy(path)
         there = tidy in self._files or tidy in self._folders
         if not there and self._after.gaps:
-            raise unknowable(f"that there is no {tidy!r}", self._after.gaps)
+            raise self._insufficient(f"that there is no {tidy!r}", ())
         return there
 
     def is_file(self, path: str) -> bool:
@@ -203,10 +205,22 @@ class WorkspaceView:
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), entry.target or ""))
         return None
 
+    def unreadable(self, question: str, entry: Entry) -> Exception:
+        """The exception for a file whose content was not kept: the agent's failure, unless the file is as it was."""
+        if any(entry.same(old) for old in self._before.entries.values()):
+            return unknowable(question, (not_kept(entry),))
+        return MissingFile(f"can't read {question}: {not_kept(entry)}, because the file is too large")
+
     def _need_all(self, question: str) -> None:
-        gaps = self._before.gaps + self._after.gaps
-        if gaps:
-            raise unknowable(question, gaps)
+        if self._before.gaps or self._after.gaps:
+            raise self._insufficient(question, self._before.gaps)
+
+    def _insufficient(self, question: str, at_start: tuple[str, ...]) -> Exception:
+        """The exception for a workspace that could not be read completely: the agent's failure if it made it so."""
+        own = tuple(gap for gap in self._after.gaps if gap not in self._before.gaps)
+        if own and not at_start:
+            return MissingFile(f"can't tell {question}, because of what the agent left: {'; '.join(own)}")
+        return unknowable(question, self._before.gaps + own)
 
 
 def _tidy(path: str) -> str:

@@ -43,7 +43,7 @@ def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[V
         return VoidCause.PROVIDER, f"the agent stopped at a corrupt answer{_injected_rule(exchanges)}"
     if error is None and _failed(capture) and (other := _last_error(capture.exchanges)) and other.reason == "stalled":
         error = other  # a sub-agent or a side request waited in vain, and the agent failed because of it
-    if error is None or error.reason == "bad_request":
+    if error is None or error.reason == "bad_request" or error.own:
         return None
     status = f"HTTP {error.status}: " if error.status else ""
     return _CAUSES.get(error.reason, VoidCause.PROVIDER), f"{status}{error.message}"
@@ -95,6 +95,8 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
     error = _last_error(exchanges)
     if error is not None and error.reason == "bad_request":
         return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
+    if error is not None and error.own:
+        return error.message
     if capture.exit_ok is False and capture.ends:
         return _bad_exit(capture.ends[-1])
     return None

@@ -43,6 +43,7 @@ class Batch:
         self._results = (
             Path(option.eval_out) if option.eval_out else self.catalog.config.root / self.catalog.config.results
         )
+        self._debugging = bool(option.usepdb or option.trace)
         self._evals: dict[str, Eval] = {}
         self._parts: list[_Part] = []
         self._started = time.monotonic()
@@ -67,6 +68,7 @@ class Batch:
                 self.request,
                 first.folder if first else self._results,
                 info=first.info if first else None,
+                checks_here=self._debugging,
             )
             self._parts.append(_Part(run))
 

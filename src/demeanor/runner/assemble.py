@@ -28,10 +28,12 @@ from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.gateway.local import weights as local
 from demeanor.gateway.null import NullGateway
+from demeanor.judge.answers import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import recorder, replay_model
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.checks import Checks
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
@@ -89,6 +91,9 @@ class RunContext:
 
     cleaner: Cleaner = field(default_factory=lambda: Cleaner(Redactor()))
     """Removes secrets from everything that is stored."""
+
+    checks: Checks = field(default_factory=lambda: Checks(ask=ask_here, find_blame=blame_unknown))
+    """Where checks are evaluated."""
 
     leaks_fail: bool = True
     """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""

@@ -33,8 +33,10 @@ from demeanor.runner.budget import Spending, StopConditions, stop_conditions
 from demeanor.runner.build import build_project, write_build_log
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.checks import open_checks
 from demeanor.runner.executors.local import SharedExecutor
 from demeanor.runner.judging import judge_and_store
+from demeanor.runner.sandbox import Level
 from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_dirs import discard_empty, point_latest
@@ -119,16 +121,20 @@ def prepare(
     in_history: bool = True,
     stale: Mapping[str, int] | None = None,
     log: Callable[[str], None] = lambda line: None,
+    checks_here: bool = False,
 ) -> PreparedRun:
     """Open the sandbox, build the project if requested, create the run folder and assemble the rest.
 
     `into` is the results folder in which a run folder is created, or a run folder to use. `info` continues an earlier
     run; its attempts in `stale` do not count, and their trials run again. `commit` says that exactly this commit is
-    under test: files that its build changed do not make it dirty. `log` gets a message before the build.
+    under test: files that its build changed do not make it dirty. `log` gets a message before the build. With
+    `checks_here`, checks run in this process, for a debugger.
     """
-    sandbox = open_sandbox(catalog.config, request, plan)
+    checks = open_checks((cell.eval for cell in plan.cells), catalog.config, here=checks_here)
     folder: RunFolder | None = None
+    sandbox: Level | None = None
     try:
+        sandbox = open_sandbox(catalog.config, request, plan)
         now = run_info(catalog.config, request, catalog.environ)  # before the build, which may change files
         results = into.folder.parent if isinstance(into, RunFolder) else into
         built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
@@ -141,8 +147,11 @@ def prepare(
             info = replace(info, commit=commit, dirty=False) if commit is not None else info
         info = replace(info, prices=catalog.price_list)
         context = assemble(catalog, plan, request, folder, sandbox, seed=info.seed, in_history=in_history)
+        context = replace(context, checks=checks)
     except BaseException:
-        asyncio.run(sandbox.stop())
+        checks.close()
+        if sandbox is not None:
+            asyncio.run(sandbox.stop())
         if folder is not None:
             discard_empty(folder.folder)
         raise
@@ -221,6 +230,7 @@ async def execute_async(
     try:
         async with AsyncExitStack() as stack:
             services: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.other_sandboxes, context.gateway)
+            stack.callback(context.checks.close)
             for service in services:
                 await service.start()
                 stack.push_async_callback(service.stop)

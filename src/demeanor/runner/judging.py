@@ -24,6 +24,7 @@ from demeanor.core.tree import Tree
 from demeanor.core.tree_restore import discard_spooled
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import Fail, Void
+from demeanor.judge.answers import AskChecks, FindBlame, ask_here, blame_unknown
 from demeanor.judge.call_chain import call_chain
 from demeanor.judge.judge import judge
 from demeanor.judge.snapshot import write_snapshots
@@ -48,6 +49,12 @@ class JudgingContext:
     redactor: Redactor
     """Removes secrets from a prompt before it is compared with its snapshot."""
 
+    ask: AskChecks = ask_here
+    """Asks the checks."""
+
+    find_blame: FindBlame = blame_unknown
+    """Finds out what makes a check crash."""
+
     leaks_fail: bool = True
     """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
 
@@ -62,6 +69,8 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
         agent=agent,
         command=context.sandbox.command,
         redactor=context.cleaner.redactor,
+        ask=context.checks.ask,
+        find_blame=context.checks.find_blame,
         leaks_fail=context.leaks_fail,
         update_snapshots=context.update_snapshots,
     )
@@ -100,7 +109,7 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
     evidence = _observe(trial, capture, judging)
     if judging.update_snapshots:
         write_snapshots(trial.eval, evidence)
-    verdict = judge(evidence, trial.eval, judging.command)
+    verdict = judge(evidence, trial.eval, judging.command, ask=judging.ask, find_blame=judging.find_blame)
     end = capture.ends[-1] if capture.ends else None
     record = Record(
         eval=trial.eval.name,

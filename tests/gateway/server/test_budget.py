@@ -36,6 +36,7 @@ async def test_a_spent_trial_budget_is_an_error_of_the_dialect() -> None:
     assert refused.error
     assert (refused.error.reason, refused.error.status) == ("budget", 402)
     assert refused.error.message == "the budget of the trial is spent: $2.0000 of $1.5000"
+    assert refused.error.own
 
 
 async def test_the_error_is_in_the_agents_dialect() -> None:
@@ -55,6 +56,8 @@ async def test_an_eval_budget_is_shared_by_its_trials() -> None:
         for name, number in (("one", 1), ("one", 2), ("two", 1)):
             async with gateway.session(a_trial(name=name, number=number), seed=1) as session:
                 found.append((await post(session, chat())).status)
+            refusals = [one.error.own for one in session.exchanges() if one.error]
+            assert refusals in ([], [False])
     assert found == [200, 402, 200]
 
 

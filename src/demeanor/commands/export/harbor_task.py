@@ -13,7 +13,7 @@ from demeanor.core.file_set import new_folder
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan
 from demeanor.judge.simulation import rehearse
-from demeanor.runner.self_tests import build_workspace
+from demeanor.runner.checks import build_workspace
 from demeanor.runner.template import build_template
 from demeanor.store.exports.harbor import exportable, exported_task, task_name, unexportable, write_task
 

@@ -27,6 +27,7 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.checks import Checks, open_checks
 from demeanor.runner.judging import JudgingContext, judged
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, with_faults
 from demeanor.runner.sandbox import Level, no_isolation
@@ -72,8 +73,12 @@ def judge_again(
             found += [RejudgedTrial(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
         evals = _evals(run, config, options)
-        sandbox = _sandbox(run, trials, evals, config, options)
-        found += asyncio.run(_judge_all(run, trials, evals, catalog, sandbox, options))
+        checks = open_checks(evals.values(), config)
+        try:
+            sandbox = _sandbox(run, trials, evals, config, options)
+            found += asyncio.run(_judge_all(run, trials, evals, catalog, sandbox, checks, options))
+        finally:
+            checks.close()
     return tuple(found)
 
 
@@ -147,6 +152,7 @@ async def _judge_all(
     evals: Mapping[str, Eval],
     catalog: Catalog,
     sandbox: Level,
+    checks: Checks,
     options: RejudgeOptions,
 ) -> list[RejudgedTrial]:
     await sandbox.start()
@@ -157,7 +163,7 @@ async def _judge_all(
     async def one(record: Record) -> RejudgedTrial:
         async with slots:
             try:
-                after = await _judge(record, evals, catalog, restorer, sandbox.command)
+                after = await _judge(record, evals, catalog, restorer, sandbox.command, checks)
             except NotRestorable as refused:
                 return RejudgedTrial(run=run.name, before=record, after=None, refusal=str(refused))
             return RejudgedTrial(run=run.name, before=record, after=after)
@@ -170,7 +176,12 @@ async def _judge_all(
 
 
 async def _judge(
-    record: Record, evals: Mapping[str, Eval], catalog: Catalog, restorer: Restorer, command: RunCommand
+    record: Record,
+    evals: Mapping[str, Eval],
+    catalog: Catalog,
+    restorer: Restorer,
+    command: RunCommand,
+    checks: Checks,
 ) -> Record:
     """Judge one attempt again; raise NotRestorable if that is not possible."""
     one = evals.get(record.eval)
@@ -187,7 +198,12 @@ async def _judge(
         capture = with_agent_log(agent, capture)
     redactor = catalog.redactor
     judging = JudgingContext(
-        agent=agent, command=command, redactor=redactor, leaks_fail=catalog.config.canary == "fail"
+        agent=agent,
+        command=command,
+        redactor=redactor,
+        ask=checks.ask,
+        find_blame=checks.find_blame,
+        leaks_fail=catalog.config.canary == "fail",
     )
     trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
     found, _ = await asyncio.to_thread(partial(judged, trial, record.attempt, capture, judging))

@@ -53,11 +53,15 @@ class BudgetAccount:
 
     def exhausted(self, *, free: bool = False) -> str | None:
         """A message that says which budget is spent; None if none is. A free model ignores limits in dollars."""
+        return self.own_exhausted(free=free) or (self.parent.exhausted(free=free) if self.parent else None)
+
+    def own_exhausted(self, *, free: bool = False) -> str | None:
+        """The same for this account alone, without its parents."""
         if self.budget.tokens is not None and self.tokens >= self.budget.tokens:
             return f"the budget of {self.name} is spent: {self.tokens} of {self.budget.tokens} tokens"
         if self.budget.usd is not None and self.usd >= self.budget.usd and not free:
             return f"the budget of {self.name} is spent: ${self.usd:.4f} of ${self.budget.usd:.4f}"
-        return self.parent.exhausted(free=free) if self.parent else None
+        return None
 
     def has_usd_limit(self) -> bool:
         """Whether this account or a parent has a limit in US dollars."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -102,8 +102,11 @@ class RequestHandler:
         upstream, refusal = (None, problem) if problem else self._upstream(session, call.request.model)
         if upstream is None:
             return await deliver(ErrorReply(error=refusal or _unknown_model(call)), call, recording, request)
-        if spent := session.account.exhausted(free=upstream.price == FREE):
-            return await deliver(ErrorReply(error=_error(402, "budget", spent)), call, recording, request)
+        free = upstream.price == FREE
+        if spent := session.account.exhausted(free=free):
+            own = session.account.own_exhausted(free=free) is not None
+            error = replace(_error(402, "budget", spent), own=own)
+            return await deliver(ErrorReply(error=error), call, recording, request)
         session.note(*upstream.notes)
         recording.price = self._price(upstream, call.request.model)
         if recording.price is None and session.account.has_usd_limit():

@@ -1,0 +1,241 @@
+"""Checks run where they can be killed: none of them can hang or end a run, or change what is stored."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.project import Project
+from tests.journeys.test_crash import processes_of
+from tests.journeys.test_survival import until
+
+CONFIG = """\
+subjects = ["writer"]
+sandbox = "none"
+check_timeout = {limit}
+jobs = 2
+[agents.writer]
+adapter = "command"
+command = ["sh", "-c", "{script}", "{{prompt}}"]
+"""
+SCRIPT = f"printf {'a' * 40}b > out.txt; printf '[%.0s' $(seq 9999) > deep.json"
+HEAD = """\
+import json, os, re, subprocess, time
+from pathlib import Path
+from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+
+def good(stage):
+    (stage.workspace / "out.txt").write_text("aaa")
+    (stage.workspace / "deep.json").write_text("{}")
+"""
+
+
+def verdicts(project: Project) -> dict[str, Any]:
+    """Eval → the verdict of its last attempt."""
+    lines = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()
+    return {record["eval"]: record["verdict"] for record in map(json.loads, lines)}
+
+
+def run(project: Project, evals: str, *, limit: float = 60.0) -> subprocess.CompletedProcess[str]:
+    """Run some evals, one trial each."""
+    project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=limit), evals__eval_a_py=HEAD + evals)
+    return project.demeanor("run", "--policy", "all", "--trials", "1")
+
+
+ENDLESS = """
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
+def pattern(rig, result):
+    assert re.search(r"^(a+)+$", rig.workspace["out.txt"].text)
+
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
+def endless(rig, result):
+    while True:
+        pass
+
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def without_rehearsals(rig, result):
+    subprocess.run(["sleep", "3600"])
+"""
+
+
+def test_a_check_that_does_not_end_is_killed(project: Project) -> None:
+    """A pattern that explodes on what the agent wrote is the agent's failure; a check that never ends is broken."""
+    ran = run(project, ENDLESS, limit=2)
+    found = verdicts(project)
+    assert ran.returncode == 1, ran.stderr
+    assert found["pattern"]["outcome"] == "fail"
+    reason = found["pattern"]["findings"][0]["reason"]
+    assert "pattern did not end within 2 s" in reason
+    assert "works on the eval's own rehearsals" in reason
+    assert (found["endless"]["outcome"], found["endless"]["cause"]) == ("void", "check")
+    assert "also crashes on the eval's own rehearsals" in found["endless"]["detail"]
+    assert (found["without_rehearsals"]["outcome"], found["without_rehearsals"]["cause"]) == ("void", "check")
+    assert "add passes_on" in found["without_rehearsals"]["detail"]
+    until(lambda: processes_of(project) == [])
+    assert project.temporary() == []
+
+
+CRASHES = """
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
+def deep(rig, result):
+    json.loads(rig.workspace["deep.json"].text)
+
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
+def typo(rig, result):
+    assert rig.workspace["out.txt"].txt
+
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
+def ends_the_process(rig, result):
+    if rig.workspace["out.txt"].text != "aaa":
+        os._exit(0)
+
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
+def next_eval(rig, result):
+    assert rig.workspace.run("cat", "out.txt").stdout.startswith("aaa")
+"""
+
+
+def test_a_crash_is_the_fault_of_the_eval_or_of_the_content(project: Project) -> None:
+    """The same check on the eval's rehearsals tells which."""
+    ran = run(project, CRASHES)
+    found = verdicts(project)
+    assert ran.returncode == 1, ran.stderr
+    assert found["deep"]["outcome"] == "fail"
+    assert "crashed: RecursionError" in found["deep"]["findings"][0]["reason"]
+    assert (found["typo"]["outcome"], found["typo"]["cause"]) == ("void", "check")
+    assert "the eval is broken" in found["typo"]["detail"]
+    assert found["ends_the_process"]["outcome"] == "fail"
+    assert found["next_eval"]["outcome"] == "pass"
+
+
+ALTERS = """
+@eval_test(ALWAYS_PASSES, prompt="Write.", passes_on=good)
+def alters(rig, result):
+    after = rig._evidence.after
+    after.entries.clear()
+    object.__setattr__(rig._evidence.spent, "seconds", 12345.0)
+    print("seen by the reader")
+"""
+
+
+def test_a_check_can_not_alter_what_is_stored_and_can_print(project: Project) -> None:
+    """The evidence that a check gets is a copy."""
+    ran = run(project, ALTERS)
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads((project.folder / "results/latest/ledger.jsonl").read_text())
+    assert record["spent"]["seconds"] < 12345
+    assert "out.txt" in (project.folder / f"results/latest/{record['folder']}/workspace.diff").read_text()
+    assert "seen by the reader\n" in ran.stdout
+
+
+def test_declared_patterns_are_under_the_limit_too(project: Project) -> None:
+    """A pattern of a scenario file on text of an agent."""
+    project.write(
+        demeanor_toml=CONFIG.format(script=SCRIPT, limit=2),
+        evals__slow__scenario_toml="""\
+policy = "USUALLY_PASSES"
+prompt = "Write."
+[[checks]]
+check = "file_matches"
+path = "out.txt"
+pattern = "^(a+)+$"
+[passes_on]
+files."out.txt" = "aaa"
+""",
+    )
+    ran = project.demeanor("run", "--policy", "all", "--trials", "1")
+    assert ran.returncode == 1, ran.stderr
+    assert "did not end within 2 s" in verdicts(project)["slow"]["findings"][0]["reason"]
+
+
+def test_ctrl_c_does_not_wait_for_a_check(project: Project, tmp_path: Path) -> None:
+    """A run that only waits for an endless check ends when it is interrupted."""
+    begun = project.folder.parent / "begun"
+    text = f"""
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def endless(rig, result):
+    Path({str(begun)!r}).touch()
+    while True:
+        pass
+"""
+    project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=3600), evals__eval_a_py=HEAD + text)
+    ran = subprocess.Popen(
+        project.command("run", "--policy", "all", "--trials", "1"), cwd=project.folder, env=project.env,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until(begun.exists)
+    ran.send_signal(signal.SIGINT)
+    out, err = ran.communicate(timeout=120)
+    assert ran.returncode == 130, err
+    assert "Traceback" not in err
+    assert "demeanor run --resume" in out
+    assert (project.folder / "results/latest/ledger.jsonl").read_text() == ""
+    until(lambda: processes_of(project) == [])
+
+
+def test_kill_9_leaves_no_check_behind(project: Project) -> None:
+    """The server of checks notices that Demeanor is gone, and kills its workers."""
+    begun = project.folder.parent / "begun"
+    text = f"""
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def endless(rig, result):
+    Path({str(begun)!r}).touch()
+    while True:
+        pass
+"""
+    project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=3600), evals__eval_a_py=HEAD + text)
+    ran = subprocess.Popen(
+        project.command("run", "--policy", "all", "--trials", "1"), cwd=project.folder, env=project.env,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until(begun.exists)
+    ran.kill()
+    ran.wait()
+    until(lambda: processes_of(project) == [])
+
+
+@pytest.mark.parametrize("options", [("--pdb",), ("-s",), ()])
+def test_pytest_runs_checks_with_and_without_a_debugger(project: Project, options: tuple[str, ...]) -> None:
+    """With `--pdb`, checks run in pytest's own process."""
+    text = f"""
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials=1)
+def where(rig, result):
+    print("the check printed this")
+    assert rig.workspace["out.txt"].text != "aaa"
+    Path({str(project.folder / "pid")!r}).write_text(str(os.getpid()))
+"""
+    project.write(
+        demeanor_toml=CONFIG.format(script=SCRIPT, limit=60), evals__eval_a_py=HEAD + text,
+        conftest_py="import os\nfrom pathlib import Path\n\ndef pytest_configure(config):\n"
+        "    Path('main').write_text(str(os.getpid()))\n",
+    )  # fmt: skip
+    ran = project.pytest("evals", *options)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    pids = [(project.folder / name).read_text() for name in ("pid", "main")]
+    assert (pids[0] == pids[1]) is ("--pdb" in options)
+    assert ("the check printed this" in ran.stdout) is (options == ("-s",))
+
+
+def test_a_debugger_finds_the_check_in_its_own_process(project: Project) -> None:
+    """Under a trace function, as debuggers and coverage tools install one, nothing is forked."""
+    text = """
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials=1)
+def traced(rig, result):
+    assert os.environ["TRACED"] == str(os.getpid())
+"""
+    project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=60), evals__eval_a_py=HEAD + text)
+    program = (
+        "import os, sys\nos.environ['TRACED'] = str(os.getpid())\nsys.settrace(lambda *_: None)\n"
+        "from demeanor.cli import main\nsys.exit(main(['run']))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=project.folder, env=project.env, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
