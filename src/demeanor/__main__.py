@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from demeanor.core.streams import install_streams
@@ -12,12 +13,12 @@ _LOST = "demeanor: standard output can't be written: {why}; exit code 70 instead
 
 def main() -> None:
     """Run the command line and end with its exit code; with 70 if its output could not be written."""
-    streams = install_streams()
+    lost = install_streams(os.environ)
     try:
         code = _run()
     except SystemExit as ending:  # argparse ends the program after --help and after a mistake
         code = ending.code if isinstance(ending.code, int) else 0
-    why = streams.lost()
+    why = lost()
     if why is not None:
         sys.stderr.write(_LOST.format(why=why, code=int(code)))
         code = 70

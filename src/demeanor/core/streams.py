@@ -11,16 +11,30 @@ import errno
 import io
 import os
 import select
+import stat
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from typing_extensions import Buffer
 
+    from demeanor.core.ci_commands import CommandFilter
+
+_SERVICES = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "GITLAB_CI", "BUILDKITE")
 _READER_GONE = {errno.EPIPE, errno.ECONNRESET}
+
+
+class _Text(io.TextIOWrapper):
+    """A text stream whose text a CI service can't take for commands. What goes to a file is left as it is."""
+
+    commands: CommandFilter | None = None
+
+    def write(self, text: str, /) -> int:
+        """Write text, with commands escaped."""
+        super().write(self.commands(text) if self.commands else text)
+        return len(text)
 
 
 class _Output(io.FileIO):
@@ -54,17 +68,13 @@ class _Output(io.FileIO):
         return os.strerror(self.problem.errno or 0)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Streams:
-    """The streams of this process."""
-
-    lost: Callable[[], str | None]
-    """Flushes standard output and says why some of it was lost; None if all was written, or its reader has gone."""
-
-
-def install_streams() -> Streams:
+def install_streams(environ: Mapping[str, str]) -> Callable[[], str | None]:
     """Replace `sys.stdout` and `sys.stderr`. Closed descriptors are opened on /dev/null first, so that no file of the
-    run gets their number; writing to them stays an error."""
+    run gets their number; writing to them stays an error.
+
+    Returns a function that flushes standard output and says why some of it was lost; None if all was written, or if
+    only its reader has gone.
+    """
     missing = [fd for fd in (0, 1, 2) if not _is_open(fd)]
     for fd in missing:
         null = os.open(os.devnull, os.O_RDONLY)
@@ -72,29 +82,32 @@ def install_streams() -> Streams:
             os.dup2(null, fd)
             os.close(null)
     output, errors = _Output(1), _Output(2)
-    sys.stdout = _text(sys.stdout, output, errors="backslashreplace")
-    sys.stderr = _text(sys.stderr, errors, errors="backslashreplace")
+    sys.stdout = _text(sys.stdout, output, environ)
+    sys.stderr = _text(sys.stderr, errors, environ)
 
     def lost() -> str | None:
         sys.stdout.flush()
         return output.lost
 
-    return Streams(lost=lost)
+    return lost
 
 
-def _text(old: object, raw: _Output, *, errors: str) -> io.TextIOWrapper:
+def _text(old: object, raw: _Output, environ: Mapping[str, str]) -> io.TextIOWrapper:
     """A text stream with the encoding and buffering of the one that it replaces."""
+    found = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
     if isinstance(old, io.TextIOWrapper):
         old.flush()
-        kept = old.errors if old.errors not in (None, "strict") else errors
-        return io.TextIOWrapper(
-            io.BufferedWriter(raw),
+        found.reconfigure(
             encoding=old.encoding,
-            errors=kept,
+            errors=old.errors if old.errors not in (None, "strict") else "backslashreplace",
             line_buffering=old.line_buffering,
             write_through=old.write_through,
         )
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors)
+    if any(environ.get(name) for name in _SERVICES) and not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        from demeanor.core.ci_commands import CommandFilter
+
+        found.commands = CommandFilter(environ)
+    return found
 
 
 def _is_open(fd: int) -> bool:

@@ -33,7 +33,7 @@ class Rehearsals:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class CheckAnswer:
     """What came of asking one check: exactly one of the other fields is set."""
 
     check: str
@@ -49,27 +49,27 @@ class Answer:
     """How it crashed, or that it did not end."""
 
 
-AskChecks: TypeAlias = Callable[[Evidence, Eval, RunCommand], tuple[Answer, ...]]
+AskChecks: TypeAlias = Callable[[Evidence, Eval, RunCommand], tuple[CheckAnswer, ...]]
 """Asks all checks of an eval about some evidence."""
 
 FindBlame: TypeAlias = Callable[[Eval, int, RunCommand], Blame]
 """Finds out why a check of an eval, given by its number, crashed on what an agent left."""
 
 
-def answer_check(check: Check, rig: Rig) -> Answer:
+def answer_check(check: Check, rig: Rig) -> CheckAnswer:
     """Ask one check in this process."""
     name = title(check)
     try:
-        return Answer(check=name, finding=answer(check, rig))
+        return CheckAnswer(check=name, finding=answer(check, rig))
     except WorldError as error:
-        return Answer(check=name, trouble=(error.cause, error.detail))
+        return CheckAnswer(check=name, trouble=(error.cause, error.detail))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - an author's code may raise anything, also SystemExit
-        return Answer(check=name, crash=f"crashed: {crash(error)}")
+        return CheckAnswer(check=name, crash=f"crashed: {crash(error)}")
 
 
-def ask_here(evidence: Evidence, eval: Eval, run_command: RunCommand) -> tuple[Answer, ...]:  # noqa: A002
+def ask_here(evidence: Evidence, eval: Eval, run_command: RunCommand) -> tuple[CheckAnswer, ...]:  # noqa: A002
     """Ask all checks in this process, without a time limit."""
     rig = Rig(evidence, run_command)
     return tuple(answer_check(check, rig) for check in eval.checks)

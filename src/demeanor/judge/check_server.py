@@ -8,6 +8,7 @@ answers about a copy of the evidence, so no check can alter what is stored.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import signal
@@ -30,7 +31,7 @@ from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
-from demeanor.judge.answers import Answer, Blame, Rehearsals
+from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals
 from demeanor.judge.check_answers import title
 from demeanor.judge.check_worker import Channel, Message, work
 
@@ -74,16 +75,16 @@ class CheckServer:
             _end_with(lambda: _serve(theirs, by_name, rehearsals))
         theirs.close()
 
-    def ask(self, evidence: Evidence, eval: Eval, run_command: RunCommand) -> tuple[Answer, ...]:  # noqa: A002
+    def ask(self, evidence: Evidence, eval: Eval, run_command: RunCommand) -> tuple[CheckAnswer, ...]:  # noqa: A002
         """Ask all checks of an eval about some evidence."""
-        answers: list[Answer] = []
+        answers: list[CheckAnswer] = []
         while len(answers) < len(eval.checks):
             left = tuple(range(len(answers), len(eval.checks)))
             try:
                 answers += self._job(("judge", eval.name, left, evidence), eval, left, run_command, evidence)
             except WorldError as error:
                 trouble = (error.cause, error.detail)
-                answers += [Answer(check=title(eval.checks[number]), trouble=trouble) for number in left]
+                answers += [CheckAnswer(check=title(eval.checks[number]), trouble=trouble) for number in left]
         return tuple(answers)
 
     def find_blame(self, eval: Eval, number: int, run_command: RunCommand) -> Blame:  # noqa: A002
@@ -122,7 +123,7 @@ class CheckServer:
         numbers: tuple[int, ...],
         run_command: RunCommand,
         evidence: Evidence | None,
-    ) -> Iterator[Answer]:
+    ) -> Iterator[CheckAnswer]:
         """The answers of one worker; if it does not end or dies, the last one says so."""
         worker = self._acquire()
         number, well = numbers[0], False
@@ -148,11 +149,13 @@ class CheckServer:
                     _answer_command(worker.channel, rest, evidence, run_command)
                 deadline = time.monotonic() + (_SETUP_SECONDS if what == "setup" else self._limit)
         except TimeoutError:
-            yield Answer(check=title(eval.checks[number]), crash=f"did not end within {self._limit:g} s")
+            yield CheckAnswer(check=title(eval.checks[number]), crash=f"did not end within {self._limit:g} s")
         except (EOFError, OSError):
             if self._closed:
                 raise ChecksStopped from None
-            yield Answer(check=title(eval.checks[number]), crash="crashed: it ended the process in which checks run")
+            yield CheckAnswer(
+                check=title(eval.checks[number]), crash="crashed: it ended the process in which checks run"
+            )
         finally:
             self._release(worker, well=well)
 
@@ -210,7 +213,7 @@ def _serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsal
     gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    _forget_connections(control.fileno())
+    _forget_files(control.fileno())
     pids: set[int] = set()
     try:
         while True:
@@ -250,13 +253,15 @@ def _kill(pid: int) -> None:
         os.waitpid(pid, 0)
 
 
-def _forget_connections(kept: int) -> None:
-    """Replace inherited sockets and pipes by /dev/null: their other ends must see when Demeanor closes them."""
+def _forget_files(kept: int) -> None:
+    """Replace inherited sockets, pipes and files opened for writing by /dev/null: when Demeanor closes them, their
+    other ends must see it, and their locks must be released."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in [int(path.name) for path in Path("/dev/fd").iterdir()]:
         with contextlib.suppress(OSError):
-            mode = os.fstat(fd).st_mode
-            if fd > 2 and fd not in (kept, null) and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)):
+            mode, flags = os.fstat(fd).st_mode, fcntl.fcntl(fd, fcntl.F_GETFL)
+            shared = stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode) or flags & os.O_ACCMODE != os.O_RDONLY
+            if fd > 2 and fd not in (kept, null) and shared:
                 os.dup2(null, fd)
 
 

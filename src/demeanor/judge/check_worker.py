@@ -22,7 +22,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.tree import Tree
-from demeanor.judge.answers import Answer, Rehearsals, answer_check
+from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check
 from demeanor.judge.rig import Rig
 from demeanor.judge.simulation import rehearse
 from demeanor.judge.user_check import crash
@@ -67,7 +67,7 @@ class Channel:
 
 
 def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehearsals) -> None:
-    """Answer questions until the connection is closed."""
+    """CheckAnswer questions until the connection is closed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     channel = Channel(connection)
@@ -107,7 +107,7 @@ def _rehearse(channel: Channel, eval: Eval, number: int, folder: str, rehearsals
         try:
             evidence = rehearse(eval, behaviour, lay_out=rehearsals.lay_out, read_back=rehearsals.read_back)
         except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
-            channel.send("answer", Answer(check="rehearsal", crash=crash(error)))
+            channel.send("answer", CheckAnswer(check="rehearsal", crash=crash(error)))
             continue
         _ask(channel, eval, (number,), Rig(evidence, _remote_command(channel, None)))
     tempfile.tempdir = None

@@ -8,7 +8,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.judge.answers import Answer, AskChecks, Blame, FindBlame, ask_here, blame_unknown
+from demeanor.judge.answers import AskChecks, Blame, CheckAnswer, FindBlame, ask_here, blame_unknown
 
 _AT_FAULT: dict[Blame, str] = {
     "eval": "it also crashes on the eval's own rehearsals, so the eval is broken",
@@ -56,7 +56,7 @@ def _leak(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(check="leak", answer="no", reason=evidence.leak)
 
 
-def _crashed(answer: Answer, blame: Blame) -> Finding:
+def _crashed(answer: CheckAnswer, blame: Blame) -> Finding:
     """A check that crashed: the agent's failure if its own content is at fault, otherwise without an answer."""
     reason = f"{answer.check} {answer.crash}\n  {_AT_FAULT[blame]}"
     return Finding(check=answer.check, answer="no" if blame == "content" else "unknown", reason=reason)

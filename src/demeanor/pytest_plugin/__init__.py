@@ -6,6 +6,7 @@ concurrently in one run; pytest then collects one result after the other.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -85,10 +86,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     batch = _batch(config)
     if batch is not None and batch.report is not None:
         from demeanor.commands.run.terminal import terminal
+        from demeanor.core.ci_commands import neutral
         from demeanor.render.terminal import Screen
 
         terminalreporter.section("evals")
-        terminalreporter.write_line(terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth)))
+        text = terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth))
+        terminalreporter.write_line(neutral(text, os.environ))
 
 
 def _batch(config: pytest.Config) -> Batch | None:

@@ -11,6 +11,7 @@ import pytest
 
 from demeanor.commands.run.report import CellReport
 from demeanor.commands.run.terminal import cell_text
+from demeanor.core.ci_commands import neutral
 from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
@@ -78,7 +79,7 @@ class EvalItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The decision, the reason and call chain of each trial, and the command to run it again."""
         if isinstance(excinfo.value, EvalFailed | EvalVoid):
-            return cell_text(excinfo.value.cell)
+            return neutral(cell_text(excinfo.value.cell), os.environ)
         if isinstance(excinfo.value, DemeanorError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)

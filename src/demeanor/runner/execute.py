@@ -25,7 +25,6 @@ from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.values import redacted
 from demeanor.core.run_request import RunRequest
 from demeanor.core.started import mark_started
-from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
@@ -35,6 +34,7 @@ from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import open_checks
 from demeanor.runner.executors.local import SharedExecutor
+from demeanor.runner.joint_display import joint_plan, with_label
 from demeanor.runner.judging import judge_and_store
 from demeanor.runner.sandbox import Level
 from demeanor.runner.schedule import Stop, run_trials
@@ -196,10 +196,10 @@ def execute_together(runs: Mapping[str, PreparedRun], *, ui: UI) -> dict[str, Ru
     budget that their spending reaches stops all of them."""
     slots = asyncio.Semaphore(max(run.context.executor.slots for run in runs.values()))
     stop, spending, started = Stop(), Spending(), time.monotonic()
-    with ui.progress(_joint_plan(runs), ()) as show:
+    with ui.progress(joint_plan(runs), ()) as show:
 
         def labelled(label: str, news: Progress) -> None:
-            show(_with_label(news, label))
+            show(with_label(news, label))
 
         async def all_runs() -> None:
             async with asyncio.TaskGroup() as group:
@@ -325,21 +325,3 @@ def _result(run: PreparedRun, stop: Stop, started: float, *, interrupted: bool) 
         interrupted=interrupted,
         notes=run.notes,
     )
-
-
-def _joint_plan(runs: Mapping[str, PreparedRun]) -> Plan:
-    """All plans as one, for the display: the cells of the same eval and subject stand next to each other."""
-    rows = zip(*([(label, cell) for cell in run.plan.cells] for label, run in runs.items()), strict=True)
-    return Plan(
-        cells=tuple(
-            replace(cell, subject=Subject(agent=f"{cell.subject} ({label})", model=""))
-            for row in rows
-            for label, cell in row
-        )
-    )
-
-
-def _with_label(news: Progress, label: str) -> Progress:
-    if isinstance(news, AttemptStarted):
-        return replace(news, subject=f"{news.subject} ({label})")
-    return replace(news, record=replace(news.record, subject=f"{news.record.subject} ({label})"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Callable
@@ -34,7 +35,45 @@ SHAPES: dict[str, Callable[[bytes], bytes]] = {
     "base64, url": base64.urlsafe_b64encode,
     "base64 behind one": lambda raw: base64.b64encode(b"k" + raw),
     "base64 behind two": lambda raw: base64.b64encode(b"k:" + raw + b"!"),
+    "base64 in lines": lambda raw: base64.encodebytes(b"-" * 40 + raw),
+    "base32": base64.b32encode,
+    "base32 behind three, lower": lambda raw: base64.b32encode(b"k: " + raw + b"!").lower(),
+    "every byte percent-encoded": lambda raw: b"".join(b"%%%02x" % byte for byte in raw),
+    "EVERY BYTE PERCENT-ENCODED": lambda raw: b"".join(b"%%%02X" % byte for byte in raw),
+    "percent-encoded twice": lambda raw: quote(quote(raw, safe=""), safe="").encode(),
+    "unicode escapes": lambda raw: _utf16(raw, "\\u{:04x}"),
+    "UNICODE ESCAPES, doubly": lambda raw: _utf16(raw, "\\\\u{:04X}"),
+    "hex escapes": lambda raw: b"".join(b"\\x%02x" % byte for byte in raw),
+    "bytes in a repr": lambda raw: repr(raw)[2:-1].encode(),
+    "repr of a repr": lambda raw: repr(repr(raw.decode()))[2:-2].encode("utf-8", "backslashreplace"),
+    "json four times": lambda raw: _nested(raw.decode(), 4).encode(),
+    "xml": lambda raw: _xml(raw.decode()).encode(),
+    "xml twice": lambda raw: _xml(_xml(raw.decode())).encode(),
+    "xml, numbers": lambda raw: "".join(f"&#{ord(letter)};" for letter in raw.decode()).encode(),
+    "xml, hex numbers": lambda raw: "".join(f"&#x{ord(letter):X};" for letter in raw.decode()).encode(),
+    "utf-16": lambda raw: raw.decode().encode("utf-16-le"),
+    "utf-16, big": lambda raw: raw.decode().encode("utf-16-be"),
+    "in two lines": lambda raw: raw[: len(raw) // 2] + b"\n  " + raw[len(raw) // 2 :],
+    "in many lines": lambda raw: b"\r\n".join(raw[at : at + 3] for at in range(0, len(raw), 3)),
+    "continued": lambda raw: raw[:4] + b'" \\\n    "' + raw[4:],
+    "in chunks of a stream": lambda raw: b"\n".join(
+        b'{"type": "delta", "text": %b}' % json.dumps(raw.decode()[at : at + 3]).encode()
+        for at in range(0, len(raw.decode()), 3)
+    ),
 }
+
+
+def _utf16(raw: bytes, form: str) -> bytes:
+    units = raw.decode().encode("utf-16-be")
+    return "".join(form.format(units[at] << 8 | units[at + 1]) for at in range(0, len(units), 2)).encode()
+
+
+def _nested(text: str, times: int) -> str:
+    return text if not times else _nested(json.dumps(text)[1:-1], times - 1)
+
+
+def _xml(text: str) -> str:
+    return html.escape(text)
 
 
 @given(SECRETS, PLAIN, PLAIN)
@@ -55,6 +94,14 @@ def test_a_secret_is_found_in_every_shape(secret: str, shape: str, before: str, 
     assert secret.encode() not in found
     assert base64.b64encode(secret.encode())[:-4] not in found
     assert MARK.search(found.decode())
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters="\\'\"", exclude_categories=("Cc", "Zs")), min_size=8))
+def test_case_does_not_matter(secret: str) -> None:
+    """Programs change the case of names and headers."""
+    assume("redacted" not in secret.lower())
+    for text in (secret.lower(), secret.upper(), secret.swapcase()):
+        assert text not in Redactor({"MY_KEY": secret}).text(f"it is {text} here").replace("it is ", "", 1)
 
 
 @given(st.text(max_size=200), SECRETS)
@@ -148,3 +195,30 @@ def test_half_a_secret_is_not_left_where_a_text_was_cut_short(size: int, frame: 
     secret = "Zq7-" * 6
     half = secret[-size:] if frame.startswith("x") else secret[:size]
     assert half not in Redactor({"MY_KEY": secret}).text(frame.format(half))
+
+
+@pytest.mark.parametrize("frame", ["'{}...{}'", "{}…{}", "{} ... {}", "[{}...]x{}"])
+def test_a_shortened_secret_leaves_nothing_of_value(frame: str) -> None:
+    """Libraries shorten values in the middle (pytest, reprlib): neither end is left, unless it is very short."""
+    secret = "sk-ant-api03-9fK2mQx7Lw4ZtB8vYc1RnE5u"
+    text = frame.format(secret[:14], secret[-12:])
+    shown = Redactor({"MY_KEY": secret}, vendors=False).text(text)
+    assert " ... " in frame or (secret[:14] not in shown)
+    assert frame != "{}…{}" or secret[-12:] not in shown
+    assert frame != "'{}...{}'" or secret[-12:] not in shown
+
+
+def test_a_million_marks_take_linear_time() -> None:
+    """Each mark costs the same, also if a remainder of the secret stands beside it."""
+    secret = "Zq7-" * 6
+    redactor = Redactor({"MY_KEY": secret})
+    text = "Zq7-Zq7-Zq… " * 300_000 + "…" * 700_000
+    assert "Zq7-Zq" not in redactor.text(text)
+
+
+def test_long_data_of_every_kind_takes_linear_time() -> None:
+    """Escapes, quotes, dots and white space without end."""
+    redactor = Redactor({"MY_KEY": "Zq7-" * 6})
+    for piece in ("%41", "\\", "\\u0041", "&#65;", "&amp;", '"text":"', "\n[…", "...", " ", '"', "sk-", "eyJ", "\0"):
+        text = piece * 400_000
+        assert redactor.text(text) is text

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
+from demeanor.core.redaction.views import decode, squeeze
+
 SHORTEST = 8
 """Shorter values are ignored, because they occur in ordinary text by chance."""
 
@@ -27,11 +29,21 @@ def can_be_secret(value: str) -> bool:
 
 
 def forms(value: str) -> tuple[bytes, ...]:
-    """Every encoding of a secret: raw, JSON-escaped (once and twice), URL-quoted, hex, and base64 at any alignment.
+    """The encodings of a secret that are searched for as they are: raw, JSON-escaped (once and twice), URL-quoted, hex,
+    and base64 at any alignment.
 
     Base64 forms leave out the characters at both ends that also encode bits of the neighbouring bytes.
     """
     return tuple(sorted({form for form in _forms(value) if len(form) >= SHORTEST}, key=len, reverse=True))
+
+
+def squeezed_forms(value: str) -> tuple[bytes, ...]:
+    """The encodings that are searched for in views: raw, hex, UTF-16, and base64 and base32 at any alignment."""
+    raw = value.encode("utf-8", "surrogatepass")
+    found = {raw, decode(raw), raw.hex().encode(), *_base64(raw), *_base32(raw)}
+    if not raw.isascii():  # without its NULs, ASCII text in UTF-16 is the text itself
+        found |= {value.encode(codec, "surrogatepass") for codec in ("utf-16-le", "utf-16-be")}
+    return tuple(sorted({form for form in map(squeeze, found) if len(form) >= SHORTEST}, key=len, reverse=True))
 
 
 def _forms(value: str) -> Iterator[bytes]:
@@ -47,8 +59,18 @@ def _forms(value: str) -> Iterator[bytes]:
         yield _PERCENT.sub(lambda match: match[0].lower(), quoted).encode()
     yield raw.hex().encode()
     yield raw.hex().upper().encode()
+    yield from _base64(raw)
+
+
+def _base64(raw: bytes) -> Iterator[bytes]:
     for before in range(3):
         first, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
         padded = bytes(before) + raw + bytes(2)
         yield base64.b64encode(padded)[first:end]
         yield base64.urlsafe_b64encode(padded)[first:end]
+
+
+def _base32(raw: bytes) -> Iterator[bytes]:
+    for before in range(5):
+        first, end = -(-before * 8 // 5), (before + len(raw)) * 8 // 5
+        yield base64.b32encode(bytes(before) + raw + bytes(4))[first:end]

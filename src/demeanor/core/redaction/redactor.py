@@ -11,11 +11,15 @@ import hmac
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import TypeAlias
 
-from demeanor.core.redaction.encodings import SHORTEST, forms
+from demeanor.core.redaction.encodings import SHORTEST, forms, squeezed_forms
 from demeanor.core.redaction.key_patterns import vendor_keys
+from demeanor.core.redaction.torn import TornForms
+from demeanor.core.redaction.views import squeeze, views
 
 Span: TypeAlias = tuple[int, int, str, bytes]
 """Start, end, name and the secret itself."""
@@ -24,10 +28,14 @@ _B64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 _DIGITS = re.compile(r"‹redacted:([^:›\n]+):[0-9a-f]{8}›")
 _MARKED = "‹redacted:secret:0123456789abcdef›".encode()
 
-_CUT = "…".encode()
-_CUTS = re.compile(rb"(?:\n\[)?\xe2\x80\xa6(?:[^\n\xe2]{0,40}\xe2\x80\xa6\]\n)?")
-_LEFT = 6
-"""A remainder of this length is redacted too, where a text was truncated within a secret."""
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One encoding of one secret."""
+
+    data: bytes
+    name: str
+    secret: bytes
 
 
 class Redactor:
@@ -43,16 +51,14 @@ class Redactor:
         self._vendors = vendors
         self._spare = spare
         self._key = os.urandom(16) if digits else None
-        self._forms: tuple[tuple[bytes, str, bytes], ...] = tuple(_known(secrets or {}))
-        self.longest = max((len(form) + 2 for form, _, _ in self._forms), default=1)
-        """The maximum length of a known secret in any encoding, in bytes."""
+        self._exact, self._squeezed = _known(secrets or {})
 
     def also(self, secrets: Mapping[str, str]) -> Redactor:
         """A redactor with additional secrets that marks common ones in the same way."""
         found = Redactor(secrets, vendors=self._vendors, digits=False, spare=self._spare)
         found._key = self._key
-        found._forms += self._forms
-        found.longest = max(self.longest, found.longest)
+        found._exact += self._exact
+        found._squeezed += self._squeezed
         return found
 
     @property
@@ -75,27 +81,30 @@ class Redactor:
 
     def spans(self, data: bytes) -> list[Span]:
         """The positions of secrets, in order; overlapping ones are merged."""
-        found = [*self._exact(data), *self._torn(data), *self._vendor(data)]
+        found = [*self._in_views(data), *self._as_they_are(data), *self._torn.spans(data), *self._vendor(data)]
         return _merged(found) if found else found
 
-    def _exact(self, data: bytes) -> Iterator[Span]:
-        for form, name, secret in self._forms:
-            at = data.find(form)
-            while at >= 0:
-                yield *_widened(data, at, at + len(form), form, secret), name, secret
-                at = data.find(form, at + 1)
+    def _as_they_are(self, data: bytes) -> Iterator[Span]:
+        """Encodings that no view shows."""
+        shown = {form.data for form in self._squeezed}
+        for form in self._exact:
+            if squeeze(form.data) not in shown:
+                for start, end in _places(form.data, data):
+                    yield *_widened(data, start, end, form), form.name, form.secret
 
-    def _torn(self, data: bytes) -> Iterator[Span]:
-        """Remainders of a secret where a text was truncated: its beginning before `…`, its end after `…]`."""
-        if _CUT not in data:
+    def _in_views(self, data: bytes) -> Iterator[Span]:
+        if not self._squeezed:
             return
-        for cut in _CUTS.finditer(data):
-            before, behind = data[max(0, cut.start() - self.longest) : cut.start()], data[cut.end() :][: self.longest]
-            for form, name, secret in self._forms:
-                if (size := _overlap(before, form)) >= _LEFT:
-                    yield cut.start() - size, cut.start(), name, secret
-                if (size := _overlap(behind[::-1], form[::-1])) >= _LEFT:
-                    yield cut.end(), cut.end() + size, name, secret
+        for view in views(data):
+            found = [(place, form) for form in self._squeezed for place in _places(form.data, view.data)]
+            if found:
+                spans = view.spans([place for place, _ in found])
+                for (start, end), (_, form) in zip(spans, found, strict=True):
+                    yield *_widened(data, start, end, form), form.name, form.secret
+
+    @cached_property
+    def _torn(self) -> TornForms:
+        return TornForms((form.data, form.name, form.secret) for form in self._exact)
 
     def _vendor(self, data: bytes) -> Iterator[Span]:
         if self._vendors:
@@ -116,21 +125,32 @@ def without_digits(text: str) -> str:
     return _DIGITS.sub(r"‹redacted:\1›", text)
 
 
-def _known(secrets: Mapping[str, str]) -> Iterator[tuple[bytes, str, bytes]]:
+def _known(secrets: Mapping[str, str]) -> tuple[tuple[_Form, ...], tuple[_Form, ...]]:
+    """The encodings of secrets: as they are, and as views show them."""
+    exact: list[_Form] = []
+    squeezed: list[_Form] = []
     for name, value in secrets.items():
         shown = re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:40]
         for secret in dict.fromkeys((value, value.strip())):
             raw = secret.encode("utf-8", "surrogatepass")
             if len(raw) >= SHORTEST and raw not in _MARKED:
-                label = shown if secret not in shown else "secret"
-                yield from ((form, label, raw) for form in forms(secret))
+                label = shown if secret.lower() not in shown.lower() else "secret"
+                exact += [_Form(form, label, raw) for form in forms(secret)]
+                squeezed += [_Form(form, label, raw) for form in squeezed_forms(secret) if form not in _MARKED]
+    return tuple(exact), tuple(squeezed)
 
 
-def _widened(data: bytes, start: int, end: int, form: bytes, secret: bytes) -> tuple[int, int]:
-    """Include the base64 characters at both ends that encode bits of both the secret and its neighbours."""
-    if len(form) * 6 // 8 > len(secret) or form in (secret, secret.hex().encode(), secret.hex().upper().encode()):
-        return start, end
-    if not _B64.issuperset(form):
+def _places(form: bytes, data: bytes) -> Iterator[tuple[int, int]]:
+    at = data.find(form)
+    while at >= 0:
+        yield at, at + len(form)
+        at = data.find(form, at + 1)
+
+
+def _widened(data: bytes, start: int, end: int, form: _Form) -> tuple[int, int]:
+    """Include the characters at both ends of base64 or base32 that encode bits of the secret and of its neighbours."""
+    plain = (form.secret.lower(), squeeze(form.secret), form.secret.hex().encode())
+    if len(form.data) > 2 * len(form.secret) or form.data.lower() in plain or not _B64.issuperset(form.data):
         return start, end
     return start - (start > 0 and data[start - 1] in _B64), end + (end < len(data) and data[end] in _B64)
 
@@ -153,9 +173,3 @@ def _replaced(data: bytes, spans: list[Span], mark: Callable[[Span], bytes], sta
         pieces += [data[start : span[0]], mark(span)]
         start = span[1]
     return b"".join([*pieces, data[start:]])
-
-
-def _overlap(chunk: bytes, form: bytes) -> int:
-    """The length of the chunk's suffix that could be the beginning of `form`."""
-    longest = min(len(form) - 1, len(chunk))
-    return next((size for size in range(longest, 0, -1) if form.startswith(chunk[-size:])), 0)
