@@ -270,8 +270,8 @@ async def test_garbage_is_a_server_error() -> None:
 
 @pytest.mark.parametrize("key", ["x", "k", "Brest", "password", KEY])
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-async def test_traffic_is_never_changed(key: str, stream: bool) -> None:
-    """A provider's key that also occurs in a response, even in the arguments of a tool call, reaches the agent."""
+async def test_only_a_repeated_key_is_changed_in_traffic(key: str, stream: bool) -> None:
+    """A key that is an ordinary word reaches the agent; a real one is masked, without changing the size of anything."""
     function = {"name": "shell", "arguments": json.dumps({"command": f"echo {key} > index-{key}.txt"})}
     call = {"index": 0, "id": f"call_{key}", "type": "function", "function": function}
     message = {"role": "assistant", "content": f"Brest, password, {key}.", "tool_calls": [call]}
@@ -286,22 +286,39 @@ async def test_traffic_is_never_changed(key: str, stream: bool) -> None:
         async with session_of(LiveModel(provider=acme)) as session:
             reply = await post(session, chat(f"Is {key} my key?", stream=stream))
             (exchange,) = session.exchanges()
-    assert reply.body == body
-    assert reply.headers["X-Echo"] == key
+        notes = session.notes
+    shown = "*" * len(KEY) if key == KEY else key
+    assert reply.body == body.replace(key.encode(), shown.encode())
+    assert reply.headers["X-Echo"] == shown
+    assert ("masked" in str(notes)) is (key == KEY)
     assert exchange.request.messages[0].text == f"Is {key} my key?"
     assert exchange.response
-    assert exchange.response.calls[0].arguments == {"command": f"echo {key} > index-{key}.txt"}
+    assert exchange.response.calls[0].arguments == {"command": f"echo {shown} > index-{shown}.txt"}
 
 
-async def test_a_translated_error_is_complete_and_its_recording_has_no_key() -> None:
-    """The agent gets the provider's own words; only the recording is redacted."""
+async def test_a_translated_error_is_complete_and_has_no_key() -> None:
+    """The agent gets the provider's own words with the key masked; so does the recording."""
     refused = refuses(401, f"Incorrect API key provided: {KEY}")
     async with provider(refused) as (url, _), live(url, dialect=DIALECTS["anthropic"]) as session:
         reply = await post(session, chat())
         (exchange,) = session.exchanges()
-    assert KEY in json.loads(reply.body)["error"]["message"]
+    masked = f"Incorrect API key provided: {'*' * len(KEY)}"
+    assert masked in json.loads(reply.body)["error"]["message"]
     assert exchange.error
-    assert exchange.error.message == "Incorrect API key provided: [redacted]"
+    assert exchange.error.message == masked
+
+
+async def test_headers_and_doubly_escaped_keys_are_masked() -> None:
+    """A proxy that quotes the configured headers, as JSON in a JSON string."""
+    secret = 'proxy/"token"-4711-\\x'
+    twice = json.dumps(json.dumps({"got": f"Bearer {secret}"}))[1:-1]
+    body = f'{{"error": {{"message": "{twice}"}}}}'.encode()
+    head = f"HTTP/1.1 401 No\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    async with raw_provider(head.encode(), body[:40], body[40:]) as url:
+        reply, _ = await asked(url, headers={"X-Proxy-Auth": f"Bearer {secret}"})
+    assert len(reply.body) == len(body)
+    assert b"4711" not in reply.body
+    assert b"got" in reply.body
 
 
 async def test_the_key_stays_out_of_descriptions() -> None:

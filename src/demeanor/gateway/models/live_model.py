@@ -78,7 +78,8 @@ class LiveModel:
             yield refused
             return
         path, body, headers = self._provider_request(call, dialect)
-        async with self.provider.post(path, body, {**headers, **dialect.key_headers(self.provider.key)}) as response:
+        headers = {**headers, **dialect.key_headers(self.provider.key)}
+        async with self.provider.post(path, body, headers, note=call.note) as response:
             if isinstance(response, ProviderError):
                 yield ErrorReply(error=response)
             elif 300 <= response.status < 400:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -17,6 +17,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from demeanor.core.exchange import ProviderError
+from demeanor.core.redaction.encodings import can_be_secret
+from demeanor.gateway.models.echo_mask import EchoMask
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamInterrupted
 
@@ -105,17 +107,21 @@ class Provider:
 
     @asynccontextmanager
     async def post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
+        self, path: str, body: bytes, headers: Mapping[str, str], *, note: Callable[[str], None] = lambda text: None
     ) -> AsyncIterator[ProviderResponse | ProviderError]:
-        """Send a request when the rate limits allow it; an error if no response started. `headers` contain the key."""
+        """Send a request when the rate limits allow it; an error if no response started. `headers` contain the key.
+
+        `note` is called if the response repeats the key or a configured header, which is masked.
+        """
+        mask = EchoMask(self._secrets(), note)
         async with self.rate_limiter.slot():
             response = await self._send(self.url(path), body, headers)
             if isinstance(response, ProviderError):
                 yield response
                 return
             try:
-                async with aclosing(self._chunks(response)) as chunks:
-                    yield self._wrap(response, chunks)
+                async with aclosing(self._chunks(response, mask)) as chunks:
+                    yield self._wrap(response, chunks, mask)
             finally:
                 response.close()
 
@@ -139,9 +145,15 @@ class Provider:
         except (aiohttp.ClientError, OSError) as error:
             return self._to_provider_error(error)
 
-    def _wrap(self, response: aiohttp.ClientResponse, chunks: AsyncIterator[bytes]) -> ProviderResponse:
+    def _secrets(self) -> Iterator[str]:
+        """The key, and the values of the configured headers with their last words, as in `Bearer …`."""
+        for value in (self.key, *self._headers.values(), *(text.rpartition(" ")[2] for text in self._headers.values())):
+            if can_be_secret(value):
+                yield value
+
+    def _wrap(self, response: aiohttp.ClientResponse, chunks: AsyncIterator[bytes], mask: EchoMask) -> ProviderResponse:
         headers = CIMultiDict(
-            (name, value)
+            (name, mask.text(value))
             for name, value in response.headers.items()
             if name.lower() not in _DROPPED_HEADERS.split()
             and not (name.lower() == "content-length" and _is_compressed(response))
@@ -151,10 +163,13 @@ class Provider:
             self.rate_limiter.pause(pause)
         return ProviderResponse(status=response.status, headers=headers, chunks=chunks)
 
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: aiohttp.ClientResponse, mask: EchoMask) -> AsyncGenerator[bytes, None]:
         try:
             async for chunk in response.content.iter_any():
-                yield chunk
+                if ready := mask.feed(chunk):
+                    yield ready
+            if rest := mask.close():
+                yield rest
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamInterrupted(self._to_provider_error(error, status=response.status)) from None
 

@@ -7,7 +7,7 @@ agent's own dialect is passed through byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -66,6 +66,9 @@ class ModelCall:
 
     facts: Mapping[str, str] = field(default_factory=dict)
     """Facts about the attempt's environment: `workspace`, `home`, …"""
+
+    note: Callable[[str], None] = lambda text: None
+    """Adds a note for the reader to the trial."""
 
     memory: dict[object, Any] = field(default_factory=dict)
     """State that an upstream keeps for this attempt, under a key of its own; discarded with the session."""

@@ -184,6 +184,7 @@ async def _read(
         trial=session.trial.id,
         seed=session.seed,
         facts=session.facts,
+        note=session.note,
         memory=session.memory,
     )
     return call, problem
