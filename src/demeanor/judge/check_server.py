@@ -57,6 +57,7 @@ class CheckServer:
     def __init__(self, evals: Iterable[Eval], rehearsals: Rehearsals, *, limit: float) -> None:
         """`limit`: seconds for one check, without the time that its commands take."""
         self._limit = limit
+        self._owner = os.getpid()
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
         self._lock = threading.Lock()
@@ -100,6 +101,11 @@ class CheckServer:
                 crashed = any(answer.crash is not None or answer.trouble is not None for answer in answers)
                 self._blame[key] = "eval" if crashed else "content"
             return self._blame[key]
+
+    def __del__(self) -> None:
+        """A run that was prepared and never executed leaves no process behind."""
+        if self._owner == os.getpid():
+            self.close()
 
     def close(self) -> None:
         """Kill all workers and the server. Threads that wait for an answer get ChecksStopped."""

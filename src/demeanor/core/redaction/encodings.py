@@ -43,6 +43,7 @@ def squeezed_forms(value: str) -> tuple[bytes, ...]:
     found = {raw, decode(raw), raw.hex().encode(), *_base64(raw), *_base32(raw)}
     if not raw.isascii():  # without its NULs, ASCII text in UTF-16 is the text itself
         found |= {value.encode(codec, "surrogatepass") for codec in ("utf-16-le", "utf-16-be")}
+        found.add(b"".join(map(_in_repr, value)))
     return tuple(sorted({form for form in map(squeeze, found) if len(form) >= SHORTEST}, key=len, reverse=True))
 
 
@@ -60,6 +61,13 @@ def _forms(value: str) -> Iterator[bytes]:
     yield raw.hex().encode()
     yield raw.hex().upper().encode()
     yield from _base64(raw)
+
+
+def _in_repr(letter: str) -> bytes:
+    """A character as the repr of a text shows it, once its `\\xXX` is taken for a byte."""
+    code = ord(letter)
+    escaped = code < 0x100 and not letter.isprintable()
+    return bytes([code]) if escaped else letter.encode("utf-8", "surrogatepass")
 
 
 def _base64(raw: bytes) -> Iterator[bytes]:

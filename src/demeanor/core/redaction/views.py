@@ -75,7 +75,7 @@ def views(data: bytes) -> Iterator[View]:
         if plain != data:
             yield View(squeeze(plain), lambda: _decoded_runs(data))
     if b'"' in data:
-        joined = b"".join(_CHUNKS.findall(data))
+        joined = b"".join(map(decode, _CHUNKS.findall(data)))
         if joined:
             yield View(squeeze(joined), lambda: _chunk_runs(data))
 
@@ -85,18 +85,18 @@ def _runs(data: bytes, first: int = 0, last: int | None = None) -> Iterator[tupl
         yield match.start(), match.end(), match[0].lower()
 
 
-def _decoded_runs(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    end = 0
-    for match in _ESCAPES.finditer(data):
+def _decoded_runs(data: bytes, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, bytes]]:
+    end, last = first, len(data) if last is None else last
+    for match in _ESCAPES.finditer(data, first, last):
         yield from _runs(data, end, match.start())
         yield match.start(), match.end(), squeeze(_decoded(match[0]))
         end = match.end()
-    yield from _runs(data, end)
+    yield from _runs(data, end, last)
 
 
 def _chunk_runs(data: bytes) -> Iterator[tuple[int, int, bytes]]:
     for match in _CHUNKS.finditer(data):
-        yield from _runs(data, match.start(1), match.end(1))
+        yield from _decoded_runs(data, match.start(1), match.end(1))
 
 
 @cache
