@@ -15,8 +15,11 @@ _BAR, _HEIGHT = 5, 18
 SpanKind: TypeAlias = Literal["start", "model", "tool", "end"]
 
 
-def trend(rates: Sequence[float | None], marks: Sequence[str] = ()) -> Markup:
-    """Bars of the pass rate, the newest first; a night without data is a dot on the base line, a mark a line."""
+def trend(rates: Sequence[float | None], marks: Sequence[str] = (), *, labelled: bool = True) -> Markup:
+    """Bars of the pass rate, the newest first; a night without data is a dot on the base line, a mark a line.
+
+    `labelled`: with a text alternative, which is as long as the bars; on a large page the page of the eval has it.
+    """
     solid, gaps, changed = [], [], []
     for index, rate in enumerate(rates):
         x = index * _BAR + 2
@@ -29,9 +32,8 @@ def trend(rates: Sequence[float | None], marks: Sequence[str] = ()) -> Markup:
     listed = ", ".join("no data" if rate is None else percent(rate) for rate in rates)
     width = len(rates) * _BAR
     paths = _path("b", solid) + _path("g", gaps) + _path("m", changed)
-    return Markup('<svg class="trend" width="{w}" height="{h}" viewBox="0 0 {w} {h}" role="img"').format(
-        w=width, h=_HEIGHT
-    ) + Markup(' aria-label="{}">{}</svg>').format(f"newest first: {listed}", paths)
+    label = Markup(' role="img" aria-label="newest first: {}"').format(listed) if labelled else ' aria-hidden="true"'
+    return Markup('<svg class="trend" width="{}" height="{}"{}>{}</svg>').format(width, _HEIGHT, Markup(label), paths)
 
 
 def _path(kind: str, moves: Sequence[str]) -> Markup:
@@ -119,15 +121,12 @@ def _point(point: ChartPoint, x: float, y: Callable[[float], float], height: int
     if point.mark:
         parts.append(Markup('<text class="mark" x="{}" y="12">{}</text>').format(x, point.mark))
     if point.rate is None:
-        shape = Markup('<circle class="gap" cx="{}" cy="{}" r="3"><title>{}</title></circle>').format(
-            x, y(0), point.title
-        )
+        shape = Markup('<circle class="gap" cx="{:g}" cy="{:g}" r="3"/>').format(x, y(0))
     else:
-        shape = Markup('<circle class="dot" cx="{}" cy="{}" r="4"><title>{}</title></circle>').format(
-            x, y(point.rate.value), point.title
-        )
+        shape = Markup('<circle class="dot" cx="{:g}" cy="{:g}" r="4"/>').format(x, y(point.rate.value))
+    body = Markup("<title>{}</title>{}").format(point.title, shape)
     parts.append(
-        Markup('<a href="{}" aria-label="{}">{}</a>').format(point.link, point.title, shape) if point.link else shape
+        Markup('<a href="{}">{}</a>').format(point.link, body) if point.link else Markup("<g>{}</g>").format(body)
     )
     return parts
 

@@ -87,7 +87,7 @@ def night_html(report: NightReport, pairs: Sequence[TrialStepsPair] = ()) -> str
     anchors = {(one.cell.eval, one.cell.subject): one.id for one in [*voids, *failures]}
     digest = b64encode(sha256(static_text(STYLE).encode()).digest()).decode()
     values: dict[str, Any] = {
-        "view": night_view(report, rows=10**9),
+        "view": night_view(report, whole=True),
         "failures": failures,
         "voids": voids,
         "more_failures": phrases.more(report.more_failures) if report.more_failures else "",

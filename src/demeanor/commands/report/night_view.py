@@ -21,8 +21,10 @@ from demeanor.core.usage import total
 from demeanor.render import numbers
 from demeanor.web.charts import trend
 
-MOST_ROWS = 100
-"""Evals of the heat map, unless all are asked for."""
+MOST_CELLS = 480
+"""Cells of the heat map, unless all are asked for."""
+
+_LABELLED_CELLS = 200
 
 _WORDS = {ExitCode.ACCEPTED: "accepted", ExitCode.REJECTED: "rejected", ExitCode.UNDECIDED: "undecided"}
 _SIGNS = {"reject": "✗", "undecided": "?", "accept": "✓", "skipped": "·"}
@@ -163,8 +165,8 @@ class NightView:
         return tuple(one for one in self.shifts if not one.fell)
 
 
-def night_view(report: NightReport, *, rows: int = MOST_ROWS) -> NightView:
-    """Arrange a report for a page."""
+def night_view(report: NightReport, *, whole: bool = False) -> NightView:
+    """Arrange a report for a page; `whole`: with every eval, however many there are."""
     decided = [row for one in report.subjects for row in one.rows if row.decision is not None]
     decisions = [row.decision for row in decided if row.decision is not None]
     code = exit_code(decisions)
@@ -186,7 +188,7 @@ def night_view(report: NightReport, *, rows: int = MOST_ROWS) -> NightView:
             if row.decision is not None and row.decision.news
         ),
         subjects=tuple(_head(one) for one in report.subjects),
-        rows=tuple(found[:rows]),
+        rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
         evals=len(found),
         nights=phrases.history(report),
         changes=tuple(phrases.changes(report)),
@@ -222,8 +224,9 @@ def _rows(report: NightReport) -> list[HeatRow]:
         for row in one.rows:
             by_eval.setdefault(row.eval, {})[one.subject] = row
     names = [one.subject for one in report.subjects]
+    labelled = len(by_eval) * len(names) <= _LABELLED_CELLS
     ranked = sorted(by_eval.items(), key=lambda item: min(_rank(row) for row in item[1].values()))
-    return [_heat_row(name, own, names) for name, own in ranked]
+    return [_heat_row(name, own, names, labelled=labelled) for name, own in ranked]
 
 
 def _rank(row: NightRow) -> int:
@@ -239,15 +242,17 @@ def _rank(row: NightRow) -> int:
     return 4 if row.tonight.failed and row.policy is not Policy.USUALLY_FAILS else 5
 
 
-def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str]) -> HeatRow:
+def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str], *, labelled: bool) -> HeatRow:
     return HeatRow(
         eval=name,
         policy=POLICIES[next(iter(own.values())).policy],
-        cells=tuple(_heat_cell(own[subject], subject) if subject in own else None for subject in subjects),
+        cells=tuple(
+            _heat_cell(own[subject], subject, labelled=labelled) if subject in own else None for subject in subjects
+        ),
     )
 
 
-def _heat_cell(row: NightRow, subject: str) -> HeatCell:
+def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
     now = row.tonight
     newest_first = row.cells[::-1]
     return HeatCell(
@@ -259,7 +264,7 @@ def _heat_cell(row: NightRow, subject: str) -> HeatCell:
         voided=now.voided,
         marks=marks_of(now),
         reason=row.decision.reason if row.decision else "not part of this run",
-        trend=_trend(newest_first),
+        trend=_trend(newest_first, labelled=labelled),
         ran=bool(now.judged or now.voided),
     )
 
@@ -282,11 +287,12 @@ def marks_of(cell: NightCell) -> str:
     return subject + (phrases.EVAL_MARK if "eval" in cell.marks else "")
 
 
-def _trend(cells: Iterable[NightCell]) -> Markup:
+def _trend(cells: Iterable[NightCell], *, labelled: bool) -> Markup:
     shown = list(cells)
     if len(shown) < 2:
         return Markup()
-    return trend([cell.rate.value if cell.rate else None for cell in shown], [marks_of(cell) for cell in shown])
+    rates = [cell.rate.value if cell.rate else None for cell in shown]
+    return trend(rates, [marks_of(cell) for cell in shown], labelled=labelled)
 
 
 def _head(one: SubjectNights) -> SubjectHead:

@@ -19,10 +19,9 @@ from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
 from demeanor.core.text import opening
 from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import runs_state
 from demeanor.store.runs.run_dirs import place_of
 
-MOST_ROWS = 200
+MOST_ROWS = 100
 _MOST_LINES = 400
 _RECENT = 30
 
@@ -46,12 +45,15 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     history = context.history()
     a, b = query.get("a", "").strip(), query.get("b", "").strip()
     recent = history.runs(limit=_RECENT)
-    subjects = sorted({cell.subject for run in recent[:1] for cell in history.cells(run.name)})
+    subjects = sorted({cell.subject for run in recent[:1] for cell in context.cells(run.name)})
     values: dict[str, Any] = {"a": a, "b": b, "runs": recent, "subjects": subjects, "report": None, "most": MOST_ROWS}
     if not a or not b:
         return values
-    base, new = sides_of(history, a, b, context.config.root, folders=False)
-    state = runs_state(history, [*base.runs, *new.runs])
+    version = history.database.version()
+    base, new = context.cached(
+        ("sides", a, b), version, lambda: sides_of(history, a, b, context.config.root, folders=False)
+    )
+    state = context.state([*base.runs, *new.runs])
     report: CompareReport = context.cached(("compare", a, b), state, lambda: make_comparison(base, new))
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))
     return values | {"report": report, "prompts": prompts, "last_base": base.runs[-1], "last_new": new.runs[-1]}

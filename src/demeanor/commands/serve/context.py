@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 from demeanor.config.config import Config
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
+from demeanor.core.history import RunCell
 from demeanor.runner.plan import choose_evals
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.history import SqlHistory, history_address, open_history
+from demeanor.store.history.page_queries import runs_state
 
 T = TypeVar("T")
-_CACHED = 64
+_CACHED = 256
 
 
 @dataclass(slots=True)
@@ -80,6 +82,15 @@ class PageContext:
             while len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
         return made
+
+    def state(self, runs: Sequence[str]) -> Hashable:
+        """A value that changes with the attempts of some runs; counted anew only if the database has changed."""
+        history = self.history()
+        return self.cached(("state", *runs), history.database.version(), lambda: runs_state(history, runs))
+
+    def cells(self, run: str) -> tuple[RunCell, ...]:
+        """The cells of a run."""
+        return self.cached(("cells", run), self.state([run]), lambda: self.history().cells(run))
 
     def evals(self) -> tuple[Mapping[str, Eval], str]:
         """The evals of the project by name, read once, and why they could not be read, if so."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
-from demeanor.store.history.page_queries import RunTotal, run_totals, runs_state, usage_by
+from demeanor.store.history.page_queries import RunTotal, run_totals, usage_by
 
 NIGHTS = 14
 _MOST_EVALS = 60
@@ -22,7 +22,7 @@ def cost_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         raise UsageError(f"by={by!r}: expected cost, tokens or time")
     runs = history.runs(kind="nightly", limit=NIGHTS) or history.runs(limit=NIGHTS)
     names = [run.name for run in runs]
-    state = runs_state(history, names)
+    state = context.state(names)
     totals = context.cached(("cost runs", tuple(names)), state, lambda: run_totals(history, names))
     subjects = context.cached(("cost subjects", tuple(names)), state, lambda: usage_by(history, "subject", names))
     evals = context.cached(("cost evals", tuple(names)), state, lambda: usage_by(history, "eval", names))

@@ -28,7 +28,7 @@ from demeanor.store.history import SqlHistory
 from demeanor.web.charts import ChartPoint, rate_chart
 from demeanor.web.links import Links
 
-MOST_RUNS = 120
+MOST_RUNS = 60
 _MOST_SOURCE_LINES = 200
 
 
@@ -57,13 +57,15 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     history = context.history()
     name = parts["eval"]
     kind = query.get("kind", "")
-    cells = history.eval_history(name)
+    version = history.database.version()
+    cells = context.cached(("eval", name), version, lambda: history.eval_history(name))
     if not cells:
         recent = [cell.eval for run in history.runs(limit=3) for cell in history.cells(run.name)]
         raise UnknownName("eval", name, dict.fromkeys(recent), where="the history")
     nightly = [cell for cell in cells if cell.kind == "nightly"]
     chosen = cells if kind == "all" or not nightly else nightly
-    found = eval_history(name, chosen, kind="all" if chosen is cells else "nightly")
+    which = "all" if chosen is cells else "nightly"
+    found = context.cached(("rates", name, which), tuple(chosen), lambda: eval_history(name, chosen, kind=which))
     own, why_not = context.evals()
     definition = own.get(name)
     latest = chosen[-1].run

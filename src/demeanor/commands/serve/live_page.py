@@ -14,7 +14,7 @@ from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import LastAttempt, RunTotal, last_attempts_of, planned_trials, run_totals
 from demeanor.store.runs.in_progress import is_being_written
 
-_LATEST = 6
+_LATEST = 3
 _SILENT = timedelta(minutes=15)
 """A run of another machine without a new trial for this long is regarded as stopped."""
 
@@ -59,33 +59,42 @@ def live_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     """The runs in progress; without one, the last run."""
     history = context.history()
     runs = history.runs(limit=_LATEST)
-    totals = run_totals(history, [run.name for run in runs])
-    found = [_progress(context, history, run, totals[run.name]) for run in runs if run.name in totals]
+    names = [run.name for run in runs]
+    state = context.state(names)
+    totals = context.cached(("totals", *names), state, lambda: run_totals(history, names))
+    known = [run for run in runs if run.name in totals]
+    planned = context.cached(
+        ("planned", *names), state, lambda: {name: planned_trials(history, name) for name in names}
+    )
+    states = {run.name: _state(context, history, run, totals[run.name], planned[run.name]) for run in known}
+    shown = [run for run in known if states[run.name] == "running"] or known[:1]
+    found = [_progress(context, run, totals[run.name], planned[run.name], states[run.name]) for run in shown]
     running = [one for one in found if one.state == "running"]
     return {"running": running, "latest": found[0] if found and not running else None}
 
 
-def _progress(context: PageContext, history: SqlHistory, run: PastRun, total: RunTotal) -> RunProgress:
-    planned = planned_trials(history, run.name)
+def _progress(context: PageContext, run: PastRun, total: RunTotal, planned: int, state: str) -> RunProgress:
+    history = context.history()
     done = total.passed + total.failed + total.voided
-    last = last_attempts_of(history, run.name, 1)
-    state = "finished" if done >= planned else _state(context, run, last)
     return RunProgress(
         run=run,
         state=state,
         planned=planned,
         total=total,
-        last=last_attempts_of(history, run.name),
+        last=context.cached(("last", run.name), context.state([run.name]), lambda: last_attempts_of(history, run.name)),
         left_seconds=_left(run, done, planned) if state == "running" else None,
         jobs=str(run.info.arguments.get("jobs") or ""),
     )
 
 
-def _state(context: PageContext, run: PastRun, last: tuple[LastAttempt, ...]) -> str:
+def _state(context: PageContext, history: SqlHistory, run: PastRun, total: RunTotal, planned: int) -> str:
+    if total.passed + total.failed + total.voided >= planned:
+        return "finished"
     folder = next((path for path in (Path(run.source), context.results / run.name) if path.is_dir()), None)
     written = is_being_written(folder) if folder is not None and run.origin == "demeanor" else None
     if written is not None:
         return "running" if written else "stopped"
+    last = last_attempts_of(history, run.name, 1)
     newest = _time(last[0].ended if last else run.info.started)
     return "running" if newest is not None and datetime.now(UTC) - newest < _SILENT else "stopped"
 

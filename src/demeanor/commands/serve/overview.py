@@ -9,13 +9,13 @@ from typing import Any
 from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report.build import night_report
-from demeanor.commands.report.night_view import MOST_ROWS, NightView, night_view
+from demeanor.commands.report.night_view import NightView, night_view
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import outcomes, runs_state, void_causes
+from demeanor.store.history.page_queries import outcomes, void_causes
 
 NIGHTS = 13
 _MOST_NEAR = 5
@@ -30,7 +30,7 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
         return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
     run = history.run(query["run"]) if query.get("run") else newest[0]
     shown = _nights(history, run)
-    state = runs_state(history, [night.name for night in shown])
+    state = context.state([night.name for night in shown])
     whole = query.get("rows") == "all"
     view = context.cached(("night", run.name, whole), state, lambda: _view(history, shown, whole=whole))
     return {
@@ -58,7 +58,7 @@ def _nights(history: SqlHistory, run: PastRun) -> list[PastRun]:
 
 def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
     cells = [cell for night in shown for cell in history.cells(night.name)]
-    view = night_view(night_report(shown, cells), rows=10**9 if whole else MOST_ROWS)
+    view = night_view(night_report(shown, cells), whole=whole)
     # The report itself is large, and a page needs only its run.
     return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))
 

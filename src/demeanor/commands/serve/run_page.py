@@ -21,11 +21,10 @@ from demeanor.store.history.page_queries import (
     neighbour,
     outcomes,
     run_totals,
-    runs_state,
     void_causes,
 )
 
-PAGE = 100
+PAGE = 50
 RUNS_PAGE = 20
 SORTS = ("plan", "eval", "rate", "time", "tokens", "cost")
 STATUSES = ("rejected", "undecided", "accepted", "skipped", "news", "void")
@@ -72,10 +71,10 @@ class CellLine:
 
 
 def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    """The cells of one run, filtered and sorted, a hundred at a time."""
+    """The cells of one run, filtered and sorted, fifty at a time."""
     history = context.history()
     run = history.run(parts["run"])
-    state = runs_state(history, [run.name])
+    state = context.state([run.name])
     lines = context.cached(("run", run.name), state, lambda: _lines(history.cells(run.name)))
     causes = context.cached(("voids", run.name), state, lambda: void_causes(history, run.name))
     chosen = _sorted(_filtered(context, lines, causes, query), query.get("sort", ""))
@@ -121,7 +120,8 @@ def runs_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     number = count_runs(history, kind)
     page, pages = _page_number(query, number, RUNS_PAGE)
     runs = history.runs(kind=kind, limit=page * RUNS_PAGE)[(page - 1) * RUNS_PAGE :]  # type: ignore[arg-type]
-    totals = run_totals(history, [run.name for run in runs])
+    names = [run.name for run in runs]
+    totals = context.cached(("totals", *names), context.state(names), lambda: run_totals(history, names))
     return {
         "runs": [(run, totals.get(run.name)) for run in runs],
         "number": number,

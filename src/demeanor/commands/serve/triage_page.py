@@ -16,7 +16,6 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
 from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import runs_state
 from demeanor.store.runs.run_dirs import place_of
 
 MOST_CELLS = 40
@@ -28,9 +27,9 @@ def triage_page(context: PageContext, parts: Mapping[str, str], query: Mapping[s
     """The groups of one run, the largest first; of a large run, those of the cells that need attention most."""
     history = context.history()
     run = history.run(parts["run"])
-    cells = [cell for cell in history.cells(run.name) if cell.failed or cell.voided]
+    cells = [cell for cell in context.cells(run.name) if cell.failed or cell.voided]
     cells.sort(key=_attention)
-    state = runs_state(history, [run.name])
+    state = context.state([run.name])
     groups = context.cached(("triage", run.name), state, lambda: _groups(context, history, run, cells[:MOST_CELLS]))
     return {
         "run": run,

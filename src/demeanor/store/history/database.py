@@ -53,6 +53,10 @@ class Database(Protocol):
         """The names of all tables."""
         ...
 
+    def version(self) -> str:
+        """A text that differs after every change of the database, and may differ more often."""
+        ...
+
     def lock_schema(self) -> None:
         """Lock the schema until the transaction ends."""
         ...

@@ -110,6 +110,10 @@ class Postgres:
         """The names of all tables in the schema."""
         return {name for (name,) in self.rows("SELECT tablename FROM pg_tables WHERE schemaname = ?", (self._schema,))}
 
+    def version(self) -> str:
+        """The position in the server's write-ahead log."""
+        return str(self.rows("SELECT pg_current_wal_insert_lsn()")[0][0])
+
     def lock_schema(self) -> None:
         """Lock the schema with an advisory lock until the transaction ends."""
         self._connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")

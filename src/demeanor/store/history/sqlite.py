@@ -83,6 +83,17 @@ class Sqlite:
         """The names of all tables."""
         return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
+    def version(self) -> str:
+        """Size and time of the file and of its write-ahead log, which every commit changes."""
+        found = []
+        for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
+            try:
+                stat = path.stat()
+                found.append(f"{stat.st_size}.{stat.st_mtime_ns}")
+            except FileNotFoundError:
+                found.append("none")
+        return " ".join(found)
+
     def lock_schema(self) -> None:
         """Nothing to do: a transaction that writes holds the only write lock."""
 
