@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -82,3 +83,13 @@ def _status(address: str, method: str, path: str) -> int:
     status = connection.getresponse().status
     connection.close()
     return status
+
+
+def test_the_server_stops_also_where_the_shell_ignores_interrupts(tmp_path: Path):
+    """As in a background job of a script; `served` sends SIGINT and waits for a clean end."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the server
+    try:
+        with served(an_empty_store(tmp_path)) as dashboard:
+            assert dashboard.get("/").status == 200
+    finally:
+        signal.signal(signal.SIGINT, before)

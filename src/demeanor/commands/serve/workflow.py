@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
+import signal
 import sys
 from dataclasses import dataclass
 
@@ -37,8 +37,7 @@ class ServeOptions:
 def serve(context: PageContext, options: ServeOptions) -> None:
     """Serve until Ctrl-C."""
     context.history()  # an unusable store is an error before anything is served
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(context, options))
+    asyncio.run(_serve(context, options))
 
 
 async def _serve(context: PageContext, options: ServeOptions) -> None:
@@ -46,17 +45,30 @@ async def _serve(context: PageContext, options: ServeOptions) -> None:
     try:
         sys.stderr.write(f"demeanor: serving {context.config.root} at {address}\ndemeanor: stop with Ctrl-C\n")
         sys.stderr.flush()
-        await _stdin_closed() if options.with_stdin else await asyncio.Event().wait()
+        await _stopped(with_stdin=options.with_stdin)
     finally:
         await runner.cleanup()
 
 
-async def _stdin_closed() -> None:
-    """Wait until whoever holds the other end of standard input closes it, or dies."""
+async def _stopped(*, with_stdin: bool) -> None:
+    """Wait for Ctrl-C or SIGTERM, also where the shell made this process ignore them, or for the end of stdin."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    closing = loop.create_task(_watch_stdin(stop)) if with_stdin else None
+    await stop.wait()
+    if closing is not None:
+        closing.cancel()
+
+
+async def _watch_stdin(stop: asyncio.Event) -> None:
+    """Stop when whoever holds the other end of standard input closes it, or dies."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while await reader.read(4096):
         pass
+    stop.set()
 
 
 async def start(context: PageContext, options: ServeOptions) -> tuple[web.AppRunner, str]:
