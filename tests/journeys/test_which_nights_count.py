@@ -61,7 +61,8 @@ def test_branches_changes_and_repetitions_do_not_count(versions: Versions):
     versions.git("switch", "--quiet", "-c", "feature")
     versions.nights(1)
     versions.git("switch", "--quiet", "main")
-    (versions.folder / "Makefile").write_text("build:\n\tfalse\n")
+    with (versions.folder / "Makefile").open("a") as file:
+        file.write("# changed\n")
     versions.nights(1)
     versions.git("checkout", "--quiet", "Makefile")
     (versions.folder / "evals" / "eval_new.py").write_text(
