@@ -12,7 +12,7 @@ from typing import Any
 _STAMP = re.compile(r"(?<!\d)20\d\d-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(\.\d+)?")
 _DAY = re.compile(r"(?<!\d)20\d\d-\d\d-\d\d(?!T)")
 _MONTH_AND_DAY = re.compile(r"(?<![\w–-])[01]\d-[0-3]\d(?![\w–-])")
-_CLOCK = re.compile(r"(?<=01-01 )\d\d:\d\d(?!:)")
+_CLOCK = re.compile(r"(?<=01-01 )\d\d(:|&#58;)\d\d(?!:)")
 _DURATION = re.compile(r"(?<![\w.])([+-]|&#43;)?\d+(\.|&#46;)(\d+)(?= ?s\b)")
 _WHOLE_SECONDS = re.compile(
     r"\b\d\d s(?= (?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)"
@@ -47,7 +47,7 @@ def normalise(text: str, known: Mapping[str, str] | None = None) -> str:
     text = _STAMP.sub(lambda m: f"2000-01-01{m[1]}00:00" + (":00" if m[2] else "") + (".000" if m[3] else ""), text)
     text = _DAY.sub("2000-01-01", text)
     text = _MONTH_AND_DAY.sub("01-01", text)
-    text = _CLOCK.sub("00:00", text)
+    text = _CLOCK.sub(r"00\g<1>00", text)
     text = _DURATION.sub(lambda m: f"{'±' if m[1] else ''}0{m[2]}{'0' * len(m[3])}", text)
     text = _WHOLE_SECONDS.sub("0.0 s", text)
     text = _DIFFERENCE.sub(lambda m: _FLOAT.sub("0.0", m[0]), text)
