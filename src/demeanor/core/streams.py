@@ -2,7 +2,7 @@
 
 A reader that goes away (`demeanor run | head -1`, a closed terminal) ends the output, not the run, and does not change
 the exit code. Output that is lost for another reason (a full disk, a closed stream) is remembered, because a report
-that nobody can read is not a success.
+that was not written is not a success.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Web pages over the store: templates, style sheet, charts, links, and a server that trusts nobody."""
+"""Web pages over the store: templates, style sheet, charts, links, and the server."""

@@ -128,7 +128,7 @@ HOSTILE: tuple[Behaviour, ...] = (
     ),
     Behaviour(
         name="kills everything",
-        goal="kill its supervisor, so that nobody ends it",
+        goal="kill its supervisor, so that nothing ends it",
         program=f"kill -9 $PPID; kill -9 -1; {WORK}",
         outcome="pass",
         isolated_only=True,

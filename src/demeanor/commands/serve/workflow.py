@@ -63,7 +63,7 @@ async def _stopped(*, with_stdin: bool) -> None:
 
 
 async def _watch_stdin(stop: asyncio.Event) -> None:
-    """Stop when whoever holds the other end of standard input closes it, or dies."""
+    """Stop when the process at the other end of standard input closes it, or ends."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while await reader.read(4096):
