@@ -67,7 +67,7 @@ class Channel:
 
 
 def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehearsals) -> None:
-    """CheckAnswer questions until the connection is closed."""
+    """Answer questions until the connection is closed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     channel = Channel(connection)
