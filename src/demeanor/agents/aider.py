@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
-from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.agent import DEBUG_LOG, Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event
 
@@ -154,6 +155,7 @@ RECIPE = Recipe(
         manager="pip", name="aider-chat", version="0.86.2", program="bin/aider", needs="python >= 3.10, < 3.13"
     ),
     dialects=("openai-chat",),
+    debug=Overrides(env={"AIDER_LLM_HISTORY_FILE": f"{{home}}/{DEBUG_LOG}"}),
     orders=_orders,
     read_log=_read_log,
     prints_events=False,

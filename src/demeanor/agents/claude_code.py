@@ -15,7 +15,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, read_stream_json
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
-from demeanor.core.agent import Orders, Task
+from demeanor.core.agent import DEBUG_LOG, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import PriorMessage
 from demeanor.core.trajectory import Event, Kind
@@ -111,6 +111,7 @@ RECIPE = Recipe(
         program="node_modules/@anthropic-ai/claude-code-{platform}/claude",
     ),
     dialects=("anthropic",),
+    debug=Overrides(args=("--debug-file", f"{{home}}/{DEBUG_LOG}")),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,

@@ -214,6 +214,7 @@ RECIPE = Recipe(
     title="Codex",
     package=Package(manager="npm", name="@openai/codex", version="0.166.0", program="node_modules/.bin/codex"),
     dialects=("openai-responses",),
+    debug=Overrides(env={"RUST_LOG": "debug"}),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,

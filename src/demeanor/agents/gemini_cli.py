@@ -15,7 +15,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, session_id
 from demeanor.agents.settings import json_file, toml_value
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Orders, Task
+from demeanor.core.agent import DEBUG_LOG, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
@@ -155,6 +155,7 @@ RECIPE = Recipe(
         needs="node >= 20",
     ),
     dialects=("gemini",),
+    debug=Overrides(env={"GEMINI_DEBUG_LOG_FILE": f"{{home}}/{DEBUG_LOG}"}),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,

@@ -162,6 +162,8 @@ RECIPE = Recipe(
         program="node_modules/@aaif/goose-binary-{platform}/bin/goose",
     ),
     dialects=("openai-chat", "anthropic"),
+    debug=Overrides(env={"RUST_LOG": "debug"}),
+    debug_files=(".local/state/goose/logs/*/*/*.log", ".local/state/goose/logs/*/*.log"),
     orders=_orders,
     read_log=_read_log,
     exit_ok=lambda end: None if end.exit_code == 0 else False,

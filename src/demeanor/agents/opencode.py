@@ -203,6 +203,7 @@ RECIPE = Recipe(
         helpers=("node_modules/@vscode/ripgrep-{platform}/bin/rg",),
     ),
     dialects=("openai-chat", "anthropic"),
+    debug=Overrides(args=("--print-logs", "--log-level", "DEBUG")),
     orders=_orders,
     read_log=_read_log,
     approval_modes=("build", "plan"),

@@ -119,6 +119,8 @@ RECIPE = Recipe(
         helpers=("node_modules/@qwen-code/qwen-code/vendor/ripgrep/*/rg",),
     ),
     dialects=("openai-chat", "openai-responses", "anthropic", "gemini"),
+    debug=Overrides(env={"QWEN_DEBUG_LOG_FILE": "1"}),
+    debug_files=(".qwen/debug/*.txt",),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,

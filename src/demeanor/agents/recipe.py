@@ -90,6 +90,12 @@ class Recipe:
     no_modes: str = ""
     """Why it has no such modes."""
 
+    debug: Overrides = field(default_factory=Overrides)
+    """What makes it write a verbose log: to `{home}/agent-debug.log`, to `debug_files`, or to standard error."""
+
+    debug_files: tuple[str, ...] = ()
+    """Where in HOME it writes its verbose log, if it chooses the place itself."""
+
     start_seconds: float = 0.0
     """How long it may take to start on a busy machine; default time limits are longer by that. 0 for a few seconds."""
 
@@ -177,6 +183,8 @@ class RecipeAgent:
             values = placeholder_values(task)
             servers = {name: tuple(fill(word, values) for word in words) for name, words in own.mcp_servers.items()}
             own = self.recipe.mcp(servers).then(own)
+        if task.debug:
+            own = self.recipe.debug.then(own)
         setup = replace(self.setup, settings=own.settings, approval_mode=own.approval_mode)
         task = replace(task, approval=by_own_kinds(task.approval, own.tool_kinds))
         orders = own.apply(self.recipe.orders(task, setup), task, program_words=len(setup.program))
@@ -187,7 +195,8 @@ class RecipeAgent:
             replace(launch, env={**passed, **launch.env}, reads=(*launch.reads, *readable))
             for launch in orders.launches
         )
-        return replace(orders, launches=tuple(launches))
+        debug_files = (*orders.debug_files, *self.recipe.debug_files)
+        return replace(orders, launches=tuple(launches), debug_files=debug_files)
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """Whether it succeeded; None if its exit code does not tell."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from demeanor.config.config import Config, read_config
+from demeanor.core.agent import DEBUG_VARIABLE
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.run_request import RunRequest
 from demeanor.core.sandbox_spec import RANKS
@@ -35,6 +37,7 @@ _VALUES = (
     "timeout",
     "budget_usd",
     "budget_tokens",
+    "agent_debug",
     "kind",
     "sandbox",
     "seed",
@@ -126,6 +129,12 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--sandbox", choices=tuple(RANKS), help="how agents are isolated (default: bubblewrap)")
     group.add_argument("--seed", type=int, metavar="N", help="seed of all random choices of Demeanor")
+    group.add_argument(
+        "--agent-debug",
+        action="store_true",
+        default=bool(os.environ.get(DEBUG_VARIABLE)),
+        help=f"keep a verbose log of the agent with each trial (also: {DEBUG_VARIABLE}=1)",
+    )
 
 
 def build_argument(group: argparse._ArgumentGroup) -> None:

@@ -92,6 +92,13 @@ class Ability(StrEnum):
     """Contacts no host other than its model's."""
 
 
+DEBUG_LOG = "agent-debug.log"
+"""The verbose log of an agent, in its HOME and in the folder `logs` of the trial."""
+
+DEBUG_VARIABLE = "DEMEANOR_AGENT_DEBUG"
+"""Asks for verbose logs; it is also passed on to agents."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
     """What an adapter needs to know to start its agent."""
@@ -126,6 +133,9 @@ class Task:
     messages: tuple[PriorMessage, ...] = ()
     """The earlier conversation to resume."""
 
+    debug: bool = False
+    """Whether it writes a verbose log: to DEBUG_LOG in its HOME, or to standard error."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Orders:
@@ -142,6 +152,9 @@ class Orders:
 
     `*` matches within one path component: `sessions/*/log-*.jsonl`.
     """
+
+    debug_files: tuple[str, ...] = (DEBUG_LOG,)
+    """Files in HOME that are the verbose log, likewise."""
 
 
 class Agent(Protocol):

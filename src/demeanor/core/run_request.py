@@ -82,5 +82,8 @@ class RunRequest:
     replay: str | None = None
     """The folder to replay cassettes from; None means to call the models."""
 
+    agent_debug: bool = False
+    """Whether agents write verbose logs, which are kept with the trials."""
+
     build: bool = False
     """Whether the working tree is built first, by the command of the configuration."""

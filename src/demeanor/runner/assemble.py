@@ -178,6 +178,7 @@ def assemble(
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         canary=config.canary != "off",
+        agent_debug=request.agent_debug,
     )
     attempt: Attempt = partial(make_attempt, context=context)
     other_sandboxes: tuple[NoneSandbox, ...] = ()

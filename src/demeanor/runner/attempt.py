@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from demeanor.core.agent import Agent, Orders, Task, prints_events
+from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, prints_events
+from demeanor.core.bounded_output import bounded
 from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.errors import WorldError
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
-from demeanor.core.process import Limits, ProcessEnd
+from demeanor.core.process import Limits, Output, ProcessEnd
 from demeanor.core.scenario import Scenario
 from demeanor.core.stall import stall_seconds
 from demeanor.core.subject import Subject
@@ -50,6 +51,9 @@ class AttemptContext:
 
     output_bytes: int = 4 * 2**20
     """How many bytes of stdout and of stderr are stored."""
+
+    agent_debug: bool = False
+    """Whether agents write verbose logs, which are kept with the attempt."""
 
     canary: bool = True
     """Whether each trial gets a canary token; a trial in which it turns up elsewhere has leaked its environment."""
@@ -100,9 +104,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
                 gateway.set_address(sandbox.address)
             facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
             gateway.set_facts(facts)
-        orders = agent.orders(_task(trial, sandbox, gateway, seed))
-        if context.canary:
-            orders = with_canary(orders, canary(seed))
+        orders = _orders(agent, _task(trial, sandbox, gateway, seed, debug=context.agent_debug), context)
         sandbox.write_home_files(orders.home_files)
         await sandbox.prepare(orders.launches)
         if gateway and sandbox.listener is not None:
@@ -119,6 +121,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             exchanges=gateway.exchanges() if gateway else (),
             ends=ends,
             leavings=sandbox.collect_files(orders.leavings),
+            task_files=_debug_log(orders, sandbox, context.output_bytes) if context.agent_debug else {},
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await sandbox.snapshot(),
@@ -154,7 +157,21 @@ def _network_note(level: Sandbox, sandbox: SandboxSession) -> tuple[str, ...]:
     return ("the agent had the network of the host",) if open_network else ()
 
 
-def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None, seed: int) -> Task:
+def _orders(agent: Agent, task: Task, context: AttemptContext) -> Orders:
+    """How the agent is started: with a canary, and with the variable that asks for verbose logs."""
+    orders = agent.orders(task)
+    if task.debug:
+        launches = (replace(launch, env={DEBUG_VARIABLE: "1", **launch.env}) for launch in orders.launches)
+        orders = replace(orders, launches=tuple(launches))
+    return with_canary(orders, canary(task.seed)) if context.canary else orders
+
+
+def _debug_log(orders: Orders, sandbox: SandboxSession, limit: int) -> dict[str, Output]:
+    """The verbose log that the agent wrote, without its middle if it is too large."""
+    return {name: bounded(content, limit) for name, content in sandbox.collect_files(orders.debug_files).items()}
+
+
+def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None, seed: int, *, debug: bool) -> Task:
     scenario = trial.eval.scenario
     return Task(
         prompts=scenario.prompts,
@@ -167,6 +184,7 @@ def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None,
         params=scenario.params,
         approval=scenario.approval,
         messages=scenario.messages,
+        debug=debug,
     )
 
 

@@ -35,7 +35,7 @@ _OPTIONS: Mapping[str, str] = {
 }
 """What determines the trials of a run, and the option that sets it."""
 
-_CHANGEABLE = ("trials", "jobs", "timeout", "budget_usd", "budget_tokens", "fail_fast")
+_CHANGEABLE = ("trials", "jobs", "timeout", "budget_usd", "budget_tokens", "fail_fast", "agent_debug")
 """What may differ when a run is resumed; `build` is as given."""
 
 
