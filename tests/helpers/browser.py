@@ -15,21 +15,27 @@ from typing import Any
 import pytest
 
 AXE = "axe-core@4.14.0"
+PATIENCE = 120_000.0
+"""Milliseconds to wait for the browser: a busy machine is slow."""
 _CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """A browser. Skips loudly where there is none: `make browser` installs it."""
+    """A browser. Skips loudly where there is none, or none that starts: `make browser` installs it."""
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import Error, sync_playwright
     except ImportError:
         pytest.skip("NO BROWSER TESTS: Playwright is not installed; make browser installs it")
     if _CHROMIUM is None:
         pytest.skip("NO BROWSER TESTS: chromium is not installed; make browser installs it")
     with sync_playwright() as playwright:
         # As root, chromium refuses its own sandbox. It loads only pages of our own server.
-        found = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        try:
+            found = playwright.chromium.launch(executable_path=_CHROMIUM, args=options, timeout=PATIENCE)
+        except Error as error:
+            pytest.skip(f"NO BROWSER TESTS: {_CHROMIUM} does not start on this machine: {error.message[:300]}")
         try:
             yield found
         finally:
