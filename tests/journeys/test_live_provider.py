@@ -87,14 +87,14 @@ def test_a_wrong_key_is_void_and_not_a_fail(project: Project, provider: tuple[st
     assert "void(auth)" in ran.stdout
 
 
-def test_a_spent_budget_is_void(project: Project, provider: tuple[str, str]):
+def test_an_agent_that_spends_the_budget_of_its_trial_fails(project: Project, provider: tuple[str, str]):
     """When the budget is spent, the gateway sends an error of the dialect."""
     url, key = provider
     config = CONFIG.format(url=url, dialect="anthropic") + "[budgets.trial]\nusd = 0.000001\n"
     project.write(demeanor_toml=config, evals__eval_note_py=EVAL)
     ran = project.demeanor("run", ACME_KEY=key)
-    assert ran.returncode == 3, ran.stdout
-    assert "void(budget)" in ran.stdout
+    assert ran.returncode == 1, ran.stdout
+    assert "the budget of the trial is spent: $0.0028 of" in ran.stdout
 
 
 @contextmanager
@@ -155,12 +155,13 @@ def test_a_provider_fault_is_void_and_not_a_fail(project: Project, body: bytes, 
 
 
 def test_a_key_that_a_provider_repeats_is_not_stored(project: Project):
-    """The agent gets the response unchanged; no file of the run contains the key."""
+    """It is masked before the agent sees it, with a note; no file of the run contains the key."""
     key = "acme-0123456789"
     with answering(chunk(f"Your key is {key}.") + b"data: [DONE]\n\n", "text/event-stream") as url:
         project.write(demeanor_toml=CONFIG.format(url=url, dialect="openai-chat"), evals__eval_note_py=EVAL)
         ran = project.demeanor("run", ACME_KEY=key)
     kept = [path.read_bytes() for path in (project.folder / "results").rglob("*") if path.is_file()]
     kept += [gzip.decompress(data) for data in kept if data.startswith(b"\x1f\x8b")]
-    assert any(b"redacted:ACME_KEY" in data for data in kept), ran.stdout
+    assert any(b"Your key is " + b"*" * len(key) + b"." in data for data in kept), ran.stdout
+    assert any(b"the provider repeated its key" in data for data in kept)
     assert not [data for data in [*kept, ran.stdout.encode()] if key.encode() in data]

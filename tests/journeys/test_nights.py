@@ -190,7 +190,7 @@ def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
     )
     shown = sorted((nights.folder / "results").iterdir())
     assert {"demeanor.db", "latest"} <= {path.name for path in shown}
-    everything = json.loads(nights.demeanor("analyze", *map(str, shown), "--k", "5", "--json").stdout)
+    everything = json.loads(nights.demeanor("analyze", *map(str, shown), "--k", "5", "--across", "--json").stdout)
     assert (everything["sources"], everything["rows"]) == (found["sources"], found["rows"])
     xml = nights.folder / "junit.xml"
     xml.write_text(report(nights, "--format", "junit"))

@@ -20,6 +20,8 @@ _UNKNOWN_VERSION = re.compile(r"\bE404\b|\bETARGET\b|No matching distribution fo
 class InstallError(DemeanorError):
     """An agent could not be installed."""
 
+    slug = "not-installed"
+
 
 def explain(name: str, version: str, manager: Literal["npm", "pip"], problem: str, output: str) -> InstallError:
     """The error for an installer that failed with this output."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import demeanor.gateway.local.fetch  # noqa: F401 - defines an error
+import demeanor.agents.install_error
+import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages, schemas
 from demeanor.core.errors import DemeanorError

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from demeanor.core.exit_code import ExitCode
 
+_NAMES = ("code", "cause")
+"""The first columns of the tables whose rows are explained."""
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
@@ -54,7 +57,7 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
             labels = ()
         elif not labels:
             labels = _cells(line)
-        elif not line.startswith("| ---"):
+        elif labels[0] in _NAMES and not line.startswith("| ---"):
             name, *rest = _cells(line)
             pairs = zip(labels[1:], rest, strict=True)
             yield name.strip("`"), "\n".join(f"- {label.rstrip('?')}: {value}" for label, value in pairs)
