@@ -72,11 +72,17 @@ def agents_alive(project: Project) -> list[int]:
     return found
 
 
+def default_signals() -> None:
+    """A program inherits ignored signals, and another test in this process may have ignored these."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(project: Project) -> subprocess.Popen[str]:
     """A run of which two trials are finished and two are stuck."""
     run = subprocess.Popen(
         project.command("run"), cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
+        text=True, preexec_fn=default_signals,  # noqa: PLW1509 - it only sets signals
     )  # fmt: skip
     until(lambda: len(records(project)) == 2 and len(agents_alive(project)) >= 2)
     return run
