@@ -24,7 +24,7 @@ _DATABASE_COMPANIONS = (".db-wal", ".db-shm", ".db-journal")
 def sources_of(history: History, wanted: Sequence[str]) -> tuple[AnalysisSource, ...]:
     """The runs to analyse (default: the latest). Files and folders are read in place, without importing them.
 
-    `results/*` also names what is no run: the link to the latest one, the database, and the fixes. Of several names,
+    `results/*` also names other files: the link to the latest run, the database, and the fixes. Of several names,
     these are left out.
     """
     if not wanted:
