@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.project import Project
-from tests.journeys.test_survival import until
+from tests.journeys.test_survival import until, until_gone
 
 TRIALS = 36
 KILLS = 10
@@ -41,7 +41,8 @@ def processes_of(project: Project) -> list[str]:
             try:
                 traces = str((entry / "cwd").readlink()).encode() + (entry / "environ").read_bytes()
                 if mark in traces + (entry / "cmdline").read_bytes():
-                    found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()!r}")
+                    state, parent, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
+                    found.append(f"{entry.name} ({state}, child of {parent}): {(entry / 'cmdline').read_bytes()!r}")
             except OSError:
                 continue
     return found
@@ -87,8 +88,8 @@ def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: 
         run.kill()
         _, err = run.communicate(timeout=300)
         assert run.returncode in {-9, 0}, err
-        until(lambda: processes_of(project) == [])
-        until(lambda: project.temporary() == [])
+        until_gone(lambda: processes_of(project))
+        until_gone(project.temporary)
         if list((project.folder / "results").glob("*/ledger.jsonl")):
             path = next((project.folder / "results").glob("*/ledger.jsonl"))
             now = [json.loads(line) for line in path.read_text().split("\n")[:-1]]

@@ -40,6 +40,14 @@ def until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
         time.sleep(0.01)
 
 
+def until_gone(remaining: Callable[[], list[str]], seconds: float = 300.0) -> None:
+    """Wait until nothing remains, and say what does otherwise."""
+    deadline = time.monotonic() + seconds
+    while left := remaining():
+        assert time.monotonic() < deadline, f"still there after {seconds} s: {left}"
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def slow(project: Project) -> Project:
     """An agent whose first two trials end at once; the others wait until a gate file appears."""

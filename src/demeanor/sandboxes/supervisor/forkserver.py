@@ -88,6 +88,7 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
     while supervisors:  # their control sockets are closed too, and they exit
         select.select([sigchld], [], [], 1.0)
         reap(supervisors, parent)
+    kill_orphans(supervisors)
 
 
 def become_supervisor(control: socket.socket, kind: bytes, parent: CgroupParent | None) -> None:

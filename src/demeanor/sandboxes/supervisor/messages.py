@@ -12,9 +12,22 @@ LENGTH = struct.Struct("!I")
 """The header of a message: the length of its body."""
 
 
+def receive_bytes(connection: socket.socket, size: int) -> bytes:
+    """Receive bytes; none when Demeanor has closed the socket. If it left an answer unread, as when it is killed, the
+    kernel reports a reset connection instead of the end.
+    """
+    try:
+        return connection.recv(size)
+    except ConnectionResetError:
+        return b""
+
+
 def receive_fds(connection: socket.socket, size: int, max_fds: int) -> tuple[bytes, list[int]]:
-    """Receive bytes and file descriptors. The descriptors are not inherited by child processes."""
-    data, fds, _, _ = socket.recv_fds(connection, size, max_fds)
+    """The same with file descriptors, which are not inherited by child processes."""
+    try:
+        data, fds, _, _ = socket.recv_fds(connection, size, max_fds)
+    except ConnectionResetError:
+        return b"", []
     for fd in fds:
         os.set_inheritable(fd, False)
     return data, fds
@@ -28,7 +41,7 @@ def receive(control: socket.socket, max_fds: int) -> tuple[dict[str, Any] | None
     left = LENGTH.unpack(head)[0]
     body = bytearray()
     while len(body) < left:
-        more = control.recv(left - len(body))
+        more = receive_bytes(control, left - len(body))
         if not more:
             return None, fds
         body += more

@@ -19,7 +19,7 @@ import socket
 import stat
 from typing import Any, Protocol
 
-from demeanor.sandboxes.supervisor.messages import receive, reply
+from demeanor.sandboxes.supervisor.messages import receive, receive_bytes, reply
 from demeanor.sandboxes.supervisor.process_tree import ProcessTree, become_subreaper, sigchld_fd
 
 PLAIN, BUBBLEWRAP, LANDLOCK, PERSISTENT = b"s", b"b", b"l", b"p"
@@ -101,7 +101,15 @@ class Watcher(Protocol):
 
 
 def watch(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watcher | None = None) -> None:
-    """Wait until a program and all its descendants have ended."""
+    """Wait until a program and all its descendants have ended. Whatever goes wrong, they have ended afterwards."""
+    try:
+        _wait(tree, control, sigchld, watcher)
+    finally:
+        tree.kill()
+
+
+def _wait(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watcher | None) -> None:
+    """Wait until a program has ended or must be killed."""
     poller = select.poll()
     poller.register(control, select.POLLIN)
     poller.register(sigchld, select.POLLIN)
@@ -109,18 +117,17 @@ def watch(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watc
     while True:
         pause = watcher.check() if watcher else 0.0
         if pause is None:
-            break
+            return
         ready = [fd for fd, _ in poller.poll(pause * 1000 if watcher else None)]
         if sigchld in ready:
             os.read(sigchld, 4096)
         if not tree.reap():
-            break
+            return
         if control.fileno() in ready:
-            commands = control.recv(64)
+            commands = receive_bytes(control, 64)
             if not commands or KILL in commands:
-                break
+                return
             terminating = True
             tree.signal(signal.SIGTERM)
         if tree.status is not None and not terminating:
-            break
-    tree.kill()
+            return

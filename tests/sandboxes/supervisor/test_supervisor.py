@@ -1,0 +1,66 @@
+"""A supervisor whose Demeanor has gone ends its program, however the connection was lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
+from tests.sandboxes.conftest import alive
+
+pytestmark = pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
+
+WATCH = """
+import os, socket
+from demeanor.sandboxes.supervisor.process_tree import ProcessTree, become_subreaper, sigchld_fd
+from demeanor.sandboxes.supervisor.supervisor import watch
+become_subreaper()
+demeanor, control = socket.socketpair()
+{before}
+pid = os.posix_spawnp("sleep", ["sleep", "1000"], os.environ)
+print(pid, flush=True)
+demeanor.close()
+try:
+    watch(ProcessTree(pid), control, sigchld_fd(), {watcher})
+except ZeroDivisionError:
+    print("raised")
+"""
+FORK_SERVER = """
+import os, socket
+from demeanor.sandboxes.supervisor.forkserver import serve
+demeanor, requests = socket.socketpair()
+requests.send(b"an answer that is never read")
+pid = os.posix_spawnp("sleep", ["sleep", "1000"], os.environ)
+print(pid, flush=True)
+demeanor.close()
+serve(requests)
+"""
+
+
+def survivor(program: str) -> tuple[bool, list[str]]:
+    """Whether the process that a program has started outlives it, and what it printed besides its pid."""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    pid, *rest = ended.stdout.split()
+    return alive(int(pid)), rest
+
+
+def test_a_closed_connection_ends_the_program() -> None:
+    assert survivor(WATCH.format(before="", watcher=None)) == (False, [])
+
+
+def test_a_connection_that_is_reset_ends_the_program() -> None:
+    """A Demeanor that is killed may leave an answer unread: its supervisor then sees an error, not the end."""
+    unread = 'control.send(b"mounted overlay")'
+    assert survivor(WATCH.format(before=unread, watcher=None)) == (False, [])
+
+
+def test_a_watcher_that_raises_ends_the_program() -> None:
+    broken = "type('Broken', (), {'check': lambda self: 1 / 0})()"
+    assert survivor(WATCH.format(before="", watcher=broken)) == (False, ["raised"])
+
+
+def test_a_fork_server_whose_connection_is_reset_leaves_nothing() -> None:
+    """Whatever is still its child then, for whichever reason, is killed."""
+    assert survivor(FORK_SERVER) == (False, [])
