@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.sandboxes.host.stale_runs import new_folder_name, remove_stale_runs
+from tests.sandboxes.conftest import wait_until
 
 NOBODY = "demeanor-4194304-1-0123456789ab"
 """The folder of a process that can't exist."""
@@ -51,7 +52,9 @@ def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_run_whose_fork_server_lives_is_left_to_it(tmp_path: Path, leftovers: list[subprocess.Popen[bytes]]) -> None:
     """The fork server has the folder as an argument, and removes it itself."""
-    with subprocess.Popen(["sh", "-c", "read -r never", str(tmp_path / NOBODY)], stdin=subprocess.PIPE):
+    argv = ["sh", "-c", "read -r never", str(tmp_path / NOBODY)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as server:
+        wait_until(Path(f"/proc/{server.pid}/cmdline").read_bytes)  # empty for a moment while a program starts
         remove_stale_runs(tmp_path)
         assert (tmp_path / NOBODY).exists()
     assert [process.poll() for process in leftovers] == [None, None, None]
