@@ -68,7 +68,7 @@ class Client:
     def run(self, *prompts: list[Any], **more: Any) -> Session:
         """Run the client until it exits."""
         process = self.start(*prompts, **more)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=300)
         end = ProcessEnd(exit_code=process.returncode, stdout=Output(text=out, total_bytes=len(out)))
         return Session(process.returncode, self.agent.read_log((end,), {}), errors)
 
@@ -237,7 +237,7 @@ def test_events_so_far_are_kept_when_the_client_is_terminated(client: Client):
     assert process.stdout is not None
     first = process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    rest, _ = process.communicate(timeout=20)
+    rest, _ = process.communicate(timeout=300)
     assert json.loads(first)["tool"] == "ls"
     assert process.returncode == 143
     if rest:  # the second call may not have arrived yet

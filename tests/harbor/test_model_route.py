@@ -29,7 +29,7 @@ def ask(url: str, token: str) -> int:
     request = urllib.request.Request(  # noqa: S310 - our own address
         f"{url}/v1/chat/completions", body, {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - our own address
+    with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310 - our own address
         return int(answer.status)
 
 
@@ -68,7 +68,7 @@ def test_into_our_own_environment_the_gateway_is_handed(tmp_path: Path):
 
     async def body(route: ModelRoute) -> int:
         with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
+            connection.settimeout(120)
             connection.connect(str(tmp_path / str(route.options["gateway"])))
             socket.send_fds(connection, [b"!"], [listener.fileno()])
             await asyncio.to_thread(connection.recv, 1)

@@ -25,7 +25,7 @@ class Session:
 def hand_in(folder: Path) -> tuple[str, int]:
     """What an environment does when it is up; where it listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(10)
+        connection.settimeout(120)
         connection.connect(str(folder / SOCKET_NAME))
         socket.send_fds(connection, [b"!"], [listener.fileno()])
         assert connection.recv(1) == b"!"

@@ -88,6 +88,6 @@ def test_a_run_stops_while_agents_flood_the_gateway(project: Project, number: si
     )
     until(lambda: bool(flooding(project)))
     run.send_signal(number)
-    assert run.wait(60) == 130
+    assert run.wait(300) == 130
     assert flooding(project) == []
     assert project.temporary() == []

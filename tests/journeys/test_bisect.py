@@ -185,7 +185,7 @@ def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
         while not (sign / "now").exists() and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=300)
     assert (process.returncode, toy.worktrees()) == (130, [])
     report = json.loads(out)
     assert (report["reused"], report["trials"], report["outcome"]) == (6, 0, "undecided")

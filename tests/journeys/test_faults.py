@@ -221,7 +221,7 @@ def test_the_gateway_by_itself_can_inject_faults(project: Project) -> None:
         said = "".join(process.stderr.readline() for _ in range(5))
         found = re.search(r"OPENAI_BASE_URL=http://(\S+?)(/\S+)  OPENAI_API_KEY=(\S+)", said)
         assert found, said
-        connection = http.client.HTTPConnection(found[1], timeout=20)
+        connection = http.client.HTTPConnection(found[1], timeout=300)
         body = json.dumps({"model": "scripted", "messages": [{"role": "user", "content": "Hi."}]})
         statuses = []
         for _ in range(2):
@@ -231,7 +231,7 @@ def test_the_gateway_by_itself_can_inject_faults(project: Project) -> None:
             answer.read()
         connection.close()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
     assert statuses == [(429, "4"), (200, None)]
 
 

@@ -54,7 +54,7 @@ def serving(project: Project, *words: str) -> Iterator[tuple[str, str]]:
         yield found[1], found[2]
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
     assert process.returncode == 0
 
 

@@ -200,7 +200,7 @@ def test_an_undeclared_network_is_reported(project: Project):
     )
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        asks = f"urllib.request.urlopen('http://127.0.0.1:{server.server_port}/', timeout=5)"
+        asks = f"urllib.request.urlopen('http://127.0.0.1:{server.server_port}/', timeout=60)"
         test = (
             "#!/bin/sh\necho 0 > /logs/verifier/reward.txt\n"
             f'test -e /app/hi.txt && python3 -c "import urllib.request; {asks}" && echo 1 > /logs/verifier/reward.txt\n'

@@ -145,7 +145,7 @@ def reason(exchange: Exchange) -> str | None:
 
 async def until(condition: Any) -> None:
     """Let the event loop run until a condition holds."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, "it never came to be"
         await asyncio.sleep(0)

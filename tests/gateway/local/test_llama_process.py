@@ -34,7 +34,7 @@ async def an_engine(**settings: object) -> AsyncIterator[LlamaProcess]:
 
 def gone(pid: int) -> bool:
     """Whether a process ends within a reasonable time."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)

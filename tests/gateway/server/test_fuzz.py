@@ -87,7 +87,7 @@ async def test_mutated_requests_get_proper_responses(name: str) -> None:
             wire = dialect.write_request(replace(QUESTION, stream=bool(number % 2)))
             body = mutated(draw, wire.body)
             reply = await asyncio.wait_for(
-                post(session, body, path=wire.path, headers=dialect.key_headers(session.token)), timeout=10
+                post(session, body, path=wire.path, headers=dialect.key_headers(session.token)), timeout=120
             )
             if reply.status != 200:
                 message = dialect.read_error(reply.status, reply.body, {}).message
@@ -118,7 +118,7 @@ async def test_mutated_responses_do_no_harm(mine: str, theirs: str) -> None:
                 wire = ours.write_request(replace(QUESTION, stream=bool(number % 2)))
                 asking = post(session, wire.body, path=wire.path, headers=ours.key_headers(session.token))
                 try:
-                    await asyncio.wait_for(asking, timeout=10)
+                    await asyncio.wait_for(asking, timeout=120)
                 except aiohttp.ClientError:
                     assert session.exchanges()[-1].error
             found = session.exchanges()

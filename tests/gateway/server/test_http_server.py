@@ -304,7 +304,7 @@ async def test_stopping_ends_open_streams_at_once() -> None:
         await asking
     assert endless.hung_up
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", int(gateway.address.rpartition(":")[2])), timeout=1)
+        socket.create_connection(("127.0.0.1", int(gateway.address.rpartition(":")[2])), timeout=60)
 
 
 async def test_it_listens_on_a_unix_socket(tmp_path: Path) -> None:

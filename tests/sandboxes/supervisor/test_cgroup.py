@@ -156,7 +156,7 @@ def test_a_group_of_the_real_kernel_holds_its_member_to_its_memory() -> None:
     code += f"CgroupParent.from_args({list(here.to_args())!r}).create(os.getpid())\n"
     code += "print('in', flush=True)\nx = bytearray(2**28)"
     member = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    out, _ = member.communicate(timeout=60)
+    out, _ = member.communicate(timeout=300)
     cgroup = here.cgroup(member.pid)
     try:
         assert (out, member.returncode, cgroup.oom_kills()) == (b"in\n", -9, 1)
@@ -175,5 +175,5 @@ def test_processes_in_a_group_are_killed_with_it() -> None:
     stays = subprocess.Popen(["sleep", "600"])
     Path(cgroup.folder, "cgroup.procs").write_text(str(stays.pid))
     cgroup.remove()
-    assert stays.wait(20) == -9
+    assert stays.wait(300) == -9
     assert not Path(cgroup.folder).exists()
