@@ -188,3 +188,13 @@ def test_terms_are_linked_in_prose_only_and_once() -> None:
     assert linked.count("[") == 1 + 2 + 2
     assert linked.endswith("[Trials]: glossary.md#trial\n[key subject]: glossary.md#key-subject\n<!-- end -->\n")
     assert link_terms(linked, {"key subject": "key-subject", "subject": "subject", "trial": "trial"}) == linked
+
+
+def test_a_term_is_linked_once_even_if_an_author_wrote_the_brackets() -> None:
+    """`[[trial]]` would show its brackets."""
+    page = "# A\n\nA [trial] ends.\n"
+    once = link_terms(page, {"trial": "trial"})
+    assert "A [trial] ends." in link_terms(once, {"trial": "trial"})
+    for path in (ROOT / "docs").glob("*.md"):
+        prose = re.sub(r"^```.*?^```|`[^`\n]+`", "", path.read_text("utf-8"), flags=re.S | re.M)
+        assert not re.search(r"\[\[\w+\]\]", prose), path

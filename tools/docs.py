@@ -125,9 +125,12 @@ def void_causes(_page: str) -> str:
     """Why a trial can be void."""
     from demeanor.core.verdict import VoidCause
 
-    again = {cause.name: "yes" if cause.retryable else "no" for cause in VoidCause}
-    rows = ((f"`{ast.literal_eval(v)}`", d, again[n]) for n, v, d in fields("core/verdict.py", "VoidCause"))
-    return _table(("cause", "meaning", "tried again?"), rows)
+    rows = (
+        (f"`{one.value}`", doc, one.remedy, "yes" if one.retryable else "no")
+        for name, _, doc in fields("core/verdict.py", "VoidCause")
+        for one in [VoidCause[name]]
+    )
+    return _table(("cause", "meaning", "what to do", "tried again?"), rows)
 
 
 def packages(_page: str) -> str:
@@ -213,6 +216,31 @@ def behaviour_keys(_page: str) -> str:
     return _table(("key", "meaning"), ((f"`{one.name}`", one.doc) for one in BEHAVIOUR_FIELDS))
 
 
+def run_file(_page: str) -> str:
+    """The fields of `run` in run.json."""
+    return _table(("field", "meaning"), ((f"`{name}`", doc) for name, _, doc in fields("core/record.py", "RunInfo")))
+
+
+def ledger(_page: str) -> str:
+    """The fields of a line of the ledger."""
+    return _table(("field", "meaning"), ((f"`{name}`", doc) for name, _, doc in fields("core/record.py", "Record")))
+
+
+def events(_page: str) -> str:
+    """The events of a trajectory with their fields."""
+    from typing import get_args
+
+    from demeanor.core.trajectory import Event
+
+    parts = []
+    for kind in get_args(Event):
+        rows = ((f"`{name}`", doc) for name, _, doc in fields("core/trajectory.py", kind.__name__) if name != "type")
+        parts.append(
+            f"**`{kind.__dataclass_fields__['type'].default}`**: {kind.__doc__}\n\n{_table(('field', 'meaning'), rows)}"
+        )
+    return "\n".join(parts)
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "readme-output": readme_output,
@@ -224,6 +252,9 @@ PARTS: dict[str, Callable[[str], str]] = {
     "eval-arguments": eval_arguments,
     "scenario-keys": scenario_keys,
     "behaviour-keys": behaviour_keys,
+    "run-file": run_file,
+    "ledger": ledger,
+    "events": events,
     "packages": packages,
     "commands": commands,
     "layers": layers,

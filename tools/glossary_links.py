@@ -57,7 +57,7 @@ def _unlinked(page: str) -> str:
     text = _BLOCK.sub("\n", page)
     for words in _DEFINITION.findall(block[1]) if block else ():
         spaced = re.escape(words).replace(r"\ ", r"\s+")
-        text = re.sub(rf"\[({spaced})\](?![\[(])", r"\1", text)
+        text = re.sub(rf"\[+({spaced})\]+(?![\[(])", r"\1", text)
     return text
 
 

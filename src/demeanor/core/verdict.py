@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -62,6 +63,29 @@ class VoidCause(StrEnum):
             VoidCause.SANDBOX,
             VoidCause.HARNESS,
         }
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _REMEDIES[self]
+
+
+_REMEDIES: Mapping[VoidCause, str] = {
+    VoidCause.PROVIDER: "check the provider's status, then continue the run: demeanor run --resume latest",
+    VoidCause.RATE_LIMIT: "lower `requests_per_minute` or `concurrency` of the provider, or use fewer --jobs",
+    VoidCause.AUTH: "check the variable that `key_env` names: demeanor doctor",
+    VoidCause.STALLED: "raise the eval's `timeout`, or check the provider's status",
+    VoidCause.BUDGET: "continue with a larger budget: demeanor run --resume latest --budget-usd N",
+    VoidCause.MISSING: "install the program that the message names: demeanor doctor",
+    VoidCause.AGENT_START: "see why the agent does not start: demeanor doctor",
+    VoidCause.SANDBOX: "see what the sandbox needs: demeanor doctor --sandboxes",
+    VoidCause.HARNESS: "read log.txt of the trial; if it is a bug of Demeanor, report it",
+    VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
+    VoidCause.CASSETTE: "record the trial again: demeanor run --record",
+    VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
+    VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
+    VoidCause.CANCELLED: "continue the run: demeanor run --resume latest",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

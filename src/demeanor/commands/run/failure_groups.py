@@ -35,6 +35,12 @@ class Failure:
             found.setdefault(trial.chain, []).append(trial.number)
         return found
 
+    @property
+    def remedy(self) -> str:
+        """What to do about the cause, if the trials are void."""
+        verdict = self.trials[0].verdict
+        return verdict.cause.remedy if isinstance(verdict, Void) else ""
+
 
 def failures(cell: CellReport) -> tuple[Failure, ...]:
     """The failed trials of this cell, by reason."""

@@ -170,6 +170,9 @@ def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
         folder = screen.safe(one_line(failure.trials[0].folder, width=300))
         if folder:
             yield Text.assemble(("      kept in  ", "dim"), folder)
+        yield from _labelled("remedy ", failure.remedy.replace("`", ""), screen, indent=6)
+    for failure in voids(cell)[:1]:
+        yield from _command([words.trace(failure.trials[0])], screen)
 
 
 def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:

@@ -1,0 +1,248 @@
+"""The docs name what the code has, and nothing else: options, keys, variables, rig names and error slugs."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from demeanor.commands.registry import make_parser
+from demeanor.core.errors import DemeanorError
+from demeanor.core.verdict import VoidCause
+from demeanor.judge.agents_view import MainAgent, SubAgents
+from demeanor.judge.calls_view import Calls
+from demeanor.judge.git_view import GitView
+from demeanor.judge.rig import Rig
+from demeanor.judge.workspace_view import FileView, WorkspaceView
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src/demeanor"
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+PAGES["README"] = (ROOT / "README.md").read_text("utf-8")
+GETTERS = {"take", "anything", "text", "maybe_text", "flag", "number", "whole", "texts", "mapping", "strings", "table"}
+GETTERS |= {"tables", "choice", "relative_path", "_size", "read_command", "_read_texts"}
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "configuration": ("config/config.py", "config/tables.py"),
+    "fix": ("config/fix.py",),
+    "harbor": ("config/harbor.py",),
+    "agents": tuple(f"agents/{name}.py" for name in (
+        "acp", "command", "jsonl_paths", "mcp_servers", "native", "overrides", "program", "python", "recipe",
+    )),
+    "gateway": ("gateway/models/registry.py", "gateway/models/prices.py", "gateway/script/rules.py",
+                "gateway/script/loading.py"),
+    "report": ("commands/analyze/pattern_file.py",),
+    "scenario-toml": ("define/folder/check_table.py",),
+}  # fmt: skip
+"""The pages that document keys, and the modules that read them."""
+VIEWS = {"rig": Rig, "workspace": WorkspaceView, "calls": Calls, "git": GitView, "main": MainAgent}
+VIEWS |= {"sub_agents": SubAgents}
+"""What an author's check can ask, by the name that docs/judge.md uses for it."""
+
+
+def words_in_code(page: str) -> set[str]:
+    """Every word in inline code and in code blocks."""
+    blocks = re.findall(r"^```.*?^```", page, re.S | re.M)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", page, flags=re.S | re.M))
+    return {word for code in (*blocks, *inline) for word in re.findall(r"[\w-]+", code)}
+
+
+def keys_read_by(module: str) -> set[str]:
+    """The keys that a module asks a `Table` for: constants, and variables of a loop over constants."""
+    tree = ast.parse((SOURCE / module).read_text("utf-8"))
+    loops: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.comprehension | ast.For) and isinstance(node.target, ast.Name):
+            loops.setdefault(node.target.id, set()).update(_constants(getattr(node.iter, "elts", ())))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) in GETTERS:
+            found |= set(_constants(node.args[:2]))
+            found |= {key for arg in node.args[:2] if isinstance(arg, ast.Name) for key in loops.get(arg.id, ())}
+    return found
+
+
+def _constants(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+
+
+def rows(page: str, first: str) -> Iterator[str]:
+    """The first cell of each row of the tables whose first column is headed `first…`."""
+    head = ""
+    for line in page.splitlines():
+        if not line.startswith("|"):
+            head = ""
+        elif not head:
+            head = line.split("|")[1].strip()
+        elif head.startswith(first) and not line.startswith(("|---", "| ---")):
+            yield re.split(r"(?<!\\)\|", line)[1]
+
+
+@pytest.mark.parametrize("page", KEYS)
+def test_every_key_is_documented(page: str) -> None:
+    """Each key that a file of the user may contain is named on the page about that file."""
+    known = {key for module in KEYS[page] for key in keys_read_by(module)}
+    assert known, page
+    assert sorted(known - words_in_code(PAGES[page])) == [], f"write these keys into docs/{page}.md"
+
+
+@pytest.mark.parametrize("page", KEYS)
+def test_every_documented_key_is_read(page: str) -> None:
+    """The first column of a table of keys has no key that the code does not know."""
+    from demeanor.define.eval_fields import EVAL_FIELDS
+    from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS
+
+    known = {key for modules in KEYS.values() for module in modules for key in keys_read_by(module)}
+    known |= {key for module in ("runner/catalog.py", "runner/scenario_models.py") for key in keys_read_by(module)}
+    known |= {one.name for one in (*EVAL_FIELDS, *BEHAVIOUR_FIELDS)} | {"models", "providers", "agents"}
+    named = {key for cell in rows(PAGES[page], "key") for code in re.findall(r"`([^`]+)`", cell) for key in [code]}
+    parts = {part for key in named for part in re.split(r"[^\w]+", key) if part and part.islower()}
+    assert sorted(parts - known) == [], f"docs/{page}.md documents keys that nothing reads"
+
+
+def options() -> dict[str, set[str]]:
+    """The options of each command, those of its sub-commands included."""
+    (commands,) = (one for one in make_parser()._actions if isinstance(one, argparse._SubParsersAction))
+    return {name: set(_options_of(parser)) for name, parser in commands.choices.items()}
+
+
+def _options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                yield from _options_of(sub)
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if name != "cli"])
+def test_commands_in_the_docs_have_their_options(page: str) -> None:
+    """`demeanor COMMAND --option`, in a block or in a line: both exist. cli.md is generated."""
+    known = options()
+    for line in re.findall(r"\bdemeanor ([a-z]+(?: [^`\n#|;&]*)?)", code_of(PAGES[page])):
+        command, *rest = line.split()
+        assert command in known, f"docs/{page}.md: demeanor {command}"
+        for option in (one.partition("=")[0].rstrip(",)]") for one in rest if re.match(r"--[a-z]", one)):
+            assert option in known[command], f"docs/{page}.md: demeanor {command} has no {option}"
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if name != "cli"])
+def test_options_named_alone_exist(page: str) -> None:
+    """A code that begins with an option of ours; options of other programs are listed here."""
+    known = {option for found in options().values() for option in found} | set(pytest_options())
+    for option in re.findall(r"`(--[a-z][\w-]*)", PAGES[page]):
+        assert option in known | FOREIGN, f"docs/{page}.md: no command has {option}"
+
+
+def code_of(page: str) -> str:
+    """Inline code and code blocks, one per line; commands that end in a backslash are joined."""
+    blocks = re.findall(r"^```(?:bash|console|sh|yaml)\n(.*?)^```", page, re.S | re.M)
+    rest = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
+    return "\n".join([*re.findall(r"`([^`\n]+)`", rest), *blocks]).replace("\\\n", " ")
+
+
+def pytest_options() -> Iterator[str]:
+    """The options that our pytest plugin adds."""
+    yield from re.findall(r'"(--[\w-]+)"', (SOURCE / "pytest_plugin/__init__.py").read_text("utf-8"))
+
+
+def test_pytest_options_are_documented() -> None:
+    """In both directions."""
+    named = {option for cell in rows(PAGES["pytest"], "option") for option in re.findall(r"--[\w-]+", cell)}
+    assert named == set(pytest_options())
+
+
+def variables() -> set[str]:
+    """The environment variables that Demeanor's own code reads on the user's machine."""
+    found: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).parts[0] in NOT_OURS or "starter" in path.parts:
+            continue
+        text = path.read_text("utf-8")
+        found |= set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', text))
+        found |= set(re.findall(r'"(DEMEANOR_[A-Z_]+)"', text))
+    return found - SET_BY_US
+
+
+def test_environment_variables_are_documented() -> None:
+    """Each has a row in docs/configuration.md, and each row is read somewhere."""
+    named = {name for cell in rows(PAGES["configuration"], "variable") for name in re.findall(r"[A-Z][A-Z_]+", cell)}
+    assert sorted(variables() - named) == [], "write these variables into docs/configuration.md"
+    source = "\n".join(path.read_text("utf-8") for path in SOURCE.rglob("*.py"))
+    assert sorted(name for name in named if f'"{name}"' not in source) == []
+
+
+def test_rig_names_are_documented() -> None:
+    """Every public name of the rig and its views is on docs/judge.md."""
+    page = words_in_code(PAGES["judge"])
+    for name, view in {**VIEWS, "file": FileView}.items():
+        assert sorted(public(view) - page) == [], f"{name}: write these into docs/judge.md"
+
+
+def public(view: type) -> set[str]:
+    """The public attributes of a class, those that its constructor sets included."""
+    set_by_init = re.findall(r"self\.([a-z]\w*) = ", inspect.getsource(view))
+    return {name for name in (*dir(view), *set_by_init) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_rig_names_in_the_docs_exist(page: str) -> None:
+    """`rig.calls.of_kind` and the like, in any code."""
+    for name, attribute in re.findall(r"\b(rig|workspace|calls|git)\.([a-z_]+)\b", code_with_python(PAGES[page])):
+        if (name, attribute) not in NOT_THE_RIG:
+            assert attribute in public(VIEWS[name]), f"docs/{page}.md: {name}.{attribute}"
+
+
+def code_with_python(page: str) -> str:
+    """Inline code and Python blocks."""
+    rest = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
+    return "\n".join([*re.findall(r"`([^`\n]+)`", rest), *re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)])
+
+
+def test_error_slugs_are_sections() -> None:
+    """Every error has a section in docs/errors.md, and every such section is an error."""
+    for path in SOURCE.rglob("*.py"):
+        if re.search(r"^    slug\b.* = ", path.read_text("utf-8"), re.M):
+            import_module(".".join(path.relative_to(SOURCE.parent).with_suffix("").parts))
+    slugs = {kind.slug for kind in _subclasses(DemeanorError)}
+    sections = set(re.findall(r"^## ([a-z-]+)$", PAGES["errors"], re.M))
+    assert sections == slugs
+
+
+def _subclasses(kind: type[DemeanorError]) -> Iterator[type[DemeanorError]]:
+    for sub in kind.__subclasses__():
+        yield sub
+        yield from _subclasses(sub)
+
+
+def test_every_void_cause_has_a_remedy() -> None:
+    """`demeanor explain CAUSE` says what to do about it."""
+    from demeanor.commands.explain.command import explanations
+
+    found = explanations()
+    assert [cause.value for cause in VoidCause if "what to do:" not in found[cause.value]] == []
+
+
+FOREIGN = {"--ak", "--cap-drop", "--chmod", "--chown", "--cpus", "--debug-file", "--ek", "--exclude", "--from"}
+FOREIGN |= {"--junitxml", "--mount", "--network", "--parents", "--platform", "--print-logs", "--prompt", "--read-only"}
+FOREIGN |= {"--security", "--security-opt"}
+"""Options of other programs that the docs name."""
+
+NOT_OURS = {"native", "acp", "sandboxes", "harbor_env"}
+"""Packages whose code also runs beside or inside a sandbox, where Demeanor itself sets the variables."""
+
+SET_BY_US = {"OMP_WAIT_POLICY", "DEMEANOR_TOKEN", "BASE_URL", "TOKEN", "OPENAI_BASE_URL", "OPENAI_MODEL"}
+"""Variables that Demeanor sets for programs that it starts."""
+
+NOT_THE_RIG = {("rig", "py")}
+"""Names that look like those of the rig."""
