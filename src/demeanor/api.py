@@ -13,11 +13,13 @@ from demeanor.commands.trace.trials import read_steps
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import BadInput, UnknownName
 from demeanor.core.history import PastRun
+from demeanor.core.notes import NoteLabel
 from demeanor.core.record import Record, RunKind
 from demeanor.core.trajectory import Event
 from demeanor.runner.history import open_project_history
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.exports.table import COLUMNS, arrow_schema, row
+from demeanor.store.history.notes import read_notes
 from demeanor.store.runs.run_dirs import place_of
 
 if TYPE_CHECKING:
@@ -74,6 +76,31 @@ class ResultStore(AbstractContextManager["ResultStore"]):
             if (record.number, record.attempt) == wanted:
                 return read_steps(place_of(past, self._results), record, open_capture_store(self._config))
         raise UnknownName("trial", f"{trial['eval']}/{trial['subject']}/{trial['trial']}", (), where=past.name)
+
+    def notes(
+        self,
+        *,
+        run: str | None = None,
+        eval: str | None = None,  # noqa: A002 - the name of the column
+        subject: str | None = None,
+        label: NoteLabel | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The notes of people about trials, newest first; the newest about a trial counts.
+
+        Each is a dict: run, eval, subject, trial, label (`real`, `flaky`, `eval-bug` or `infra`), text, author, made.
+        """
+        of = self._history.run(run).name if run is not None else None
+        for note in read_notes(self._history, run=of, name=eval, subject=subject, label=label):
+            yield {
+                "run": note.run,
+                "eval": note.eval,
+                "subject": note.subject,
+                "trial": note.number,
+                "label": note.label,
+                "text": note.text,
+                "author": note.author,
+                "made": note.made,
+            }
 
     def arrow(
         self,

@@ -17,9 +17,11 @@ from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_history
+from demeanor.commands.note.report import NOTES_DOCUMENT, NotesReport
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
+from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.fix.test_render import a_fix
@@ -31,6 +33,9 @@ from tests.helpers.runs import records
 
 DOCS = Path(__file__).parents[2] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
+NOTE = TrialNote(
+    made="2026-11-16T01:00:00.000+00:00", run="r", eval="saves", subject="a:m", number=1, label="flaky", text="again"
+)
 DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "nights": (NIGHTS_DOCUMENT, a_week()),
     "history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
@@ -40,6 +45,7 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "bisect": (BISECT_DOCUMENT, a_bisection()),
     "fix": (FIX_DOCUMENT, a_fix()),
     "rejudge": (REJUDGE_DOCUMENT, judged([*again("pfv", "pp-")])),
+    "notes": (NOTES_DOCUMENT, NotesReport(notes=(NOTE,))),
     "triage": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
 }
 

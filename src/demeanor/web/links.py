@@ -26,6 +26,8 @@ ROUTES: Mapping[str, str] = {
 }
 """The pages by name; a name in braces is one segment of the path."""
 
+NOTE_PATH = "/note"
+"""Where a form sends a note; the only path that accepts POST."""
 
 _NEED_A_SERVER = {"find", "live", "compare"}
 

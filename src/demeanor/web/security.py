@@ -82,10 +82,14 @@ def guard(*, token: str | None, names: Iterable[str] = ()) -> Callable[..., Awai
     return check
 
 
-async def add_headers(_request: web.Request, response: web.StreamResponse) -> None:
-    """Add the headers to an answer, also to errors and streams."""
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
+def headers_of(own: Mapping[str, str]) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Adds the headers to every answer, also to errors and streams; `own` ones go first."""
+
+    async def add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+        for name, value in {**HEADERS, **own}.items():
+            response.headers.setdefault(name, value)
+
+    return add_headers
 
 
 def same_origin(request: web.Request) -> bool:

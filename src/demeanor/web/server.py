@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -13,13 +14,14 @@ from typing import Protocol, TypeAlias
 from aiohttp import web
 
 from demeanor.core.errors import DemeanorError, StoreError, StoreUnavailable, UnknownName
-from demeanor.web.links import ROUTES, ServedLinks
-from demeanor.web.security import add_headers, guard
+from demeanor.web.links import NOTE_PATH, ROUTES, ServedLinks
+from demeanor.web.security import guard, headers_of, same_origin
 from demeanor.web.templating import SCRIPT, STYLE, render, static_text
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _THREADS = 4
 _COMPRESSED_FROM = 4096
+_LARGEST_FORM = 64 * 1024
 _STATIC = {STYLE: "text/css", SCRIPT: "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -34,6 +36,10 @@ class Site(Protocol):
         """A text that changes whenever pages may have."""
         ...
 
+    def add_note(self, fields: Mapping[str, str]) -> str:
+        """Store a note from a form; returns the address of its trial. Raises UsageError for invalid fields."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerOptions:
@@ -45,14 +51,18 @@ class ServerOptions:
     names: tuple[str, ...] = ()
     """Further names of this machine in the Host header."""
 
+    form_token: str = ""
+    """What a form must contain to write a note; empty if notes can't be written."""
+
     poll_seconds: float = 1.0
     """How often live pages look for changes."""
 
 
 def make_app(site: Site, options: ServerOptions) -> web.Application:
     """The application with all its routes."""
-    app = web.Application(middlewares=[guard(token=options.token, names=options.names)])
-    app.on_response_prepare.append(add_headers)
+    app = web.Application(middlewares=[guard(token=options.token, names=options.names)], client_max_size=_LARGEST_FORM)
+    # With no-referrer browsers send forms without their origin, which writing requires.
+    app.on_response_prepare.append(headers_of({"Referrer-Policy": "same-origin"} if options.form_token else {}))
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="pages")
 
     async def stop(_app: web.Application) -> None:
@@ -69,6 +79,8 @@ def make_app(site: Site, options: ServerOptions) -> web.Application:
         app.router.add_get(path, _page_handler(site, pool, name))
     app.router.add_get("/static/{name}", _static)
     app.router.add_get("/events", _events_handler(site, pool, options, stopping))
+    if options.form_token:
+        app.router.add_post(NOTE_PATH, _note_handler(site, pool, options.form_token))
     app.router.add_get("/{rest:.*}", _nothing)
     return app
 
@@ -85,8 +97,13 @@ def _page_handler(site: Site, pool: ThreadPoolExecutor, name: str) -> _Handler:
 
 def _answer(site: Site, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> tuple[int, str]:
     """A page, or a page that says what is wrong."""
+    return _answered(lambda: site.page(name, parts, query))
+
+
+def _answered(make: Callable[[], str]) -> tuple[int, str]:
+    """200 and the text, or another status and a page that says what is wrong."""
     try:
-        return 200, site.page(name, parts, query)
+        return 200, make()
     except UnknownName as error:
         return 404, _problem("Not found", str(error))
     except StoreUnavailable as error:
@@ -98,6 +115,25 @@ def _answer(site: Site, name: str, parts: Mapping[str, str], query: Mapping[str,
     except Exception:  # noqa: BLE001 - one page must not end the server; the traceback goes to the terminal
         sys.stderr.write(traceback.format_exc())
         return 500, _problem("A bug in Demeanor", "The terminal of `demeanor serve` shows the traceback.")
+
+
+def _note_handler(site: Site, pool: ThreadPoolExecutor, form_token: str) -> _Handler:
+    """The only route that writes. The form must come from one of our own pages, and contain their token."""
+
+    async def handle(request: web.Request) -> web.Response:
+        if not same_origin(request):
+            return _html(_problem("Refused", "The form was not sent by a page of this server."), 403)
+        fields = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+        given = fields.pop("form_token", "")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), form_token.encode()):
+            return _html(_problem("Refused", "The form is out of date: reload the page of the trial."), 403)
+        loop = asyncio.get_running_loop()
+        status, text = await loop.run_in_executor(pool, _answered, lambda: site.add_note(fields))
+        if status == 200:
+            return web.Response(status=303, headers={"Location": text})
+        return _html(text, status)
+
+    return handle
 
 
 def _problem(title: str, text: str) -> str:

@@ -65,14 +65,15 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _copy(path: Path, history: SqlHistory) -> None:
-    """Copy the runs and decisions of another history."""
+    """Copy the runs, decisions and notes of another history."""
     from demeanor.store.history import open_history
-    from demeanor.store.history.copy import copy_decisions, copy_runs
+    from demeanor.store.history.copy import copy_decisions, copy_notes, copy_runs
 
     with open_history(str(path), reading=True) as source:
         for one in copy_runs(source, history):
             print(_line(one.run.info, one.run.origin, one.attempts, one.new))
-        print(f"{path}: {count(copy_decisions(source, history), 'decision')}")
+        decisions, notes = copy_decisions(source, history), copy_notes(source, history)
+        print(f"{path}: {count(decisions, 'decision')}" + (f", {count(notes, 'note')}" if notes else ""))
 
 
 def _line(run: RunInfo, origin: str, attempts: int, new: int) -> str:

@@ -28,6 +28,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a further name of this machine, as browsers use it; repeatable",
     )
     parser.add_argument(
+        "--notes",
+        action="store_true",
+        help="allow notes about trials from the browser; needs a token, which is printed",
+    )
+    parser.add_argument(
         "--export",
         type=Path,
         metavar="DIR",
@@ -50,9 +55,10 @@ def run(args: argparse.Namespace) -> ExitCode:
         number = export_pages(context, args.export)
         sys.stderr.write(f"demeanor: {number} pages written; open {args.export / 'index.html'}\n")
         return ExitCode.ACCEPTED
-    serve(
-        context, ServeOptions(host=args.host, port=args.port, names=tuple(args.allow_host), with_stdin=args.with_stdin)
+    options = ServeOptions(
+        host=args.host, port=args.port, names=tuple(args.allow_host), notes=args.notes, with_stdin=args.with_stdin
     )
+    serve(context, options)
     return ExitCode.ACCEPTED
 
 

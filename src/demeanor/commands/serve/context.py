@@ -35,8 +35,8 @@ class PageContext:
     results: Path
     """The folder of the runs."""
 
-    notes_allowed: bool = False
-    """Whether notes may be written from the browser."""
+    form_token: str = ""
+    """What a form contains that writes a note; empty if notes can't be written from the browser."""
 
     _own: threading.local = field(default_factory=threading.local)
     _lock: threading.Lock = field(default_factory=threading.Lock)

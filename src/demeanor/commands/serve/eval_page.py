@@ -25,11 +25,13 @@ from demeanor.render import numbers
 from demeanor.runner.catalog import Catalog
 from demeanor.statistics.change import find_change
 from demeanor.store.history import SqlHistory
+from demeanor.store.history.notes import read_notes
 from demeanor.web.charts import ChartPoint, rate_chart
 from demeanor.web.links import Links
 
 MOST_RUNS = 60
 _MOST_SOURCE_LINES = 200
+_MOST_NOTES = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +83,7 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         "latest": latest,
         "failures": _failures(history, latest, name),
         "decisions": history.decisions(name=name, limit=10),
+        "notes": read_notes(history, name=name, limit=_MOST_NOTES),
     }
 
 

@@ -12,9 +12,12 @@ from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
 from demeanor.core.history import RunCell
+from demeanor.core.notes import TrialNote
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.usage import total
+from demeanor.store.history import SqlHistory
+from demeanor.store.history.notes import read_notes
 from demeanor.store.history.page_queries import (
     TrialOutcome,
     count_runs,
@@ -26,6 +29,7 @@ from demeanor.store.history.page_queries import (
 
 PAGE = 50
 RUNS_PAGE = 20
+_MOST_NOTES = 500
 SORTS = ("plan", "eval", "rate", "time", "tokens", "cost")
 STATUSES = ("rejected", "undecided", "accepted", "skipped", "news", "void")
 
@@ -87,6 +91,7 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
     return {
         "run": run,
         "lines": [(line, trials.get((line.cell.eval, line.cell.subject), ())) for line in shown],
+        "notes": _newest_notes(history, run.name),
         "found": len(chosen),
         "cells": len(lines),
         "code": int(code),
@@ -109,6 +114,17 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "older": neighbour(history, run, older=True),
         "newer": neighbour(history, run, older=False),
     }
+
+
+def _newest_notes(history: SqlHistory, run: str) -> dict[tuple[str, str], list[TrialNote]]:
+    """The newest note about each trial, by eval and subject, in the order of the trials."""
+    newest: dict[tuple[str, str, int], TrialNote] = {}
+    for note in read_notes(history, run=run, limit=_MOST_NOTES):
+        newest.setdefault((note.eval, note.subject, note.number), note)
+    found: dict[tuple[str, str], list[TrialNote]] = {}
+    for (name, subject, _), note in sorted(newest.items()):
+        found.setdefault((name, subject), []).append(note)
+    return found
 
 
 def runs_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from demeanor.commands.serve.board_page import board_page
@@ -18,6 +19,8 @@ from demeanor.commands.serve.run_page import run_page, runs_page
 from demeanor.commands.serve.triage_page import triage_page
 from demeanor.commands.serve.trial_page import trial_page
 from demeanor.core.errors import StoreError
+from demeanor.core.notes import TrialNote, checked_author, checked_label, checked_text
+from demeanor.store.history.notes import add_note
 from demeanor.store.history.page_queries import matching_names, newest_state
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.templating import render
@@ -81,6 +84,22 @@ class DashboardSite:
                 state = self._read_state()
                 self._state = (time.monotonic(), state)
         return state
+
+    def add_note(self, fields: Mapping[str, str]) -> str:
+        """Store a note from the form of a trial's page; returns the address of that page."""
+        number = fields.get("number", "")
+        note = TrialNote(
+            made=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            run=fields.get("run", ""),
+            eval=fields.get("eval", ""),
+            subject=fields.get("subject", ""),
+            number=int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else 0,
+            label=checked_label(fields.get("label", "")),
+            text=checked_text(fields.get("text", "")),
+            author=checked_author(fields.get("author", "")),
+        )
+        add_note(self.context.history(), note)
+        return ServedLinks().page("trial", note.run, note.eval, note.subject, note.number) + "#notes"
 
     def _read_state(self) -> str:
         return newest_state(self.context.history())

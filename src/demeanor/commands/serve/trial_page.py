@@ -14,13 +14,16 @@ from demeanor.commands.trace.trials import TrialSteps, load_steps
 from demeanor.commands.triage.workflow import reproduce
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
+from demeanor.core.notes import MEANINGS, MOST_CHARACTERS
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.verdict import Pass, Void
 from demeanor.store.history import SqlHistory
+from demeanor.store.history.notes import read_notes
 from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes
 from demeanor.store.runs.run_dirs import RunPlace, place_of
 from demeanor.web.charts import Span, SpanKind, time_strip
+from demeanor.web.links import NOTE_PATH
 
 TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
 FIRST = "first"
@@ -29,6 +32,7 @@ FIRST = "first"
 _MOST_PASSES = 12
 _EARLIER_RUNS = 6
 _LONGEST = 1000
+_MOST_NOTES = 20
 
 
 def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
@@ -61,6 +65,11 @@ def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
         "tab": tab,
         "tabs": TABS,
         "commands": _commands(run, record),
+        "notes": read_notes(history, run=run.name, name=name, subject=subject, number=number, limit=_MOST_NOTES),
+        "labels": MEANINGS,
+        "longest_note": MOST_CHARACTERS,
+        "form_token": context.form_token,
+        "note_path": NOTE_PATH,
         "place": "",
         "previous": _neighbour(trials, number, -1),
         "next": _neighbour(trials, number, 1),

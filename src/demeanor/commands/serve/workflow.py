@@ -30,6 +30,9 @@ class ServeOptions:
     with_stdin: bool = False
     """Whether to stop when standard input is closed: with the process that started this one."""
 
+    notes: bool = False
+    """Whether notes may be written from the browser."""
+
     names: tuple[str, ...] = ()
     """Further names of this machine in the Host header."""
 
@@ -73,8 +76,11 @@ async def _watch_stdin(stop: asyncio.Event) -> None:
 
 async def start(context: PageContext, options: ServeOptions) -> tuple[web.AppRunner, str]:
     """Start serving; returns what to clean up, and the address to open in a browser, with the token if there is one."""
-    token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
-    app = make_app(DashboardSite(context), ServerOptions(token=token, names=(options.host, *options.names)))
+    # Notes need a token on this machine, too: its other users can reach the port.
+    token = None if is_loopback(options.host) and not options.notes else secrets.token_urlsafe(24)
+    context.form_token = secrets.token_urlsafe(24) if options.notes else ""
+    server_options = ServerOptions(token=token, names=(options.host, *options.names), form_token=context.form_token)
+    app = make_app(DashboardSite(context), server_options)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from demeanor.core.history import PastRun
 from demeanor.store.history import rows
 from demeanor.store.history.database import Row
+from demeanor.store.history.notes import add_note, read_notes
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord
 from demeanor.store.history.sql_history import SqlHistory
 
@@ -45,6 +46,14 @@ def copy_decisions(source: SqlHistory, target: SqlHistory) -> int:
     found = source.decisions()
     for decision in reversed(found):
         target.add_decision(decision)
+    return len(found)
+
+
+def copy_notes(source: SqlHistory, target: SqlHistory) -> int:
+    """Copy all notes about runs that the target has; returns their number."""
+    found = read_notes(source)
+    for note in reversed(found):
+        add_note(target, replace(note, run=source.run(note.run).info.uid))
     return len(found)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from demeanor.core.errors import UnknownName
@@ -126,8 +127,14 @@ class SqlHistory:
     def add_decision(self, decision: KeptDecision) -> None:
         """Store a decision; storing the same one again has no effect."""
         row = rows.decision_row(decision)
-        with self._lock, self.database.writing():
+        with self.writing():
             self.database.rows(f"INSERT INTO decisions VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction that writes."""
+        with self._lock, self.database.writing():
+            yield
 
     def close(self) -> None:
         """Close the database."""

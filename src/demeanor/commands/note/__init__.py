@@ -1,0 +1,1 @@
+"""`demeanor note`: label a trial, or list the labels."""

@@ -1,0 +1,66 @@
+"""Notes of people about trials, in the history."""
+
+from __future__ import annotations
+
+from demeanor.core.errors import UnknownName
+from demeanor.core.notes import NoteLabel, TrialNote
+from demeanor.store.history.database import marks
+from demeanor.store.history.rows import clean, digest
+from demeanor.store.history.sql_history import SqlHistory
+
+_COLUMNS = ("digest", "run_id", "eval", "subject", "number", "label", "text", "author", "made")
+_TRIAL = (
+    "SELECT 1 FROM attempts a JOIN cells c ON c.id = a.cell_id"
+    " WHERE c.run_id = ? AND c.eval = ? AND c.subject = ? AND a.number = ? LIMIT 1"
+)
+
+
+def add_note(history: SqlHistory, note: TrialNote) -> None:
+    """Append a note; raises UnknownName if the history does not have its trial. The same note again has no effect."""
+    run = history.run(note.run)
+    name, subject = clean(note.eval), clean(note.subject)
+    ((run_id,),) = history.query("SELECT id FROM runs WHERE uid = ?", (run.info.uid,))
+    if not -(2**31) < note.number < 2**31 or not history.query(_TRIAL, (run_id, name, subject, note.number)):
+        known = [trial for (trial,) in history.query("SELECT eval FROM cells WHERE run_id = ? LIMIT 1000", (run_id,))]
+        raise UnknownName("trial", note.trial, known, where=f"run {run.name}")
+    text, author = clean(note.text), clean(note.author)
+    key = digest(run.info.uid, name, subject, note.number, note.label, text, author, note.made)
+    row = (key, run_id, name, subject, note.number, note.label, text, author, note.made)
+    with history.writing():
+        history.database.rows(
+            f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row
+        )
+
+
+def read_notes(
+    history: SqlHistory,
+    *,
+    run: str | None = None,
+    name: str | None = None,
+    subject: str | None = None,
+    number: int | None = None,
+    label: NoteLabel | None = None,
+    limit: int | None = None,
+) -> tuple[TrialNote, ...]:
+    """The notes, newest first."""
+    wanted = [("r.name = ?", run), ("n.eval = ?", name), ("n.subject = ?", subject), ("n.number = ?", number)]
+    wanted.append(("n.label = ?", label))
+    where = " AND ".join(clause for clause, value in wanted if value is not None) or "1 = 1"
+    values = [clean(value) if isinstance(value, str) else value for _, value in wanted if value is not None]
+    rows = history.query(
+        "SELECT n.made, r.name, n.eval, n.subject, n.number, n.label, n.text, n.author"
+        f" FROM notes n JOIN runs r ON r.id = n.run_id WHERE {where} ORDER BY n.made DESC, n.id DESC"
+        + ("" if limit is None else f" LIMIT {int(limit)}"),
+        values,
+    )
+    return tuple(
+        TrialNote(
+            made=made, run=of, eval=one, subject=who, number=trial, label=said, text=text, author=author
+        )
+        for made, of, one, who, trial, said, text, author in rows
+    )  # fmt: skip
+
+
+def notes_state(history: SqlHistory) -> str:
+    """A text that changes with every new note."""
+    return str(history.query("SELECT MAX(id) FROM notes")[0][0])
