@@ -1,18 +1,24 @@
 """A long run of a small agent: does anything grow with the number of finished trials?
 
 2,000 trials, 32 at a time, through the real command line. While it runs, Demeanor's memory, open files and processes
-are read from /proc; afterwards, what is left of processes, temp folders and mounts is counted.
+are read from /proc; afterwards, what is left of processes, temp folders, mounts and control groups is counted, and
+whether every trial has one verdict. With `--hostile`, half of the trials misbehave: they are those of `demeanor doctor
+--hostile` that need little time, in turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
+
+from demeanor.commands.doctor.hostile_table import HOSTILE
 
 GROWTH = 0.15
 """The accepted growth of memory from the first quarter to the end, as a fraction."""
@@ -20,19 +26,43 @@ GROWTH = 0.15
 FLOOR = 4 * 2**20
 """Growth by fewer bytes is ignored."""
 
+EXPENSIVE = {"fills the memory", "fills the disk", "floods its output", "starts many processes"}
+"""Hostile agents that would make this a measurement of the machine."""
+
+VOID = {"ignores signals", "stops itself"}
+"""Hostile agents that get no verdict: they reach their time limit before they ask their model anything."""
+
 CONFIG = """\
-subjects = ["writer"]
-[agents.writer]
+subjects = ["small:scripted"]
+attempts = 1
+timeout = 20
+[agents.small]
 adapter = "command"
-command = ["sh", "-c", "printf hi > out.txt; echo done", "{prompt}"]
+dialect = "openai-chat"
+command = ["sh", "agent.sh", "{prompt}"]
+env = { BASE_URL = "{base_url}", TOKEN = "{token}", GIT_CONFIG_NOSYSTEM = "1" }
+[models.forbidden]
+script = "forbidden.yaml"
 """
 EVAL = """\
-from demeanor import ALWAYS_PASSES, eval_test
+@eval_test(USUALLY_PASSES, name={name!r}, prompt="Work.", files={files!r})
+def check_{number}(rig, result):
+    assert rig.workspace["out.txt"].text == "done"
 
-@eval_test(ALWAYS_PASSES, prompt="Write out.txt.")
-def writes(rig, result):
-    assert rig.workspace["out.txt"].text == "hi"
 """
+
+
+def evals(*, hostile: bool) -> tuple[str, int]:
+    """A file of evals, and how many there are; as many well-behaved as hostile ones."""
+    rows = [row for row in HOSTILE if hostile and row.name not in EXPENSIVE]
+    programs = {f"works {number}": {"agent.sh": "printf done > out.txt"} for number in range(max(1, len(rows)))}
+    for row in rows:
+        start = "exec /usr/bin/python3 -I agent.py" if row.python else row.program
+        programs[row.name] = {"agent.sh": start, "agent.py": row.program if row.python else "", "kept.txt": "kept\n"}
+    text = "from demeanor import USUALLY_PASSES, eval_test\n\n"
+    for number, (name, files) in enumerate(programs.items()):
+        text += EVAL.format(name=name, files=files, number=number)
+    return text, len(programs)
 
 
 def memory(pid: int) -> int:
@@ -66,6 +96,25 @@ def mounts() -> int:
     return len(Path("/proc/self/mounts").read_text().splitlines())
 
 
+def stale_control_groups() -> int:
+    """The number of control groups of supervisors that no longer exist."""
+    groups = [folder.name.removeprefix("demeanor-") for folder in Path("/sys/fs/cgroup").rglob("demeanor-*")]
+    return sum(pid.isdigit() and not Path("/proc", pid).exists() for pid in groups)
+
+
+def verdicts(project: Path) -> tuple[Counter[str], list[str]]:
+    """How often each verdict was given, and the trials that have none or more than one."""
+    (ledger,) = project.glob("results/2*/ledger.jsonl")
+    records = [json.loads(line) for line in ledger.read_text().splitlines()]
+    trials = Counter((record["eval"], record["number"]) for record in records)
+    odd = [f"{name} [{number}]: {n} verdicts" for (name, number), n in trials.items() if n > 1]
+    outcomes = Counter(record["verdict"]["outcome"] for record in records)
+    for record in records:
+        if record["verdict"]["outcome"] == "void" and record["eval"] not in VOID:
+            odd.append(f"{record['eval']} [{record['number']}]: void, {record['verdict']['detail']}")
+    return outcomes, odd
+
+
 def watch(run: subprocess.Popen[bytes], project: Path, trials: int) -> list[tuple[int, int, int, int]]:
     """Samples while it runs: trials done, memory, open files, processes."""
     samples: list[tuple[int, int, int, int]] = []
@@ -90,36 +139,58 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=32)
+    parser.add_argument("--hostile", action="store_true", help="let half of the agents misbehave")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         project, temp = Path(folder, "project"), Path(folder, "tmp")
         (project / "evals").mkdir(parents=True)
         temp.mkdir()
         (project / "demeanor.toml").write_text(CONFIG)
-        (project / "evals/eval_writes.py").write_text(EVAL)
-        mounted = mounts()
-        command = [sys.executable, "-m", "demeanor", "run", "--trials", str(args.trials), "--jobs", str(args.jobs)]
+        text, number = evals(hostile=args.hostile)
+        (project / "evals/eval_soak.py").write_text(text)
+        (project / "forbidden.yaml").write_text("rules:\n- say: Hello.\n")
+        each = -(-args.trials // number)
+        mounted, groups = mounts(), stale_control_groups()
+        command = [
+            sys.executable,
+            "-m",
+            "demeanor",
+            "run",
+            "--policy",
+            "all",
+            "--trials",
+            str(each),
+            "--jobs",
+            str(args.jobs),
+        ]
         started = time.monotonic()
+        errors = Path(folder, "errors.txt")
         run = subprocess.Popen(
             command, cwd=project, env={**os.environ, "TMPDIR": str(temp)}, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=errors.open("wb"),
         )  # fmt: skip
-        samples = watch(run, project, args.trials)
+        samples = watch(run, project, each * number)
         code = run.wait()
+        if code not in {0, 1}:
+            sys.exit(f"exit {code}: {errors.read_text()[-2000:]}")
         seconds = time.monotonic() - started
         left = {
             "processes": processes(folder),
             "temp folders": len(list(temp.iterdir())),
             "mounts": mounts() - mounted,
+            "control groups": max(0, stale_control_groups() - groups),
         }
-    print(f"{args.trials} trials, {args.jobs} at a time: exit {code}, {seconds:.1f} s; left: {left}")
+        found, odd = verdicts(project)
+    print(f"{each * number} trials, {args.jobs} at a time: exit {code}, {seconds:.1f} s; left: {left}")
+    print(f"verdicts: {dict(found)}", *odd[:20], sep="\n")
     early, late = samples[1], samples[-1]
     grew = late[1] - early[1]
     flat = grew <= max(FLOOR, GROWTH * early[1])
     per_trial = grew / max(1, late[0] - early[0])
     print(f"memory: {grew / 2**20:+.1f} MB from trial {early[0]} to {late[0]} ({per_trial:.0f} bytes a trial)")
     steady = late[2] <= early[2] + 2 * args.jobs
-    fine = code == 0 and flat and steady and not any(left.values())
+    complete = found.total() == each * number and not odd
+    fine = code == int(args.hostile) and complete and flat and steady and not any(left.values())
     print("flat" if fine else "SOMETHING GREW OR WAS LEFT")
     sys.exit(not fine)
 

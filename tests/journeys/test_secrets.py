@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
@@ -118,6 +119,66 @@ def test_a_redacted_capture_can_be_read(leaky: Project) -> None:
     assert trace.returncode == 0, trace.stderr
 
 
+COMMITS = """\
+import os, subprocess
+def git(*words):
+    subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@localhost", *words], check=True)
+open("notes.txt", "w").write("filler " * 2000 + os.environ["PASSED_VALUE"])
+git("add", "notes.txt")
+git("commit", "-q", "-m", "Add notes")
+open("notes.txt", "w").write("filler " * 2000)
+git("commit", "-q", "-a", "-m", "Remove the key")
+if {packed}:
+    git("gc", "-q")
+"""
+COMMITTED = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Commit.", files={"agent.py": open("agent.txt").read()}, trials=1)
+def commits(rig, result):
+    assert rig.workspace.git.is_clean and len(rig.workspace.git.commits) == 2
+    assert VERDICT
+"""
+
+
+def unpacked_objects(entries: dict[str, dict[str, str]]) -> list[bytes]:
+    """What can be read from the stored loose objects and packs: every zlib stream in them."""
+    found = []
+    for path, entry in entries.items():
+        content = base64.b64decode(entry.get("content") or "")
+        for at in range(len(content)) if ".git/objects" in path else ():
+            if content[at] == 0x78:
+                try:
+                    found.append(zlib.decompressobj().decompress(content[at:]))
+                except zlib.error:
+                    continue
+    return found
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+@pytest.mark.parametrize("passes", [True, False], ids=["pass", "fail"])
+def test_a_committed_secret_is_not_stored(project: Project, packed: bool, passes: bool) -> None:
+    """Git compresses what is committed. The check sees the commits, the store gets neither object nor pack."""
+    import sys
+
+    project.write(
+        agent_txt=COMMITS.replace("{packed}", str(packed)),
+        demeanor_toml=CONFIG.format(canary="fail", python=sys.executable),
+        evals__eval_commits_py=COMMITTED.replace("VERDICT", str(passes)),
+    )
+    ran = project.demeanor("run", PASSED_VALUE=SECRET)
+    assert ran.returncode == int(not passes), ran.stdout + ran.stderr
+    (capture,) = gzip.decompress(next(project.folder.rglob("captures.jsonl.gz")).read_bytes()).splitlines()
+    objects = unpacked_objects(json.loads(capture)["after"]["entries"])
+    assert not any(SECRET.encode() in one for one in objects)
+    assert packed or any(b"Remove the key" in one for one in objects), "other objects are kept"
+    report = (project.folder / "results/latest/report.json").read_text()
+    assert "is not kept: a git object in it contains a secret (PASSED_VALUE)" in report
+    (again,) = json.loads(project.demeanor("rejudge", "--json", PASSED_VALUE=SECRET).stdout)["trials"]
+    assert again["after"]["outcome"] == ("void" if packed else "pass" if passes else "fail"), again
+    assert ("were not kept" in json.dumps(again["after"])) is packed, again
+
+
 LEAKY = """\
 subjects = ["leaky"]
 attempts = 1
@@ -141,6 +202,7 @@ def works(rig, result):
         ("cat ~/.release-credentials >&2", "printed on stderr"),
         ("cp ~/.release-credentials notes.txt", "in the workspace in notes.txt"),
         ("printenv RELEASE_DEPLOY_TOKEN | base64 -w0 > x", "in the workspace in x"),
+        ("printenv RELEASE_DEPLOY_TOKEN | git hash-object -w --stdin", "in the workspace in .git/objects/"),
     ],
 )
 def test_a_leaked_canary_fails_the_trial(project: Project, script: str, where: str) -> None:

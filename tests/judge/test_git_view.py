@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -260,6 +261,18 @@ def test_initial_objects_survive_their_deletion(repository):
     (repository / "a.txt").write_text("2\n")
     shutil.rmtree(repository / ".git/objects")
     assert workspace(read_back(repository), before).git.status == (" M a.txt",)
+
+
+def test_an_object_that_was_not_kept_is_unknown(repository):
+    """A stored capture has its file without content, because it was too large or contained a secret."""
+    before = read_back(repository)
+    git(repository, "commit", "--allow-empty", "-m", "Mend it")
+    after = read_back(repository)
+    head = git(repository, "rev-parse", "HEAD").decode().strip()
+    path = f".git/objects/{head[:2]}/{head[2:]}"
+    after = replace(after, entries={**after.entries, path: replace(after.entries[path], content=None, sha256="")})
+    with pytest.raises(Unknowable, match="bytes were not kept"):
+        _ = workspace(after, before).git.commits
 
 
 def test_huge_object_is_not_unpacked(repository):

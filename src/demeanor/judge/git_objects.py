@@ -78,7 +78,7 @@ class ObjectDatabase:
         found = self._find(name)
         if found is not None and found[0] == kind:
             return found[1]
-        if gaps := self._gaps():
+        if gaps := (*self._not_kept(name), *self._gaps()):
             raise unknowable(f"the content of the {kind} {name[:12]}", gaps)
         raise AssertionError(f"the git repository is damaged: the {kind} {name[:12]} is missing or altered")
 
@@ -119,6 +119,12 @@ class ObjectDatabase:
         except (ObjectFormatException, ValueError, IndexError) as error:
             raise AssertionError(f"the git repository is damaged: the tree {name[:12]}: {error}") from None
         return [(raw.decode("utf-8", "surrogateescape"), mode, child.decode()) for raw, mode, child in entries]
+
+    def _not_kept(self, name: str) -> tuple[str, ...]:
+        """Why the file of an object is here without its content: it was too large, or contained a secret."""
+        entry = self._entry(f"objects/{name[:2]}/{name[2:]}")
+        lost = entry is not None and entry.kind == "file" and file_content(entry) is None
+        return (f"{self._git_dir}/objects/{name[:2]}/{name[2:]}: {not_kept(entry)}",) if entry and lost else ()
 
     def _gaps(self) -> tuple[str, ...]:
         """Why an object or a ref that is not here may exist all the same."""

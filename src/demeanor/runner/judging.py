@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
 from demeanor.core.ports import RunCommand
 from demeanor.core.record import Record
 from demeanor.core.redaction.redactor import Redactor, without_digits
-from demeanor.core.redaction.values import Cleaner
+from demeanor.core.redaction.values import Cleaner, why_withheld
 from demeanor.core.starting_state import SECRETS, fit_to_keep
 from demeanor.core.text import excerpt
 from demeanor.core.tree import Tree
@@ -155,17 +156,24 @@ def _redact(record: Record, capture: Capture, evidence: Evidence, cleaner: Clean
     found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
     if found is raw:
         return raw
+    notes = (*found[0].notes, *_withheld(capture.after, found[1].after, redactor))
     return (
-        replace(found[0], eval=record.eval, subject=record.subject),
+        replace(found[0], eval=record.eval, subject=record.subject, notes=notes),
         replace(found[1], trial=capture.trial, before=_storable_start(capture.before, found[1].before)),
         replace(found[2], trial=evidence.trial),
     )
 
 
-def _storable_start(before: Tree, clean: Tree) -> Tree:
-    """The starting state; the redacted one, marked as incomplete, if it holds secrets.
+def _withheld(after: Tree, clean: Tree, redactor: Redactor) -> Iterator[str]:
+    """Notes on files of which nothing was kept, because a git object in them contains a secret."""
+    for path, entry in after.entries.items():
+        shown = redactor.text(path)
+        kept = clean.entries.get(shown)
+        if kept is not None and kept.content is None and (content := entry.read()) is not None:
+            yield f"{shown} is not kept: {why_withheld(content, redactor)}"
 
-    Git would store those compressed, where no redactor finds them.
-    """
+
+def _storable_start(before: Tree, clean: Tree) -> Tree:
+    """The starting state; the redacted one, marked as incomplete, if it holds secrets, which are in its commits too."""
     pairs = ((old, clean.entries.get(path)) for path, old in before.entries.items())
     return before if all(new is old or old.same(new) for old, new in pairs) else replace(clean, gaps=(SECRETS,))

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from demeanor.core.redaction.encodings import SHORTEST
+from demeanor.core.redaction.git_files import MAX_BYTES, TooLarge, git_objects
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.tree import Entry, Tree
 
@@ -44,10 +45,19 @@ def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry
     search = _Search(made)
     search.walk(value)
     dirty = any(old is not new for old, new in made.values())
-    if not dirty and not redactor.spans(search.all()):
+    if not dirty and not search.too_large and not redactor.spans(search.all()):
         return value
     found: T = _Rebuild(redactor, made).made(value)
     return found
+
+
+def why_withheld(content: bytes, redactor: Redactor) -> str | None:
+    """Why a file can't be stored, even with its secrets replaced: its git objects contain one. None if it can be."""
+    try:
+        found = redactor.spans(b"\n".join(git_objects(content)))
+    except TooLarge:
+        return f"it unpacks to more than {MAX_BYTES >> 20} MiB, which is too much to search for secrets"
+    return f"a git object in it contains a secret ({found[0][2]})" if found else None
 
 
 def all_of(*values: object) -> bytes:
@@ -64,6 +74,7 @@ class _Search:
     def __init__(self, known: Mapping[int, object]) -> None:
         self.texts: list[str] = []
         self.contents: list[bytes] = []
+        self.too_large = False
         self._seen = set(known)
 
     def all(self) -> bytes:
@@ -99,6 +110,10 @@ class _Search:
         content = entry.read()
         if content is not None:
             self.contents.append(content)
+            try:
+                self.contents += git_objects(content)
+            except TooLarge:
+                self.too_large = True
         self.walk(entry.target)
 
     def _tree(self, tree: Tree) -> None:
@@ -145,6 +160,8 @@ class _Rebuild:
     def _entry(self, entry: Entry) -> Entry:
         content = entry.read()
         target = None if entry.target is None else self._redactor.text(entry.target)
+        if content is not None and why_withheld(content, self._redactor):
+            return dataclasses.replace(entry, content=None, sha256="", target=target)
         clean = None if content is None else self._redactor.data(content)
         if clean is content or clean is None:
             return dataclasses.replace(entry, target=target)
