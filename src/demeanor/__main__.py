@@ -34,9 +34,9 @@ def _run() -> int:
         return 0
     # A run creates many small values and few reference cycles: collecting less often makes it about 5 % faster.
     gc.set_threshold(50_000, 20, 20)
-    from demeanor.cli import main as run_command
+    from demeanor.cli import run_and_end
 
-    return run_command(sys.argv[1:])
+    return run_and_end(sys.argv[1:])
 
 
 if __name__ == "__main__":

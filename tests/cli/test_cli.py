@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,38 @@ def test_harbor_is_shown_or_its_installation_suggested(project: Project, tmp_pat
     shown = project.demeanor("harbor", **nowhere)
     assert (shown.returncode, shown.stdout) == (0, f"harbor 0.24.0  {program}\n")
     assert f"0.24.0 ({program})" in project.demeanor("doctor", **nowhere).stdout
+
+
+IN_PROCESS = """\
+import os, signal, sys
+from demeanor.cli import main
+os.environ["MAIN"] = str(os.getpid())
+mine = lambda number, frame: None
+signal.signal(signal.SIGTERM, mine)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+assert main(["run"]) == 130
+assert signal.getsignal(signal.SIGTERM) is mine
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+"""
+STOPS = """\
+import os, signal, time
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Work.", trials=1)
+def stops_the_run(rig, result):
+    os.kill(int(os.environ["MAIN"]), signal.SIGTERM)
+    time.sleep(600)
+"""
+AGENT = 'subjects = ["idle"]\n[agents.idle]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n'
+
+
+def test_a_cancelled_run_leaves_the_signal_handlers_of_its_caller(project: Project):
+    """A program that calls the command line in its own process can be interrupted afterwards as before."""
+    project.write(demeanor_toml=AGENT, evals__eval_stops_py=STOPS)
+    done = subprocess.run(
+        [sys.executable, "-c", IN_PROCESS], cwd=project.folder, env=project.env, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,7 +18,18 @@ _TOO_LATE = "demeanor: this was found after something was run or written, so the
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. The signal handlers are afterwards those of the caller."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        return run_and_end(argv)
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
+
+
+def run_and_end(argv: Sequence[str]) -> int:
+    """Run one command as the last work of this process: after Ctrl-C, further ones stay ignored until it ends."""
     chosen = next((word for word in argv if not word.startswith("-")), "")
     args = _parse(make_parser(chosen), argv)
     started.reset()

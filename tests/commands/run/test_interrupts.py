@@ -18,7 +18,7 @@ def ours(number: int, frame: FrameType | None) -> None:
 
 @pytest.fixture(autouse=True)
 def _as_before():
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demeanor.core.redaction import git_files
-from demeanor.core.redaction.git_files import TooLarge, git_objects
+from demeanor.core.redaction.git_files import TooMuchToSearch, git_objects
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted, why_withheld
 from demeanor.core.tree import Entry, Tree
@@ -92,7 +92,7 @@ def test_what_unpacks_to_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch):
     """A small file can contain anything: it is not searched to its end."""
     monkeypatch.setattr(git_files, "MAX_BYTES", 10_000)
     bomb = zlib.compress(bytes(20_000))
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooMuchToSearch):
         git_objects(bomb)
     entry = Entry(kind="file", content=bomb, sha256="x")
     assert redacted(Tree(entries={"bomb": entry}), Redactor()).entries["bomb"].content is None
@@ -105,7 +105,7 @@ def test_deltas_do_not_multiply_without_limit(monkeypatch: pytest.MonkeyPatch):
     doubling = b"\x01\x01" + b"\xf0\xff\xff\x00" * 100  # sizes, then: copy 65,535 bytes, 100 times
     pack = b"PACK" + struct.pack(">II", 2, 2) + b"\x3a" + zlib.compress(bytes(70_000))
     pack += b"\x6a" + bytes([len(pack) - 12]) + zlib.compress(doubling)
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooMuchToSearch):
         git_objects(pack)
 
 

@@ -22,7 +22,7 @@ _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _OFS_DELTA, _REF_DELTA = 6, 7
 
 
-class TooLarge(ValueError):
+class TooMuchToSearch(ValueError):
     """A file contains more than is searched."""
 
 
@@ -43,7 +43,7 @@ class _Delta:
 
 
 def git_objects(content: bytes) -> list[bytes]:
-    """The contents of the git objects in a file; none if there are none. Raises TooLarge."""
+    """The contents of the git objects in a file; none if there are none. Raises TooMuchToSearch."""
     if content.startswith(_ZLIB):
         return [_inflated(content, 0, MAX_BYTES)[0]]
     start = min((at for magic in _PACKS if (at := content.find(magic)) >= 0), default=None)
@@ -136,7 +136,7 @@ def _inflated(content: bytes, at: int, most: int) -> tuple[bytes, int | None]:
         except zlib.error:
             return bytes(found), None
         if len(found) > most:
-            raise TooLarge
+            raise TooMuchToSearch
         if not piece:
             return bytes(found), None
     return bytes(found), min(at, len(content)) - len(stream.unused_data)
@@ -164,5 +164,5 @@ def _applied(delta: bytes, base: bytes, most: int) -> bytes:
             found += delta[at : at + code]
             at += code
     if len(found) > most:
-        raise TooLarge
+        raise TooMuchToSearch
     return bytes(found)

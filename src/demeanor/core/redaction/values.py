@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from demeanor.core.redaction.encodings import SHORTEST
-from demeanor.core.redaction.git_files import MAX_BYTES, TooLarge, git_objects
+from demeanor.core.redaction.git_files import MAX_BYTES, TooMuchToSearch, git_objects
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.tree import Entry, Tree
 
@@ -55,7 +55,7 @@ def why_withheld(content: bytes, redactor: Redactor) -> str | None:
     """Why a file can't be stored, even with its secrets replaced: its git objects contain one. None if it can be."""
     try:
         found = redactor.spans(b"\n".join(git_objects(content)))
-    except TooLarge:
+    except TooMuchToSearch:
         return f"it unpacks to more than {MAX_BYTES >> 20} MiB, which is too much to search for secrets"
     return f"a git object in it contains a secret ({found[0][2]})" if found else None
 
@@ -112,7 +112,7 @@ class _Search:
             self.contents.append(content)
             try:
                 self.contents += git_objects(content)
-            except TooLarge:
+            except TooMuchToSearch:
                 self.too_large = True
         self.walk(entry.target)
 
