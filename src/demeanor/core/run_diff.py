@@ -40,7 +40,16 @@ class ChangePoint:
     """The direction of the change."""
 
     began: str
-    """The run in which the change probably began."""
+    """The first run after the change: the one that is most likely right or next to right."""
+
+    last_before: str
+    """The last run that is before the change for certain (95 %)."""
+
+    first_after: str
+    """The first run that is after the change for certain (95 %)."""
+
+    commits: tuple[str, str] | None
+    """The commits of these two runs; None if one is not known."""
 
     noticed: str
     """The first run with enough evidence."""
@@ -65,12 +74,14 @@ class RateHistory:
     changes: tuple[RunDiff, ...]
     """Where the eval, agent, prompt or model changed."""
 
-    nights_between_false_alarms: float
-    """The mean number of nights between two false alarms of a fall, and likewise of a rise, for an eval that passes at
-    least 90 % of the time; half as many for others."""
+    nights_between_false_alarms: int
+    """The mean number of nights between two false alarms of the eval, at least, whatever its rate."""
 
-    assumed_rate: float | None
-    """The rate assumed as normal since the last change point; None if there are too few nights."""
+    nights: int
+    """The nights with data since the last change of the rate or edit of the eval."""
+
+    enough: bool
+    """Whether these are enough to detect a change."""
 
     fingerprints: tuple[str, ...]
     """The subject's fingerprints, in order of appearance; with more than one, the rates are not comparable."""

@@ -16,7 +16,7 @@ from demeanor.render import numbers
 from demeanor.render.table import wrapped
 from demeanor.render.terminal import Screen, paint
 
-_WARM_UP = "fewer than ten nights since the last change of the eval or its rate: too few to detect a change"
+_NOT_ENOUGH = "not enough nights yet to detect a change"
 
 
 def history_terminal(found: EvalHistory, screen: Screen | None = None) -> str:
@@ -41,10 +41,11 @@ def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
     days = {past.run: phrases.when(past.started) for past in one.past}
     for segment in one.stretches:
         yield from _paragraph(_segment(segment, days), screen)
-    if not one.course.points and one.course.assumed_rate is not None:
+    if not one.course.points and one.course.enough:
         yield from _paragraph("no change of the rate", screen)
     for point in one.course.points:
         yield from _paragraph(_point(point, days), screen, "bold red" if point.direction == "fall" else "bold green")
+        yield from _paragraph(_range(point, days), screen)
         for cause in point.causes:
             yield from _paragraph(f"  then: {phrases.PARTS[cause.part]} {cause.before} → {cause.after}", screen)
     for change in one.course.changes:
@@ -86,12 +87,20 @@ def _point(point: ChangePoint, days: dict[str, str]) -> str:
     return f"{sign} {word} {days[point.began]} (run {point.began}){noticed}: {before} → {after}"
 
 
+def _range(point: ChangePoint, days: dict[str, str]) -> str:
+    """Between which nights and commits it happened."""
+    commits = f", commits {phrases.commit_range(*point.commits)}" if point.commits else ""
+    return f"  between {days[point.last_before]} and {days[point.first_after]}{commits}"
+
+
 def _false_alarms(one: SubjectHistory) -> str:
-    nights = f"{one.course.nights_between_false_alarms:g}"
-    stated = f"expect one false drop and one false rise in about {nights} nights each (CUSUM"
-    if one.course.assumed_rate is not None:
-        return f"{stated}, normal rate {numbers.percent(one.course.assumed_rate)})"
-    return f"{stated}); {_WARM_UP}" if one.course.points else _WARM_UP
+    stated = (
+        f"expect at most one false alarm of this eval in {one.course.nights_between_false_alarms} nights, "
+        "whatever its rate"
+    )
+    if one.course.enough:
+        return stated
+    return f"{_NOT_ENOUGH} ({count(one.course.nights, 'night')} since the last change of the eval or its rate)"
 
 
 def _paragraph(text: str, screen: Screen, style: str = "") -> Iterator[Text]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from demeanor.commands.history.change_points import rate_history
 from demeanor.commands.report.report import Mark, NightCell
 from demeanor.commands.report.rows import estimate, night_cells
 from demeanor.core.history import PastRun, RunCell
@@ -13,6 +12,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RateHistory
 from demeanor.core.tally import Estimate
 from demeanor.render.documents import ReportDocument
+from demeanor.runner.change_points import rate_histories
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,19 +104,29 @@ def eval_history(
     cells: Iterable[RunCell],
     *,
     kind: str,
+    subject: str | None = None,
     runs: Sequence[PastRun] = (),
     across: bool = False,
 ) -> EvalHistory:
-    """The history of one eval, from all its cells, oldest first; a run of `runs` without the eval is a gap."""
+    """The history of one eval, from all its cells, oldest first; a run of `runs` without the eval is a gap.
+
+    With `subject`, only that one is shown; the change points are those of all subjects together all the same.
+    """
     by_subject: dict[str, list[RunCell]] = {}
     for cell in cells:
         by_subject.setdefault(cell.subject, []).append(cell)
-    found = tuple(_subject(subject, own, runs, across=across) for subject, own in by_subject.items())
+    courses = rate_histories(cell for own in by_subject.values() for cell in own)
+    found = tuple(
+        _subject(one, own, runs, courses[one], across=across)
+        for one, own in by_subject.items()
+        if subject in {None, one}
+    )
     return EvalHistory(eval=name, kind=kind, subjects=found)
 
 
-def _subject(subject: str, cells: Sequence[RunCell], runs: Sequence[PastRun], *, across: bool) -> SubjectHistory:
-    course = rate_history(cells)
+def _subject(
+    subject: str, cells: Sequence[RunCell], runs: Sequence[PastRun], course: RateHistory, *, across: bool
+) -> SubjectHistory:
     own = {cell.run: cell for cell in cells}
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
     facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}

@@ -14,12 +14,12 @@ def make_eval_history(
     history: History, name: str, subject: str | None = None, *, kind: str = "nightly", across: bool = False
 ) -> EvalHistory:
     """The history of one eval; raises UnknownName with the nearest name if no run has this eval or subject."""
-    cells = history.eval_history(name, subject, kind=None if kind == "all" else cast(RunKind, kind))
-    if not cells:
+    cells = history.eval_history(name, kind=None if kind == "all" else cast(RunKind, kind))
+    if not any(subject in {None, cell.subject} for cell in cells):
         _raise_unknown(history, name, subject, kind)
     # A nightly run without this eval is a gap; other runs may be partial.
     runs = history.runs(kind="nightly") if kind == "nightly" else ()
-    return eval_history(name, cells, kind=kind, runs=runs, across=across)
+    return eval_history(name, cells, kind=kind, subject=subject, runs=runs, across=across)
 
 
 def _raise_unknown(history: History, name: str, subject: str | None, kind: str) -> NoReturn:

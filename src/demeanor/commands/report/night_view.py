@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from demeanor.commands.report import phrases
 from demeanor.commands.report.report import NightCell, NightReport, NightRow, SubjectNights
-from demeanor.commands.report.shifts import RateShift, rate_shifts
+from demeanor.commands.report.shifts import RateShift
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.commands.run.policies import EXPECTED, exit_code
 from demeanor.core.evidence import Spent
@@ -180,7 +180,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         facts=tuple(phrases.origin(report).split(" · ")),
         used=f"{numbers.duration(spent.seconds)} · {numbers.tokens(spent, uncounted)} tokens"
         f" · {numbers.money(spent, unpriced)}",
-        shifts=rate_shifts(report),
+        shifts=report.shifts,
         news=tuple(
             (row.eval, one.subject, row.decision.reason)
             for one in report.subjects

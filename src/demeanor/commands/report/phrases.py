@@ -249,6 +249,11 @@ def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
     yield f"demeanor history {shlex.quote(name)} --subject {shlex.quote(subject)}"
 
 
+def commit_range(first: str, last: str) -> str:
+    """`f9436b9..f0d7934`, or the only commit."""
+    return f"{first[:7]}..{last[:7]}" if first != last else first[:7]
+
+
 def more(number: int) -> str:
     """A note about failures that are not shown."""
     return f"… and {number} more (--details {number + 1} or more shows them)"

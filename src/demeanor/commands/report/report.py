@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from demeanor.commands.report.shifts import RateShift
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
@@ -252,6 +253,9 @@ class NightReport:
 
     subjects: tuple[SubjectNights, ...]
     """One per subject."""
+
+    shifts: tuple[RateShift, ...] = ()
+    """What got worse or better within the shown nights, the largest change first."""
 
     failures: tuple[FailingCell, ...] = ()
     """Evals that failed in this run, the worst first; limited by --details."""

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from demeanor.commands.report.report import NightReport, NightRow
-from demeanor.commands.report.rows import estimate
-from demeanor.core.history import PastRun
+from demeanor.core.history import RunCell
+from demeanor.core.run_diff import ChangePoint
 from demeanor.core.tally import Estimate
 from demeanor.core.text import one_line
-from demeanor.statistics.change import RateChange, find_change
-from demeanor.statistics.false_discovery import adjusted
+from demeanor.runner.change_points import rate_histories
+from demeanor.statistics.change import NIGHTS_BETWEEN_FALSE_ALARMS
+from demeanor.statistics.intervals import wilson
 
-FALSE_DISCOVERY_RATE = 0.1
-"""Of the listed changes, at most this share is false on average."""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShiftNight:
+    """A night at one end of the range in which a rate changed."""
+
+    name: str
+    """The run's name."""
+
+    started: str
+    """When it began: ISO 8601, UTC."""
+
+    commit: str | None
+    """The commit it ran at."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,19 +51,19 @@ class RateShift:
     counts: tuple[tuple[int, int], tuple[int, int]]
     """Passed and judged, before and since."""
 
-    last_before: PastRun
+    last_before: ShiftNight
     """The last night that is surely before the change."""
 
-    first_after: PastRun
+    first_after: ShiftNight
     """The first night that is surely after it."""
 
-    p_value: float
-    """Adjusted for the number of evals and of nights."""
+    began: str
+    """The run that is most likely the first one after it, or next to it."""
 
     @property
     def commits(self) -> str:
         """`f9436b9..f0d7934`; empty if they are not known or the same."""
-        first, last = self.last_before.info.commit, self.first_after.info.commit
+        first, last = self.last_before.commit, self.first_after.commit
         return f"{first[:7]}..{last[:7]}" if first and last and first != last else ""
 
     @property
@@ -66,44 +77,62 @@ class RateShift:
         if not self.commits:
             return ""
         name, subject = (shlex.quote(one_line(text, width=1000)) for text in (self.eval, self.subject))
-        good, bad = self.last_before.info.commit, self.first_after.info.commit
+        good, bad = self.last_before.commit, self.first_after.commit
         return f"demeanor bisect {name} --subject {subject} --good {(good or '')[:12]} --bad {(bad or '')[:12]}"
 
 
-def rate_shifts(report: NightReport) -> tuple[RateShift, ...]:
-    """The changes that are significant, the largest first; nights before an edit of the eval are left out."""
-    tested: list[tuple[NightRow, str, list[int], RateChange | None]] = []
-    for one in report.subjects:
-        for row in one.rows:
-            nights = _comparable(row)
-            if len(nights) > 1 and row.tonight.judged:
-                counts = [(row.cells[index].passed, row.cells[index].judged) for index in nights]
-                tested.append((row, one.subject, nights, find_change(counts)))
-    p_values = adjusted([1.0 if change is None else change.p_value for *_, change in tested])
-    found = [
-        _shift(row, subject, [report.nights[index] for index in nights], change, p_value)
-        for (row, subject, nights, change), p_value in zip(tested, p_values, strict=True)
-        if change is not None and p_value <= FALSE_DISCOVERY_RATE
-    ]
-    return tuple(sorted(found, key=lambda shift: (-abs(shift.after.value - shift.before.value), shift.eval)))
+def rate_shifts(cells: Iterable[RunCell], shown: Set[str], tonight: str) -> tuple[RateShift, ...]:
+    """The latest change of each eval and subject of tonight that was seen in a shown night, the largest first."""
+    by_eval: dict[str, list[RunCell]] = {}
+    for cell in cells:
+        by_eval.setdefault(cell.eval, []).append(cell)
+    found = []
+    for name, own in by_eval.items():
+        if not may_have_changed(own):
+            continue
+        present = {cell.subject for cell in own if cell.run == tonight and cell.judged}
+        for subject, course in rate_histories(own).items():
+            last = course.points[-1] if course.points else None
+            if last is not None and subject in present and shown & {last.noticed, last.first_after}:
+                found.append(_shift(name, subject, last, own))
+    return tuple(sorted(found, key=lambda one: (-abs(one.after.value - one.before.value), one.eval, one.subject)))
 
 
-def _comparable(row: NightRow) -> list[int]:
-    """The indexes of the nights with data since the last edit of the eval."""
-    edits = [index for index, cell in enumerate(row.cells) if "eval" in cell.marks]
-    first = edits[-1] if edits else 0
-    return [index for index, cell in enumerate(row.cells) if cell.judged and index >= first]
+def may_have_changed(cells: Iterable[RunCell]) -> bool:
+    """Whether some trials passed and others failed: a quick check that leaves out most evals."""
+    passed = failed = 0
+    for cell in cells:
+        passed += cell.passed
+        failed += cell.failed
+    return passed > 0 and failed > 0
 
 
-def _shift(row: NightRow, subject: str, nights: Sequence[PastRun], change: RateChange, p_value: float) -> RateShift:
+def false_alarms(evals: int) -> str:
+    """How often to expect a false alarm in a suite."""
+    nights = NIGHTS_BETWEEN_FALSE_ALARMS / max(1, evals)
+    expected = f"at most one false alarm in {nights:.0f} nights" if nights >= 2 else f"up to {1 / nights:.1g} a night"
+    return f"with {evals} evals, expect {expected}"
+
+
+def _shift(name: str, subject: str, point: ChangePoint, cells: Iterable[RunCell]) -> RateShift:
+    nights = {
+        cell.run: ShiftNight(name=cell.run, started=cell.started, commit=cell.commit)
+        for cell in cells
+        if cell.subject == subject
+    }
     return RateShift(
-        eval=row.eval,
+        eval=name,
         subject=subject,
-        fell=change.fell,
-        before=estimate(*change.before),
-        after=estimate(*change.after),
-        counts=(change.before, change.after),
-        last_before=nights[change.earliest - 1],
-        first_after=nights[change.latest],
-        p_value=p_value,
+        fell=point.direction == "fall",
+        before=_estimate(*point.before),
+        after=_estimate(*point.after),
+        counts=(point.before, point.after),
+        last_before=nights[point.last_before],
+        first_after=nights[point.first_after],
+        began=point.began,
     )
+
+
+def _estimate(passed: int, judged: int) -> Estimate:
+    low, high = wilson(passed, judged)
+    return Estimate(value=passed / judged, low=low, high=high)

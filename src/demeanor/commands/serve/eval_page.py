@@ -23,7 +23,6 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_diff import ChangePoint
 from demeanor.render import numbers
 from demeanor.runner.catalog import Catalog
-from demeanor.statistics.change import find_change
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.web.charts import ChartPoint, rate_chart
@@ -104,16 +103,9 @@ def _subject(one: SubjectHistory, name: str, links: Links) -> SubjectView:
 
 
 def _between(one: SubjectHistory, point: ChangePoint) -> tuple[str, str]:
-    """The last day surely before a change and the first surely after it: the alarm alone may be some nights late."""
-    judged = [past for past in one.past if past.cell.judged]
-    order = [past.run for past in judged]
-    borders = sorted({0, len(order), *(order.index(other.began) for other in one.course.points)})
-    began, noticed = order.index(point.began), order.index(point.noticed)
-    start = max(border for border in borders if border < began)
-    end = min(border for border in borders if border > began)
-    found = find_change([(past.cell.passed, past.cell.judged) for past in judged[start:end]])
-    first, last = (start + found.earliest - 1, start + found.latest) if found else (began - 1, noticed)
-    return judged[first].started[:10], judged[last].started[:10]
+    """The last day surely before a change and the first surely after it."""
+    days = {past.run: past.started[:10] for past in one.past}
+    return days[point.last_before], days[point.first_after]
 
 
 def _point(past: PastCell, name: str, subject: str, links: Links) -> ChartPoint:
