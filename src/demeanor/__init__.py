@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from demeanor.api import ResultStore, open_store
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from demeanor.core.scenario import Approval
+    from demeanor.define.cases import csv, jsonl
     from demeanor.define.python.decorator import eval_test
     from demeanor.judge.rig import Rig
     from demeanor.judge.simulation import Stage
@@ -24,7 +25,9 @@ __all__ = [
     "Rig",
     "Stage",
     "__version__",
+    "csv",
     "eval_test",
+    "jsonl",
     "open_store",
 ]
 
@@ -37,6 +40,8 @@ _MODULES = {
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",
     "ResultStore": "demeanor.api",
+    "csv": "demeanor.define.cases",
+    "jsonl": "demeanor.define.cases",
     "eval_test": "demeanor.define.python.decorator",
     "open_store": "demeanor.api",
 }

@@ -212,7 +212,7 @@ LOST = [
         "above all other decorators",
     ),
     ("{}one = 1\n", "the name `one` is now a whole number (1)", "assign nothing else"),
-    ("{}del one\n", "the module has no name `one`", "a list or tuple"),
+    ("{}del one\n", "the module has no name `one`", "a list, tuple or dict"),
     (
         "{}\ndef make():\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def two(rig, result): ...\nmake()\n",
         "`two`",

@@ -70,5 +70,5 @@ def test_example_of_the_page_is_a_valid_scenario(tmp_path):
 
     (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "scenario-toml.md").read_text(), re.S)
     (tmp_path / "scenario.toml").write_text(example)
-    found = read_toml_folder(tmp_path)
+    (found,) = read_toml_folder(tmp_path)
     assert (len(found.checks), len(found.passes_on), len(found.fails_on)) == (2, 1, 1)

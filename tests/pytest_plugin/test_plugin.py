@@ -155,3 +155,33 @@ def test_a_test_run_without_evals_imports_only_the_plugin(project: Project):
     code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('demeanor.core')]\n"
     project.write(test_theirs_py=code)
     assert "1 passed" in project.pytest().stdout
+
+
+def test_evals_in_lists_dicts_and_cases_of_a_test_file_are_collected_once(evals: Project):
+    """As by `demeanor run`; marks below the decorator apply."""
+    evals.write(
+        tests__test_more_py="""\
+import pytest
+from demeanor import ALWAYS_PASSES, eval_test
+
+def made(word):
+    return eval_test(ALWAYS_PASSES, name=word, prompt="Write.")(lambda rig, result: rig.workspace.exists("out.txt"))
+
+@eval_test(ALWAYS_PASSES, prompt="Write {word}.", cases=[{"word": "hi"}, {"word": "ho"}])
+@pytest.mark.skipif(True, reason="not now")
+def writes_word(rig, result, word):
+    assert rig.workspace["out.txt"].text == word
+
+listed = [made("one"), made("two")]
+again = listed[0]
+by_name = {"three": made("three")}
+"""
+    )
+    wanted = ["one", "three", "two", "writes_word[hi]", "writes_word[ho]"]
+    shown = evals.pytest("--collect-only", "-q", "tests/test_more.py")
+    found = sorted(line.rpartition("::")[2].removesuffix("[good]") for line in shown.stdout.split() if "::" in line)
+    assert found == wanted, shown.stdout
+    listed = json.loads(evals.demeanor("list", "tests", "--json").stdout)
+    assert sorted(one["name"] for one in listed) == wanted
+    ran = evals.pytest("tests/test_more.py", "-q")
+    assert "3 passed, 2 skipped" in ran.stdout, ran.stdout

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demeanor.statistics.paired import paired_difference, paired_rates, student_factor
+from demeanor.statistics.intervals import wilson
+from demeanor.statistics.paired import clustered_mean, paired_difference, paired_rates, student_factor
 
 
 def test_the_published_example() -> None:
@@ -80,3 +81,24 @@ def test_student_factor_needs_a_degree_of_freedom() -> None:
     """A single number has no standard deviation."""
     with pytest.raises(ValueError, match="freedom=0"):
         student_factor(0.95, 0)
+
+
+def test_interval_of_a_mean_over_cases_depends_on_the_cases():
+    """Trials of one case are no new cases: a hundred trials of two cases that disagree say little about the next."""
+    value, low, high = clustered_mean([(50, 50), (0, 50)])
+    assert (value, low, high) == (0.5, 0.0, 1.0)
+    value, low, high = clustered_mean([(3, 3)] * 10)
+    assert value == 1.0
+    assert 0.85 < low < 0.97
+    assert high == 1.0
+    assert clustered_mean([(2, 3)]) == (2 / 3, *wilson(2, 3))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=12))
+def test_the_interval_over_cases_holds_the_mean(drawn: list[tuple[int, int]]):
+    """It lies between 0 and 1, and does not depend on the order of the cases."""
+    counts = [(min(passed, judged), judged) for passed, judged in drawn]
+    value, low, high = clustered_mean(counts)
+    assert 0 <= low <= value + 1e-12
+    assert value - 1e-12 <= high <= 1
+    assert clustered_mean(counts[::-1]) == pytest.approx((value, low, high))

@@ -5,8 +5,8 @@ An author's Python function is a check, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +22,9 @@ class FunctionCheck:
 
     function: CheckFunction
     """Called as `function(rig, result)`."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments by name: fields of the eval's case."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

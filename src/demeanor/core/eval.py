@@ -104,6 +104,9 @@ class Eval:
     task: HarborTask | None = None
     """The Harbor task that this eval represents; None for evals in Python or scenario folders."""
 
+    cases_of: str | None = None
+    """The name that it shares with the other cases of its table; None for an eval without cases."""
+
     does_nothing_passes: bool = False
     """Whether an agent that does nothing passes. Such an eval needs a `fails_on`."""
 
@@ -116,5 +119,5 @@ class Eval:
         """Call the author's check function directly."""
         for check in self.checks:
             if isinstance(check, FunctionCheck):
-                return check.function(rig, result)
+                return check.function(rig, result, **check.arguments)
         raise TypeError(f"eval {self.name!r} has no check function")

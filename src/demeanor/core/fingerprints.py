@@ -68,7 +68,8 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
 
 def _asked(check: Check) -> str:
     if isinstance(check, FunctionCheck):
-        return _source(check.function)
+        given = json.dumps(dict(check.arguments), sort_keys=True, default=lambda value: type(value).__qualname__)
+        return _source(check.function) + (given if check.arguments else "")
     return f"prompt snapshot {check.file.name}" if isinstance(check, PromptSnapshot) else repr(check)
 
 

@@ -139,6 +139,26 @@ class Mean:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CaseGroup:
+    """All cases of one eval on one subject."""
+
+    name: str
+    """The name that the cases share."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    cases: int
+    """The number of cases."""
+
+    judged: int
+    """The number of cases with a judged trial."""
+
+    rate: Estimate | None = None
+    """The mean pass rate of those; its interval is clustered by case. None if there are none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
     """All tallies of one subject. Rates are means over evals; trials of different evals are never pooled."""
 

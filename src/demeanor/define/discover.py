@@ -147,18 +147,19 @@ def _mentions_eval_test(path: Path) -> bool:
 def _read(place: Path, seen: dict[Path, tuple[Eval, ...]]) -> tuple[Eval, ...]:
     key = place.resolve()
     if key not in seen:
-        seen[key] = evals_in_file(place) if place.is_file() else (_read_folder(place),)
+        seen[key] = evals_in_file(place) if place.is_file() else _read_folder(place)
     return seen[key]
 
 
-def _read_folder(folder: Path) -> Eval:
+def _read_folder(folder: Path) -> tuple[Eval, ...]:
     found = [name for name in _READERS if (folder / name).is_file()]
     if len(found) > 1:
         raise BadInput(f"the folder has both {found[0]} and {found[1]}", where=folder, remedy="keep one of them")
-    return _READERS[found[0] if found else TASK](folder)
+    read = _READERS[found[0] if found else TASK](folder)
+    return read if isinstance(read, tuple) else (read,)
 
 
-_READERS: Mapping[str, Callable[[Path], Eval]] = {
+_READERS: Mapping[str, Callable[[Path], Eval | tuple[Eval, ...]]] = {
     SCENARIO: read_toml_folder,
     CONFIG: read_cline_folder,
     TASK: read_task_folder,

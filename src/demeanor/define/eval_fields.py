@@ -20,6 +20,7 @@ from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import NETWORKS
 from demeanor.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
+from demeanor.define.eval_name import name_problem
 from demeanor.define.field import (
     BOOLEAN,
     FILES,
@@ -46,20 +47,13 @@ _ROLES = ("user", "assistant")
 
 def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
     """The eval that the fields `found` in `table` describe."""
+    for key in ("case", "cases"):  # the eval is one of them already, see cases.py
+        found.pop(key, None)
     found["prompts"] = _all_prompts(table, found.pop("prompt", None), found.get("prompts"))
     in_scenario = {one.name for one in fields(Scenario)}
     scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
     rest = {name: value for name, value in found.items() if name not in in_scenario}
     return Eval(scenario=scenario, source=source, **rest)
-
-
-def name_problem(name: str) -> str | None:
-    """Why `name` can't be an eval's name, or None if it can."""
-    if not name.strip() or name != name.strip():
-        return "a name must not be empty and must not start or end with a blank"
-    if not name.isprintable() or "/" in name or "::" in name:
-        return "a name must not contain a slash, «::» or invisible characters"
-    return None
 
 
 def accepts(function: Any, count: int) -> bool:
@@ -284,5 +278,19 @@ EVAL_FIELDS = (
     Field(name="passes_on", doc_of=Eval, schema=_BEHAVIOURS, toml=read_behaviours, python=_rehearsals),
     Field(name="fails_on", doc_of=Eval, schema=_BEHAVIOURS, toml=read_behaviours, python=_rehearsals),
     _shared("does_nothing_passes", Eval, Table.flag, BOOLEAN, default="false"),
+    Field(
+        name="cases",
+        text="One eval per case, named `name[id]`: a list of mappings, or a `.jsonl` or `.csv` file next to the eval."
+        " `{field}` in prompts, files and messages becomes the value of that field. See [cases](define.md#cases).",
+        schema=STRING,
+        toml=Table.anything,
+        python=Table.anything,
+    ),
+    Field(
+        name="case",
+        text="The cases, one table each, instead of a file: `[[case]]` with the fields and, optionally, an `id`.",
+        schema={"type": "array", "minItems": 1, "items": OBJECT},
+        toml=Table.anything,
+    ),
 )
 """Every key of scenario.toml and every argument of `@eval_test` except the policy."""

@@ -63,6 +63,8 @@ def shared_policies(evals: Iterable[Eval]) -> dict[str, tuple[str, ...]]:
     trees: dict[Path, ast.Module] = {}
     for one in evals:
         path = one.source.path
+        if one.cases_of and path.is_dir():  # the cases of a scenario.toml
+            groups.setdefault((path, 0), []).append(one.name)
         if path.suffix != ".py" or not path.is_file():
             continue
         if path not in trees:

@@ -103,7 +103,7 @@ def _(check: PromptSnapshot) -> str:
 
 @ask.register
 def _(check: FunctionCheck, rig: Rig) -> None:
-    ask_function(check.function, rig)
+    ask_function(check.function, rig, check.arguments)
 
 
 @ask.register

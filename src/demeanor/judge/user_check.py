@@ -8,7 +8,7 @@ import linecache
 import sys
 import sysconfig
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,13 +20,13 @@ from demeanor.judge.rig import Rig
 _LIBRARY_PATHS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
-def ask_function(function: CheckFunction, rig: Rig) -> None:
+def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any] | None = None) -> None:
     """Call `function(rig, result)` and await it if it is async. Don't call this from a running event loop.
 
     A returned False is a failure. Any other value but None and True is a mistake: a check that returns a view or a
     match without asserting anything could never fail.
     """
-    found = function(rig, rig.final_text)
+    found = function(rig, rig.final_text, **(arguments or {}))
     if inspect.isawaitable(found):
         found = asyncio.run(_finish(found))
     if found is False:

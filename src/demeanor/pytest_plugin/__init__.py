@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +52,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> Any:
-    """Collect evals that are defined in an ordinary test file."""
-    if type(obj).__module__ != "demeanor.core.eval":
+    """Collect evals that are defined in an ordinary test file, also those in lists and dicts."""
+    several: Iterable[object] = obj.values() if isinstance(obj, dict) else obj if isinstance(obj, list | tuple) else ()
+    evals = [one for one in (obj, *several) if type(one).__module__ == "demeanor.core.eval"]
+    if not evals:
         return None
     from demeanor.pytest_plugin.items import items_of_module
 
-    return items_of_module(collector, obj)
+    return items_of_module(collector, evals)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,7 @@ import pytest
 
 from demeanor.commands.run.report import CellReport
 from demeanor.commands.run.terminal import cell_text
+from demeanor.core.checks import FunctionCheck
 from demeanor.core.ci_commands import neutral
 from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.eval import Eval
@@ -48,6 +49,7 @@ class EvalItem(pytest.Item):
         self.result: CellReport | None = None
         self.add_marker(cell.eval.policy.value.lower())
         self.extra_keyword_matches.update(cell.eval.tags)
+        self.own_markers.extend(_marks(cell.eval))
         if cell.eval.policy is Policy.USUALLY_FAILS:
             self.add_marker(pytest.mark.xfail(raises=EvalFailed, strict=False, reason="known to fail"))
         if cell.eval.policy is not Policy.ALWAYS_PASSES and not os.environ.get("RUN_EVALS"):
@@ -90,6 +92,13 @@ class EvalItem(pytest.Item):
         return source.path, source.line - 1, self.name
 
 
+def _marks(one: Eval) -> Iterator[pytest.Mark]:
+    """The marks below `@eval_test`; parametrize has become cases."""
+    for check in one.checks:
+        if isinstance(check, FunctionCheck):
+            yield from (mark for mark in getattr(check.function, "pytestmark", ()) if mark.name != "parametrize")
+
+
 class EvalFile(pytest.File):
     """A Python file of evals, or a scenario folder."""
 
@@ -108,14 +117,23 @@ def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | Non
     return EvalFile.from_parent(parent, path=path)
 
 
-def items_of_module(collector: pytest.Module | pytest.Class, obj: object) -> list[EvalItem]:
-    """The items of an eval that is defined in an ordinary test file."""
+_COLLECTED = pytest.StashKey[set[int]]()
+"""The evals of a test file that have items already: a module may have one by name and in a list."""
+
+
+def items_of_module(collector: pytest.Module | pytest.Class, evals: Sequence[object]) -> list[EvalItem]:
+    """The items of evals that are defined in an ordinary test file."""
     name = collector.path.name
-    if not isinstance(obj, Eval) or name.startswith("eval_") or name.endswith("_eval.py"):
+    if name.startswith("eval_") or name.endswith("_eval.py"):
         return []  # EvalFile collects such a file
-    if obj.source.path.resolve() != collector.path.resolve():
-        return []  # an eval of another file, or a value of a test
-    return list(_items(collector, evals_in({"eval": obj}, collector.path)))
+    collected = collector.stash.setdefault(_COLLECTED, set())
+    own = [  # without evals of another file, and values of a test
+        one
+        for one in evals
+        if isinstance(one, Eval) and id(one) not in collected and one.source.path.resolve() == collector.path.resolve()
+    ]
+    collected.update(map(id, own))
+    return list(_items(collector, evals_in({"evals": own}, collector.path)))
 
 
 def lost_eval(module: pytest.Module) -> str | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from demeanor.statistics.beta import quantile
+from demeanor.statistics.intervals import wilson
 
 Count: TypeAlias = tuple[int, int]
 """Passed, judged."""
@@ -84,6 +85,20 @@ def paired_rates(
         pairs=pairs,
         level=level,
     )
+
+
+def clustered_mean(counts: Sequence[Count], *, level: float = 0.95) -> tuple[float, float, float]:
+    """The mean of the pass rates of several clusters (the cases of a table), and its interval.
+
+    The trials of one case are alike, so the cases are what was sampled: the interval is Student's, from the differences
+    between cases. A single case has Wilson's interval.
+    """
+    rates = [passed / judged for passed, judged in counts]
+    least = math.sqrt(_sampling_variance([[count] for count in counts])) / len(counts)
+    found = paired_difference([0.0] * len(rates), rates, level=level, min_error=least)
+    if found is None:
+        return rates[0], *wilson(*counts[0], level=level)
+    return found.value, max(0.0, found.low), min(1.0, found.high)
 
 
 def _mean_rate(strata: Sequence[Count]) -> float:

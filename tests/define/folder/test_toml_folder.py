@@ -86,7 +86,8 @@ def write(folder: Path, text: str) -> Path:
 
 
 def read(tmp_path: Path, text: str):
-    return read_toml_folder(write(tmp_path / "an-id", text))
+    (found,) = read_toml_folder(write(tmp_path / "an-id", text))
+    return found
 
 
 def test_every_field_is_read(tmp_path):
@@ -131,7 +132,7 @@ def test_template_and_inline_files_go_together(tmp_path):
     """`template/` is copied first, `[files]` are written over it."""
     folder = write(tmp_path / "a", f'{HEAD}{CHECK}[files]\n"b.txt" = "b"\n')
     (folder / "template").mkdir()
-    scenario = read_toml_folder(folder).scenario
+    scenario = read_toml_folder(folder)[0].scenario
     assert (scenario.template, scenario.files) == ((folder / "template").resolve(), {"b.txt": b"b"})
 
 
@@ -254,4 +255,4 @@ def test_approval_may_be_a_list(tmp_path):
         ('{ edit = ["deny", "allow"], default = "deny" }', Approval(default="deny", rules={"edit": ("deny", "allow")})),
     ):
         (folder / "scenario.toml").write_text(f"{HEAD}approval = {written}\n{CHECK}")
-        assert read_toml_folder(folder).scenario.approval == wanted
+        assert read_toml_folder(folder)[0].scenario.approval == wanted

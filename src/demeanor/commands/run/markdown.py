@@ -48,6 +48,9 @@ def _table(report: RunReport, summary: Summary) -> Iterator[str]:
         means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
         name = f"mean of {count(summary.judged, 'eval')}"
         yield table_row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
+    for group in report.case_groups:
+        if group.subject == summary.subject:
+            yield f"\n{words.case_group(group)}"
     if summary.known_bad:
         yield f"\n{words.known_bad(summary).capitalize()}."
 

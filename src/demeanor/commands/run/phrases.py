@@ -9,7 +9,7 @@ from demeanor.commands.run.report import CellReport, Collection, RunReport
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
-from demeanor.core.tally import Status, Summary
+from demeanor.core.tally import CaseGroup, Status, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
 
@@ -109,6 +109,15 @@ def known_bad(summary: Summary) -> str:
         return ""
     rate = numbers.rate(summary.known_bad_rate)
     return f"not in the mean: {count(summary.known_bad, 'eval')} USUALLY_FAILS, {rate}"
+
+
+def case_group(group: CaseGroup) -> str:
+    """All cases of one eval together, such as `renames: 86 % [62–100] over 4 cases, interval clustered by case`."""
+    if group.rate is None:
+        return f"{one_line(group.name)}: no case of {group.cases} was judged"
+    missing = f" of {group.cases}" if group.judged < group.cases else ""
+    cases = f"{group.judged}{missing} {'case' if group.judged == 1 and not missing else 'cases'}"
+    return f"{one_line(group.name)}: {numbers.rate(group.rate)} over {cases}, interval clustered by case"
 
 
 def expected(report: RunReport) -> list[CellReport]:

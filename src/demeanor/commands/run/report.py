@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from demeanor.commands.run.policies import decide, exit_code
-from demeanor.commands.run.tallies import last_attempts, summary, tally
+from demeanor.commands.run.tallies import case_groups, last_attempts, summary, tally
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record, RunInfo
-from demeanor.core.tally import Decision, Estimator, Summary, Tally
+from demeanor.core.tally import CaseGroup, Decision, Estimator, Summary, Tally
 from demeanor.core.trial import Cell, Plan
 from demeanor.core.usage import Total, total
 
@@ -58,6 +58,9 @@ class CellReport:
     issue: str | None = None
     """The issue it is tracked in."""
 
+    cases_of: str | None = None
+    """The name that it shares with the other cases of its table; None if it is not a case."""
+
     layer: int = 2
     """The layer of the pyramid: 2 for a behaviour, 3 for a whole task."""
 
@@ -99,6 +102,9 @@ class RunReport:
 
     exit_code: ExitCode
     """What follows from all decisions."""
+
+    case_groups: tuple[CaseGroup, ...] = ()
+    """One per table of cases and subject."""
 
     seconds: float | None = None
     """Wall time of the run; None if unknown."""
@@ -151,6 +157,7 @@ def run_report(
         run=run,
         cells=cells,
         summaries=summary([cell.tally for cell in cells]),
+        case_groups=case_groups((cell.cases_of, cell.tally) for cell in cells),
         exit_code=ExitCode.INTERRUPTED if interrupted else code,
         seconds=seconds,
         folder=_shown(Path(folder), root) if folder else "",
@@ -182,6 +189,7 @@ def _cell_report(
         owner=cell.eval.owner,
         issue=cell.eval.issue,
         layer=cell.eval.layer,
+        cases_of=cell.eval.cases_of,
     )
 
 

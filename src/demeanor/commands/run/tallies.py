@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
-from demeanor.core.tally import Estimate, Estimator, Mean, Summary, Tally
+from demeanor.core.tally import CaseGroup, Estimate, Estimator, Mean, Summary, Tally
 from demeanor.core.trial import Cell
 from demeanor.core.usage import total
 from demeanor.statistics.intervals import wilson, wilson_of_mean
+from demeanor.statistics.paired import clustered_mean
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
 _ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
@@ -90,6 +91,22 @@ def _summary_of(subject: str, tallies: Sequence[Tally]) -> Summary:
         unpriced=sum(found.unpriced for found in tallies),
         uncounted=sum(found.uncounted for found in tallies),
     )
+
+
+def case_groups(tallies: Iterable[tuple[str | None, Tally]]) -> tuple[CaseGroup, ...]:
+    """One group per shared name and subject, from tallies with the name that each shares with other cases."""
+    groups: dict[tuple[str, str], list[Tally]] = {}
+    for name, found in tallies:
+        if name is not None:
+            groups.setdefault((name, found.subject), []).append(found)
+    return tuple(_case_group(name, subject, own) for (name, subject), own in groups.items())
+
+
+def _case_group(name: str, subject: str, tallies: Sequence[Tally]) -> CaseGroup:
+    counts = [(found.passed, found.judged) for found in tallies if found.judged]
+    value, low, high = clustered_mean(counts) if counts else (0.0, 0.0, 0.0)
+    rate = Estimate(value=value, low=low, high=high) if counts else None
+    return CaseGroup(name=name, subject=subject, cases=len(tallies), judged=len(counts), rate=rate)
 
 
 def _rate(passed: int, judged: int) -> Estimate:

@@ -58,7 +58,8 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
     yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))
     lines = table(list(_columns(report, cells, summary, screen)), screen.width, ellipsis=screen.safe("…"))
     yield from lines
-    notes = [words.known_bad(summary)] if summary.known_bad else []
+    notes = [words.case_group(one) for one in report.case_groups if one.subject == summary.subject]
+    notes += [words.known_bad(summary)] if summary.known_bad else []
     notes += _footnotes(report, summary) if "pass^" in lines[0].plain else []
     for note in notes:
         yield from wrapped(Text(screen.safe(note), "dim"), screen.width)

@@ -33,7 +33,7 @@ from demeanor.statistics.flakiness import flakiness
 SCHEMA = "demeanor-report/1"
 """Changes with every incompatible change."""
 
-_OWN = ("run", "cells", "summaries", "exit_code", "seconds", "folder", "notes", "collection")
+_OWN = ("run", "cells", "summaries", "case_groups", "exit_code", "seconds", "folder", "notes", "collection")
 _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
 _RATE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 _TRIAL: dict[str, Schema] = {

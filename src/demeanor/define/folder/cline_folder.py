@@ -17,7 +17,7 @@ from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval, ProviderChoice, Source
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Scenario
-from demeanor.define.eval_fields import name_problem
+from demeanor.define.eval_name import name_problem
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour
 from demeanor.define.template import checked_template
 

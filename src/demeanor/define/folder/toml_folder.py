@@ -7,10 +7,12 @@ docs/scenario-toml.md lists the keys.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
 from demeanor.core.eval import Eval, Source
+from demeanor.define.cases import EvalCase, as_case, fill, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
 from demeanor.define.field import read_fields
 from demeanor.define.folder.cline_folder import folder_name, starting_folder
@@ -18,12 +20,25 @@ from demeanor.define.folder.cline_folder import folder_name, starting_folder
 SCENARIO = "scenario.toml"
 
 
-def read_toml_folder(folder: Path) -> Eval:
-    """The eval that `folder` describes; it has the folder's name unless scenario.toml gives another."""
+def read_toml_folder(folder: Path) -> tuple[Eval, ...]:
+    """The eval that `folder` describes, or one per case; without a name, it has that of the folder."""
     file = folder / SCENARIO
-    table = Table(read_toml(file), where=file)
+    data = read_toml(file)
+    table = Table(data, where=file)
+    if "case" in data and "cases" in data:
+        table.fail("cases", "both case and cases are given", "put all cases into the file or into [[case]]")
+    key = "case" if "case" in data else "cases"
+    if key not in data:
+        return (_read(data, folder, None),)
+    return tuple(_read(fill(data, case.fields), folder, case) for case in read_cases(data[key], table, key, folder))
+
+
+def _read(data: dict[str, Any], folder: Path, case: EvalCase | None) -> Eval:
+    file = folder / SCENARIO
+    table = Table(data, where=file)
     found = read_fields(table, EVAL_FIELDS)
     if "name" not in found:
         found["name"] = folder_name(folder, file)
     found["template"] = starting_folder(folder)
-    return build_eval(table, found, source=Source(path=folder))
+    created = build_eval(table, found, source=Source(path=folder))
+    return created if case is None else as_case(created, case, table)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -18,10 +19,13 @@ from demeanor.core.eval import Eval, Rehearsal, Source
 from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Approval, PriorMessage
-from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval, name_problem
+from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, fill, parametrized_cases, read_cases
+from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval
+from demeanor.define.eval_name import name_problem
 from demeanor.define.field import read_fields
 from demeanor.define.template import checked_template
 
+_FUNCTIONS = ("setup", "passes_on", "fails_on")
 _CREATED: dict[str, list[Eval]] = {}
 """File, as compiled code names it → the evals that were created in it and not taken yet."""
 
@@ -53,8 +57,10 @@ def eval_test(
     passes_on: Rehearsal | Sequence[Rehearsal] = (),
     fails_on: Rehearsal | Sequence[Rehearsal] = (),
     does_nothing_passes: bool = False,
-) -> Callable[[CheckFunction], Eval]:
-    """Turn `def check(rig, result)`, plain or async, into an eval; `result` is the agent's final text.
+    cases: Sequence[Mapping[str, Any]] | CaseFile | str | Path | None = None,
+) -> Callable[[CheckFunction], Any]:
+    """Turn `def check(rig, result)`, plain or async, into an eval; `result` is the agent's final text. With `cases`, it
+    becomes a tuple of evals.
 
     The policy comes first; start with USUALLY_PASSES. `prompt` is what the agent is asked (`prompts` for several
     turns). `files` are the workspace's initial files: a mapping of path to content, or a template folder next to the
@@ -65,24 +71,55 @@ def eval_test(
     if callable(policy) and not isinstance(policy, Policy):
         _reject_bare(policy)
 
-    return lambda check: _make_eval(check, policy, given)
+    return lambda check: _make_evals(check, policy, given)
 
 
-def _make_eval(check: CheckFunction, policy: Policy, given: Mapping[str, Any]) -> Eval:
+def _make_evals(check: CheckFunction, policy: Policy, given: Mapping[str, Any]) -> Eval | tuple[Eval, ...]:
     source = _source_of(check)
+    given = {key: value for key, value in given.items() if value is not None}
+    table = Table(given, where=f"{source.path}:{source.line}")
+    cases = parametrized_cases(check, table)
+    if "cases" in given:
+        if cases:
+            table.fail("cases", "both cases and pytest.mark.parametrize are given", "use one of them")
+        cases = read_cases(given["cases"], table, "cases", source.path.parent)
+    if not cases:
+        return _make_eval(check, policy, given, source, None)
+    return tuple(_make_eval(check, policy, _filled(given, case), source, case) for case in cases)
+
+
+def _filled(given: Mapping[str, Any], case: EvalCase) -> dict[str, Any]:
+    """The arguments with the fields of a case in their texts and, by name, in their functions."""
+    filled: dict[str, Any] = fill(given, case.fields)
+    for key in _FUNCTIONS:
+        value = filled.get(key)
+        several = isinstance(value, list | tuple)
+        if several:
+            filled[key] = [bind(one, 1, case.fields) for one in filled[key]]
+        elif value is not None:
+            filled[key] = bind(value, 1, case.fields)
+    return filled
+
+
+def _make_eval(
+    check: CheckFunction, policy: Policy, given: Mapping[str, Any], source: Source, case: EvalCase | None
+) -> Eval:
     where = f"{source.path}:{source.line}"
-    table = Table({key: value for key, value in given.items() if value is not None}, where=where)
-    _require_check(table, check)
+    table = Table(given, where=where)
+    extra = arguments(check, 2, case.fields) if case else {}
+    _require_check(table, check, extra)
     _require_policy(table, policy)
     found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
     if isinstance(found.get("files"), Path):
         found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
-    checks: tuple[Check, ...] = (FunctionCheck(function=check),)
+    checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra),)
     if file := found.pop("snapshot", None):
         checks += (PromptSnapshot(file=source.path.parent / file),)
     description = inspect.getdoc(check) or ""
     found |= {"policy": policy, "checks": checks, "description": description}
     created = build_eval(table, found, source=source)
+    if case is not None:
+        created = as_case(created, case, table)
     _CREATED.setdefault(str(source.path), []).append(created)
     return created
 
@@ -114,13 +151,17 @@ def _source_of(check: Any) -> Source:
     return Source(path=Path(code.co_filename), line=code.co_firstlineno)
 
 
-def _require_check(table: Table, check: Any) -> None:
-    if not accepts(check, 2):
+def _require_check(table: Table, check: Any, extra: Mapping[str, Any]) -> None:
+    if not accepts(partial(check, **extra) if extra else check, 2):
         try:
             shown = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
         except (TypeError, ValueError):
             shown = repr(check)
-        table.fail("check", f"expected a function of two arguments, found {shown}", "write `def check(rig, result):`")
+        table.fail(
+            "check",
+            f"expected a function of two arguments, found {shown}",
+            "write `def check(rig, result):`; further arguments are fields of a case",
+        )
     if inspect.isgeneratorfunction(check) or inspect.isasyncgenfunction(check):
         found = f"{check.__name__!r} is a generator: nothing in it would run, so the eval could never fail"
         table.fail("check", found, "remove `yield`; a check is a plain `def` or `async def` with asserts")

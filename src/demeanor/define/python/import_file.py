@@ -32,7 +32,7 @@ def evals_in_file(path: Path) -> tuple[Eval, ...]:
 
 
 def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
-    """The evals in a module's namespace, also in lists and classes, without those imported from another eval file."""
+    """The evals in a module, also in its lists, dicts and classes, without those imported from another eval file."""
     if "_pytest.assertion" in sys.modules:  # a file that pytest has imported uses pytest's own explanations
         explain_comparisons()
     found: dict[int, Eval] = {}
@@ -46,6 +46,8 @@ def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
 def _parts(value: object, namespace: Mapping[str, Any]) -> Iterable[object]:
     if isinstance(value, list | tuple):
         return value
+    if isinstance(value, dict):
+        return value.values()
     if isinstance(value, type) and value.__module__ == namespace.get("__name__"):
         return vars(value).values()
     return (value,)
@@ -71,13 +73,15 @@ def _functions(one: Eval) -> list[CheckFunction]:
 def _why_lost(one: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
     name = _functions(one)[0].__name__
     now = namespace.get(name)
+    if isinstance(now, tuple) and now:  # the cases of another eval
+        now = now[0]
     if isinstance(now, Eval):
         problem = f"another eval at line {now.source.line} has taken its name `{name}`"
         return problem, "rename one of the functions; in a loop, append each eval to a list of the module"
     if name in namespace:
         problem = f"the name `{name}` is now {describe(now)}"
         return problem, "put @eval_test above all other decorators, and assign nothing else to the name"
-    return f"the module has no name `{name}`", "assign it to a name, or to a list or tuple, of the module"
+    return f"the module has no name `{name}`", "assign it to a name, or to a list, tuple or dict, of the module"
 
 
 def is_eval_file(name: str) -> bool:
