@@ -11,8 +11,8 @@ from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo, RunKind
 
-Ruling: TypeAlias = Literal["gate", "promote", "demote", "compare", "bisect", "check-in"]
-"""The kind of a stored decision."""
+Ruling: TypeAlias = Literal["run", "gate", "promote", "demote", "compare", "bisect", "check-in"]
+"""The kind of a decision. Those of a `run` follow from its records, so they are told to hooks but not stored."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -34,6 +34,7 @@ from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import open_checks
 from demeanor.runner.executors.local import SharedExecutor
+from demeanor.runner.hooks import Hooks, load_hooks
 from demeanor.runner.joint_display import joint_plan, with_label
 from demeanor.runner.judging import judge_and_store
 from demeanor.runner.sandbox import Level
@@ -71,10 +72,14 @@ class PreparedRun:
     stale: Mapping[str, int] = field(default_factory=dict)
     """Of a resumed run: trial → its last stored attempt that does not count, because what it tested has changed."""
 
+    hooks: Hooks = field(default_factory=Hooks)
+    """The hooks that are told about it."""
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the run; complete once it has ended."""
         return (
+            *self.hooks.notes,
             *cassette_notes(self.request, self.context.record),
             *self.context.notes,
             *self.context.store.notes,
@@ -165,6 +170,7 @@ def prepare(
         limits=limits,
         in_history=in_history,
         stale=stale or {},
+        hooks=load_hooks() if in_history else Hooks(),
     )
 
 
@@ -238,10 +244,14 @@ async def execute_async(
             begun = True
             mark_started()
             _mark_latest(run)
+            run.hooks.run_began(run.info, run.folder.folder, context.cleaner.redactor)
             await _run_missing(run, watch, stop, more, spending or Spending())
     finally:
         if begun:
             context.store.close()
+            ended = _counting(run, run.folder.records())
+            run.hooks.run_ended(run.plan, ended, stop.reason)
+            await asyncio.to_thread(run.hooks.close)
         else:
             discard_empty(run.folder.folder)
 
@@ -270,6 +280,7 @@ async def _run_missing(
         record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
         spending.add(record.spent)
         watch(AttemptJudged(record=record))
+        run.hooks.attempt_ended(record)
         _stop_if_due(run.limits, record, trial, spending, stop)
         return record
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from demeanor.config.config import Config
 from demeanor.core.errors import StoreUnavailable, UnknownName
 from demeanor.core.history import KeptDecision
+from demeanor.runner.hooks import tell_decisions
 from demeanor.store.history import SqlHistory, history_address, open_history
 from demeanor.store.history.sqlite import MEMORY
 from demeanor.store.runs.run_dirs import find_run
@@ -41,12 +42,14 @@ def history_of_run(run: RunFolder) -> SqlHistory:
 def keep_decisions(
     config: Config, environ: Mapping[str, str], results: Path, decisions: Iterable[KeptDecision]
 ) -> tuple[str, ...]:
-    """Store decisions in the history. If it is unavailable, the returned note says so: the trials were run already,
-    and their result must not be lost."""
+    """Store decisions in the history, and tell the hooks. If the history is unavailable, or a hook fails, the returned
+    notes say so: the trials were run already, and their result must not be lost."""
+    decisions = tuple(decisions)
+    notes = tell_decisions(decisions)
     try:
         with open_project_history(config, environ, results=results, reading=False) as history:
             for decision in decisions:
                 history.add_decision(decision)
     except StoreUnavailable as error:
-        return (f"the decision is not in the history: {str(error).partition(chr(10))[0]}",)
-    return ()
+        return (*notes, f"the decision is not in the history: {str(error).partition(chr(10))[0]}")
+    return notes

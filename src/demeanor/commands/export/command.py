@@ -23,9 +23,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
     parser.add_argument(
         "--format",
-        choices=("json", "csv", "parquet", "junit", "atif"),
         default="json",
-        help="json can be imported again; atif writes a folder of trajectories (default: json)",
+        metavar="FORMAT",
+        help="json (can be imported again), csv, parquet, junit, atif (a folder of trajectories), otlp (OpenTelemetry "
+        "spans), or the name of an installed reporter (default: json)",
     )
     parser.add_argument(
         "--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output; for tasks: tasks)"

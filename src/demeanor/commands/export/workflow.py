@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from demeanor.commands.export.reporters import check_format, render
 from demeanor.commands.report.workflow import find_past_run
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.workflow import make_report
@@ -41,6 +42,7 @@ def export(
     history: History, name: str, form: str, out: Path | None, *, results: Path, captures: CaptureStore | None = None
 ) -> tuple[str | None, int]:
     """Write a run for other tools; return the text, if there is no file to write, and the number of attempts."""
+    check_format(form)
     run = find_past_run(history, name)
     records = history.records(run.name)
     if form == "parquet":
@@ -69,7 +71,7 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
         return junit(report)
     from demeanor.commands.run.to_json import json_report
 
-    return json_report(report)
+    return json_report(report) if form == "json" else render(form, json_report(report))
 
 
 def _require_out(out: Path | None, form: str) -> Path:

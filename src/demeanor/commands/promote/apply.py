@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,6 +110,7 @@ def _apply(
     from demeanor.define.promotion_file import NAME as PROMOTIONS
     from demeanor.define.set_policy import policy_file
     from demeanor.runner.history import open_project_history
+    from demeanor.runner.hooks import tell_decisions
 
     if not report.ready:
         print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: demeanor {report.action}")
@@ -124,8 +126,12 @@ def _apply(
             mark_started()
             with open_project_history(config, os.environ, results=results, reading=False) as history:
                 run, commit = (checked.run.id, checked.run.commit) if checked else ("", None)
-                for one, own in zip(report.ready, changed, strict=True):
+                kept = [
                     keep_change(history, report.action, one, own, run=run, commit=commit)
+                    for one, own in zip(report.ready, changed, strict=True)
+                ]
+            for note in tell_decisions(kept):
+                sys.stderr.write(f"note: {note}\n")
             keep_in_file(config.root, report)
             keep()
     verified = {own.name: _result(checked, own.name, report.action) for own in changed}

@@ -172,29 +172,31 @@ def _usual_trials(found: Sequence[Candidate]) -> int | None:
     return numbers.most_common(1)[0][0] if numbers else None
 
 
-def keep_change(history: History, action: Action, one: Candidate, own: Eval, *, run: str, commit: str | None) -> None:
-    """Record that a policy was changed, with the evidence."""
-    history.add_decision(
-        KeptDecision(
-            made=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            ruling=action,
-            eval=one.eval,
-            answer=action,
-            rule=one.rule,
-            reason=one.reason,
-            run=run or None,
-            commit=commit,
-            eval_hash=eval_hashes([own]).get(one.eval, ""),
-            evidence={
-                "counts": {subject: list(counts) for subject, counts in (one.counts or {}).items()},
-                "nights": [night.run for night in one.nights],
-                "trials": one.trials,
-                "commits": list(one.commits),
-                "branches": list(one.branches),
-                "changes": [f"{change.part} in {change.run}" for change in one.changes],
-            },
-        )
+def keep_change(
+    history: History, action: Action, one: Candidate, own: Eval, *, run: str, commit: str | None
+) -> KeptDecision:
+    """Record that a policy was changed, with the evidence; return the decision."""
+    decision = KeptDecision(
+        made=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        ruling=action,
+        eval=one.eval,
+        answer=action,
+        rule=one.rule,
+        reason=one.reason,
+        run=run or None,
+        commit=commit,
+        eval_hash=eval_hashes([own]).get(one.eval, ""),
+        evidence={
+            "counts": {subject: list(counts) for subject, counts in (one.counts or {}).items()},
+            "nights": [night.run for night in one.nights],
+            "trials": one.trials,
+            "commits": list(one.commits),
+            "branches": list(one.branches),
+            "changes": [f"{change.part} in {change.run}" for change in one.changes],
+        },
     )
+    history.add_decision(decision)
+    return decision
 
 
 def keep_in_file(root: Path, report: PromotionReport) -> None:

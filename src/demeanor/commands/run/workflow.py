@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.run.policies import decide
@@ -12,12 +13,14 @@ from demeanor.commands.run.resume import Stale, stale_attempts
 from demeanor.core.atomic_file import write_atomically
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
+from demeanor.core.history import KeptDecision
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
 from demeanor.runner.catalog import SCRIPTED, Catalog
 from demeanor.runner.execute import RunResult, execute, prepare
+from demeanor.runner.hooks import tell_decisions
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
@@ -46,6 +49,7 @@ def run_and_report(
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
     report = make_report(result, plug_in=plug_in, collection=collection, notes=stale.notes)
+    report = replace(report, notes=(*report.notes, *tell_decisions(_decisions(report))))
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report
 
@@ -77,6 +81,23 @@ def make_report(
         estimator="plug-in" if plug_in else "unbiased",
         collection=collection,
     )
+
+
+def _decisions(report: RunReport) -> Iterator[KeptDecision]:
+    """The decisions of a run, for hooks."""
+    made = datetime.now(UTC).isoformat(timespec="milliseconds")
+    for cell in report.cells:
+        yield KeptDecision(
+            made=made,
+            ruling="run",
+            eval=cell.tally.eval,
+            subject=cell.tally.subject,
+            answer=cell.decision.answer,
+            rule=cell.decision.rule,
+            reason=cell.decision.reason,
+            run=report.run.id,
+            commit=report.run.commit,
+        )
 
 
 def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
