@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config
+from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started
 from demeanor.core.text import count
@@ -32,6 +33,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output; for tasks: tasks)"
     )
     parser.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (docs/store.md)")
+    spans.add_argument(
+        "--endpoint", metavar="URL", help="send the spans to this collector (OTLP over HTTP) instead of writing them"
+    )
+    spans.add_argument("--content", action="store_true", help="include arguments and results of tools")
     tasks = parser.add_argument_group("evals as Harbor tasks, instead of a run (docs/harbor.md)")
     tasks.add_argument(
         "--harbor",
@@ -52,19 +58,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Write the run or the tasks."""
-    from demeanor.commands.export.workflow import export
+    from demeanor.commands.export.workflow import SpanOptions, export
     from demeanor.runner.history import open_history_of
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
+    if args.endpoint and (args.format != "otlp" or args.out):
+        raise BadInput("is for --format otlp without --out", where="--endpoint", remedy="use one or the other")
     if args.harbor:
         return _tasks(config, args)
     results = args.results or config.root / config.results
     with open_history_of(args.run, config, os.environ, results) as history:
         captures = open_capture_store(config)
-        text, attempts = export(history, args.run, args.format, args.out, results=results, captures=captures)
+        spans = SpanOptions(endpoint=args.endpoint, content=args.content)
+        text, attempts = export(
+            history, args.run, args.format, args.out, results=results, captures=captures, spans=spans
+        )
     if text is None:
-        print(f"{args.out}: {count(attempts, 'attempt')}")
+        print(f"{args.endpoint or args.out}: {count(attempts, 'attempt')}")
     else:
         sys.stdout.write(text)
     return ExitCode.ACCEPTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.commands.export.reporters import check_format, render
@@ -39,7 +40,14 @@ def _cell(found: RunCell) -> Cell:
 
 
 def export(
-    history: History, name: str, form: str, out: Path | None, *, results: Path, captures: CaptureStore | None = None
+    history: History,
+    name: str,
+    form: str,
+    out: Path | None,
+    *,
+    results: Path,
+    captures: CaptureStore | None = None,
+    spans: SpanOptions | None = None,
 ) -> tuple[str | None, int]:
     """Write a run for other tools; return the text, if there is no file to write, and the number of attempts."""
     check_format(form)
@@ -52,11 +60,45 @@ def export(
         return None, len(records)
     if form == "atif":
         return None, _write_trajectories(place_of(run, results), records, _require_out(out, form), captures)
-    text = _text(history, run, records, form)
+    if form == "otlp":
+        text = _spans(run, place_of(run, results), records, captures, spans or SpanOptions())
+        if text is None:
+            return None, len(records)
+    else:
+        text = _text(history, run, records, form)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(out, text)
     return (text if out is None else None), len(records)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpanOptions:
+    """How spans are exported."""
+
+    endpoint: str | None = None
+    """The URL of a collector to send them to; None to return them as text."""
+
+    content: bool = False
+    """Whether to include arguments and results of tools."""
+
+
+def _spans(
+    run: PastRun, place: RunPlace, records: tuple[Record, ...], captures: CaptureStore | None, options: SpanOptions
+) -> str | None:
+    """Send the spans of a run to a collector, or return them as text."""
+    try:
+        from demeanor.store.exports.otlp import SpanExport, as_lines, send_spans
+    except ImportError as error:
+        remedy = "pip install 'demeanor[otlp]'"
+        raise BadInput(f"needs a package: {error}", where="--format otlp", remedy=remedy) from None
+    found = SpanExport(run.info, content=options.content)
+    for record in records:
+        found.add(record, *_events_and_exchanges(place, record, captures))
+    if options.endpoint is None:
+        return as_lines(found.finished())
+    send_spans(found.finished(), options.endpoint)
+    return None
 
 
 def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str) -> str:
