@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,44 @@ def test_a_class_name_means_one_class() -> None:
                 places[node.name].append(str(path.relative_to(PACKAGE)))
     twice = {name: found for name, found in places.items() if len(found) > 1}
     assert not twice, f"rename all but one: {twice}"
+
+
+_PLURAL = re.compile(
+    r" (more |other )?(agent|attempt|call|cell|check|commit|connection|day|difference|eval|exchange|failure|file|"
+    r"finding|gap|group|kind|line|night|prompt|reason|request|result|row|run|scenario|step|subject|task|test|trial|turn)s\b"
+)
+_WORDS = {"kind", "kinds", "name", "policy", "word"}
+"""Values of these names are words, as in `nightly runs`, not numbers."""
+
+
+def miscounted(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The f-strings that would say `1 evals`: a value and a plural."""
+    for node in ast.walk(tree):
+        for value, text in pairwise(node.values) if isinstance(node, ast.JoinedStr) else ():
+            if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant):
+                continue
+            if _PLURAL.match(str(text.value)) and _may_be_one(value.value):
+                yield value.lineno, ast.unparse(value.value) + str(text.value)[:20]
+
+
+def _may_be_one(value: ast.expr) -> bool:
+    """Whether a value may be the number 1: functions other than `len` and `sum` format it, capitals are constants."""
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func) in {"len", "sum"}
+    name = ast.unparse(value).rpartition(".")[2]
+    return not name.lstrip("_").isupper() and name not in _WORDS
+
+
+def test_a_count_agrees_with_its_noun() -> None:
+    """`1 trial`, `2 trials`: demeanor.core.text.count says both."""
+    found = [f"{path.relative_to(ROOT)}:{line}: {text!r}" for path in FILES for line, text in miscounted(TREES[path])]
+    assert not found, "write count(number, 'trial') instead:\n" + "\n".join(found)
+
+
+def test_a_count_that_does_not_agree_is_found() -> None:
+    """And what is not a count is not."""
+    lines = ('f"{len(a)} evals"', 'f"{a.b} more trials left"', 'f"{TRIALS} trials"', 'f"{a.kind} runs"', 'f"{a} 1s"')
+    assert [line for line in lines if list(miscounted(ast.parse(line)))] == list(lines[:2])
 
 
 def test_there_is_no_import_cycle() -> None:

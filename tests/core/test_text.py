@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.core.text import ascii_only, excerpt, one_line, opening, printable, slug
+from demeanor.core.text import all_of, ascii_only, count, excerpt, one_line, opening, printable, slug
 
 ANY = st.text(st.characters(exclude_categories=()))
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
@@ -72,3 +72,15 @@ def test_a_slug_is_one_safe_path_component(name: str) -> None:
     """Never empty, never up, never hidden, never long."""
     assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}", slug(name))
     assert slug(name) not in {".", ".."}
+
+
+def test_one_is_singular() -> None:
+    """And everything else is plural, zero too."""
+    assert [count(number, "eval") for number in (0, 1, 2)] == ["0 evals", "1 eval", "2 evals"]
+    assert [all_of(number, "cell") for number in (1, 2)] == ["the only cell", "all 2 cells"]
+
+
+def test_what_was_left_out_is_counted() -> None:
+    """Lines of a long text, at its start or at its end."""
+    assert excerpt("a\nb\nc", lines=2) == "… 1 line left out\nb\nc"
+    assert opening("a\nb\nc\nd", lines=2) == "a\nb\n… 2 lines left out"

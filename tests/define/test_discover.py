@@ -208,7 +208,7 @@ def test_evals_made_in_a_list_are_found(tmp_path):
 LOST = [
     (
         "import pytest\n\n@pytest.mark.usefixtures\n{}",
-        "the name `one` is now MarkDecorator",
+        "the name `one` is now an object of type MarkDecorator",
         "above all other decorators",
     ),
     ("{}one = 1\n", "the name `one` is now a whole number (1)", "assign nothing else"),

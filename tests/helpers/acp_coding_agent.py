@@ -62,11 +62,14 @@ def permitted(call, name):
 
 
 def from_server(name, arguments):
+    """Like OpenHands, it requires an argument of its own, which the server never sees."""
     if LIE == "mcp":
         return "there is no word"
+    if "risk" not in arguments:
+        return "the argument 'risk' is missing"
     requests = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
-        {"id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
+        {"id": 2, "method": "tools/call", "params": {"name": name, "arguments": {"bird": arguments["bird"]}}},
     ]
     lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in requests)
     command = [SERVERS[0]["command"], *SERVERS[0]["args"]]
@@ -114,7 +117,7 @@ def converse(messages, tools, report=update):
 
 
 def prompted(text):
-    tools = [*TOOLS, *([tool("secret_word", "bird")] if SERVERS else [])]
+    tools = [*TOOLS, *([tool("secret_word", "bird", "risk")] if SERVERS else [])]
     opening = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": text}]
     say(converse([*opening], tools))
     if LIE == "side-requests":  # it asks again, as if the user had

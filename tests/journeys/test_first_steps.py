@@ -51,7 +51,7 @@ def test_without_always_passing_evals_nothing_is_gated(project: Project):
     ran = project.demeanor("run")
     assert ran.returncode == 0
     assert ran.stdout == ""
-    assert "none of the 2 evals is ALWAYS_PASSES, so nothing was run" in ran.stderr
+    assert "no eval is ALWAYS_PASSES (2 evals collected), so nothing was run" in ran.stderr
     assert project.demeanor("run", CI="1").returncode == 3
     assert "2 of 2" in project.demeanor("run", "evals", "--trials", "1", "--subject", "native:scripted").stdout
 

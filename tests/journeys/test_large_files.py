@@ -49,6 +49,14 @@ def command(rig, result):
 def content(rig, result):
     assert "PASSWORD" not in rig.workspace["big.log"].text
 """
+ODD = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials=1)
+def command(rig, result):
+    assert rig.workspace.run("sh", "-c", "! ls | grep -q 377").exit_code == 0
+"""
 
 
 @pytest.mark.parametrize("level", ["none", "bubblewrap"])
@@ -70,3 +78,16 @@ def test_empty_folders_and_large_files(project: Project, level: str) -> None:
     again = project.demeanor("rejudge", "--json")
     lost = "can't know what 'sh -c ! grep -q PASSWORD big.log' does: 'big.log': its 9000009 bytes were not kept"
     assert lost in again.stdout, again.stderr
+
+
+def test_a_command_is_not_run_on_an_incomplete_copy(project: Project) -> None:
+    """A file whose name can't be kept is missing in the copy, where a command would answer another question."""
+    script = r"printf x > $(printf 'odd\\377'); echo done"
+    project.write(demeanor_toml=CONFIG.format(level="none", script=script), evals__eval_a_py=ODD)
+    ran = project.demeanor("run", "--json")
+    assert ran.returncode == 3, ran.stderr
+    (record,) = map(json.loads, (project.folder / "results/latest/ledger.jsonl").read_text().splitlines())
+    verdict = record["verdict"]
+    assert (verdict["outcome"], verdict["cause"]) == ("void", "unreadable")
+    assert "can't know what 'sh -c ! ls | grep -q 377' does: odd" in verdict["detail"]
+    assert "is not valid UTF-8" in verdict["detail"]

@@ -127,7 +127,7 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
     for message in (
         "trial-1.json: there is no cassette for",
         "trial-2.json: can't be read: it is not valid JSON",
-        "trial-3.json: none of its 2 exchanges matches this request",
+        "trial-3.json: none of its exchanges (2) matches this request",
     ):
         assert f"void(cassette): {CASSETTES}/saves_the_note/native-large/{message}" in ran.stdout
 

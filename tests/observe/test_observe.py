@@ -413,6 +413,21 @@ def test_a_log_with_ids_of_its_own_is_about_the_same_calls():
     assert any("the rule for `other` answered" in note and "later it said edit" in note for note in evidence.notes)
 
 
+def test_an_id_after_the_tools_name_tells_two_equal_calls_apart():
+    """As in Gemini CLI's log: `bash__a` is the call `a` of bash, whatever their order."""
+    calls = tuple(ToolCall(id=name, name="bash", arguments={"command": "make"}, raw="") for name in ("a", "b"))
+    request = Request(model="m", messages=(), tools=(Tool(name="bash"),))
+    exchange = Exchange(number=1, dialect="openai-chat", request=request, response=Response(parts=calls))
+    common = {"turn": 1, "tool": "bash", "kind": Kind.EXECUTE, "arguments": {"command": "make"}, "witness": "log"}
+    log = (
+        Called(id="bash__b", result="failed", succeeded=False, **common),  # type: ignore[arg-type]
+        Called(id="bash__a", result="built", succeeded=True, **common),  # type: ignore[arg-type]
+    )
+    evidence = observe(Capture(trial="t", attempt=1, exchanges=(exchange,), log=log), {})
+    found = [(call.id, call.result, call.succeeded) for call in evidence.trajectory.calls]
+    assert found == [("a", "built", True), ("b", "failed", False)]
+
+
 def test_a_call_that_only_the_log_has_is_not_another_call_with_its_own_id():
     """Each call of the wire that the log knows by its id keeps its twin."""
     calls = tuple(ToolCall(id=name, name="bash", arguments={"command": name}, raw="") for name in ("a", "b"))

@@ -136,7 +136,10 @@ def test_an_eval_that_is_lost_fails_the_collection(evals: Project):
     evals.write(evals__eval_lost_py=f"import pytest\n{lost}")
     for shown in (evals.demeanor("run"), evals.demeanor("list"), evals.demeanor("validate"), evals.pytest("evals")):
         assert shown.returncode == 2
-        assert "the eval 'lost' can't be collected: the name `lost` is now MarkDecorator" in shown.stdout + shown.stderr
+        assert (
+            "the eval 'lost' can't be collected: the name `lost` is now an object of type MarkDecorator"
+            in shown.stdout + shown.stderr
+        )
     (evals.folder / "evals/eval_lost.py").unlink()
     evals.write(tests__test_lost_py=f"import pytest\n{lost}")
     assert "the eval 'lost' can't be collected" in evals.pytest("tests").stdout

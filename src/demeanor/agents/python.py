@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from demeanor.agents.executables import PACKAGE_ROOT, python_paths
@@ -19,6 +21,9 @@ from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
 _HOST = str(Path(__file__).with_name("python_host.py"))
+_EVAL_FILE = re.compile(r"(eval|test)_.*\.py|.*_eval\.py|scenario\.toml|task\.toml")
+_MOST_FILES = 10_000
+"""In an agent's own folder; a larger one is not searched for evals."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +49,10 @@ class PythonAgent:
     """Any `params` of an eval are passed to the function."""
 
     reads: tuple[str, ...] = ()
-    """Additional paths that must be readable."""
+    """Additional paths that must be readable: its own folder, and those of the configuration."""
+
+    project: str = ""
+    """The folder of the configuration file."""
 
     tells_requests: bool = True
     """It reports each request for permission."""
@@ -66,11 +74,18 @@ class PythonAgent:
             "seed": task.seed,
         }
         argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
-        search_path = tuple(dict.fromkeys((*filter(None, sys.path), PACKAGE_ROOT)))
+        search_path = tuple(dict.fromkeys((*filter(self._may_search, sys.path), PACKAGE_ROOT)))
         env = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONDONTWRITEBYTECODE": "1"}
         reads = (*python_paths(), _HOST, self.function.rpartition(":")[0], *search_path, *self.reads)
         launch = Launch(argv=argv, env=env, reads=tuple(path for path in reads if Path(path).is_absolute()))
         return Orders(launches=(launch,), home_files={"task.json": json.dumps(fields).encode()})
+
+    def _may_search(self, folder: str) -> bool:
+        """Whether the agent imports from a folder of Python's search path. `python -m demeanor` adds the project's own,
+        with its evals; only a function that is named by its module needs it.
+        """
+        by_file = self.function.rpartition(":")[0].endswith(".py")
+        return bool(folder) and not (by_file and Path(self.project).is_relative_to(Path(folder).resolve()))
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """It failed if it raised an exception or returned a number other than 0."""
@@ -94,12 +109,28 @@ class PythonAgent:
 
 def read(name: str, table: Table) -> PythonAgent:
     """The agent of an `[agents.NAME]` table with `adapter = "python"`."""
-    function = table.text("function", required=True)
+    function, root = table.text("function", required=True), Path(table.where).resolve().parent
     file, colon, attribute = function.rpartition(":")
     if not colon or not file or not attribute.isidentifier():
         table.fail("function", f"expected 'file.py:name' or 'module:name', found {function!r}")
     if file.endswith(".py"):
-        file = str(Path(table.where).resolve().parent / file)
+        file = str(root / file)
     return PythonAgent(
-        name=name, function=f"{file}:{attribute}", dialect=table.maybe_text("dialect"), reads=read_paths(table)
+        name=name,
+        function=f"{file}:{attribute}",
+        dialect=table.maybe_text("dialect"),
+        reads=(*_own_folder(file, root), *read_paths(table)),
+        project=str(root),
     )
+
+
+def _own_folder(file: str, root: Path) -> tuple[str, ...]:
+    """The folder of an agent's file, with its prompts and helpers; empty if it may contain more than the agent.
+
+    An agent must not read the evals: neither the folder of the configuration nor one with evals is the agent's own.
+    """
+    folder = Path(file).resolve().parent
+    if not file.endswith(".py") or root not in folder.parents:
+        return ()
+    names = [path.name for path in islice(folder.rglob("*"), _MOST_FILES + 1)]
+    return () if len(names) > _MOST_FILES or any(map(_EVAL_FILE.fullmatch, names)) else (str(folder),)

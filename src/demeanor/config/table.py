@@ -187,7 +187,7 @@ def describe(value: Any) -> str:
         if isinstance(value, kind):
             shown = repr(value)
             return f"{'a boolean' if kind is bool else name} ({shown if len(shown) <= 40 else shown[:39] + '…'})"
-    return "nothing" if value is None else type(value).__name__
+    return "nothing" if value is None else f"an object of type {type(value).__name__}"
 
 
 def _normalised(value: Any, kind: type) -> Any:

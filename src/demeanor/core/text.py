@@ -52,19 +52,24 @@ def excerpt(text: str, *, lines: int = 20, width: int = 200) -> str:
     """The last `lines` lines of `text`, each cut at `width`, saying how much was left out."""
     kept = printable(text).splitlines()
     left_out = max(0, len(kept) - lines)
-    return "\n".join(([f"… {left_out} lines left out"] if left_out else []) + _cut(kept[left_out:], width))
+    return "\n".join(([f"… {count(left_out, 'line')} left out"] if left_out else []) + _cut(kept[left_out:], width))
 
 
 def opening(text: str, *, lines: int = 20, width: int = 200) -> str:
     """The first `lines` lines of `text`, each cut at `width`, saying how much was left out."""
     kept = printable(text).expandtabs(4).splitlines()
     left_out = max(0, len(kept) - lines)
-    return "\n".join(_cut(kept[:lines], width) + ([f"… {left_out} lines left out"] if left_out else []))
+    return "\n".join(_cut(kept[:lines], width) + ([f"… {count(left_out, 'line')} left out"] if left_out else []))
 
 
 def count(number: int, noun: str) -> str:
     """`1 eval`, `2 evals`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def all_of(number: int, noun: str) -> str:
+    """`the only eval`, `all 2 evals`."""
+    return f"the only {noun}" if number == 1 else f"all {count(number, noun)}"
 
 
 def slug(name: str) -> str:

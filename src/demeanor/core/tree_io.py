@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from demeanor.core.overlay import Layer, parents
+from demeanor.core.text import count
 from demeanor.core.tree import Entry, Tree, is_git, parent_folders
 
 Stamp: TypeAlias = tuple[int, int, int, int]
@@ -159,9 +160,9 @@ class _Scanner:
         """What was left out."""
         gaps = self._gaps[:20]
         if len(self._gaps) > 20:
-            gaps.append(f"{len(self._gaps) - 20} more gaps like these")
+            gaps.append(f"{count(len(self._gaps) - 20, 'more gap')} like these")
         if self._seen > self._keep.entries:
-            gaps.append(f"more than {self._keep.entries} files and folders; the rest was left out")
+            gaps.append(f"more than {self._keep.entries} entries (files and folders); the rest was left out")
         return tuple(gaps)
 
     def folder(self, handle: int, prefix: str, depth: int) -> None:

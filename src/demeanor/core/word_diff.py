@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from demeanor.core.text import opening
+from demeanor.core.text import count, opening
 
 _WIDTH = 200
 """Longer lines are shortened to the places that differ."""
@@ -39,7 +39,7 @@ def changed_words(old: str, new: str) -> tuple[str, str]:
         return old, new
     words, others = _WORD.findall(old), _WORD.findall(new)
     places = _places(words, others)
-    more = f" (and {len(places) - _PLACES} more differences)" if len(places) > _PLACES else ""
+    more = f" (and {count(len(places) - _PLACES, 'more difference')})" if len(places) > _PLACES else ""
     shown = [_shown(words[a:b], others[c:d]) for a, b, c, d in places[:_PLACES]]
     return tuple(  # type: ignore[return-value]
         _joined(

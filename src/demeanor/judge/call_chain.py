@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from demeanor.core.text import one_line
+from demeanor.core.text import count, one_line
 from demeanor.core.trajectory import Asked, Called, Faulted, ModelFailed, Trajectory
 
 _MOST_CALLS = 200
@@ -32,7 +32,7 @@ def call_chain(trajectory: Trajectory) -> str:
             lines.append(f"#  fault injected: {one_line(event.detail, width=_RESULT)}")
     if len(lines) > _MOST_CALLS:
         half = _MOST_CALLS // 2
-        lines = [*lines[:half], f"… {len(lines) - 2 * half} lines left out", *lines[-half:]]
+        lines = [*lines[:half], f"… {count(len(lines) - 2 * half, 'line')} left out", *lines[-half:]]
     lines += [f"?  incomplete: {one_line(gap)}" for gap in trajectory.gaps]
     return "\n".join(lines) or "(no tool calls)"
 

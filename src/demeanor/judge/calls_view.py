@@ -271,7 +271,7 @@ class Calls:
         """Why the members are uncertain."""
         reasons = tuple(dict.fromkeys((*self.gaps, *(one.reason for one in self.possible))))
         if len(reasons) > _MAX_REASONS:
-            reasons = (*reasons[:_MAX_REASONS], f"and {len(reasons) - _MAX_REASONS} more reasons")
+            reasons = (*reasons[:_MAX_REASONS], f"and {len(reasons) - _MAX_REASONS} more")
         return reasons
 
     def _recorded(self) -> list[tuple[Called, str | None]]:

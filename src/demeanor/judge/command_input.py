@@ -7,7 +7,7 @@ on an empty file.
 from __future__ import annotations
 
 from demeanor.core.ports import CommandResult, RunCommand
-from demeanor.core.text import one_line, printable
+from demeanor.core.text import count, one_line, printable
 from demeanor.core.tree import Entry, Tree
 from demeanor.judge.unknowable import unknowable
 
@@ -21,7 +21,7 @@ def run_on(run_command: RunCommand, tree: Tree, argv: tuple[str, ...], *, timeou
         for path, entry in sorted(tree.entries.items())
         if entry.kind == "file" and entry.content is None and entry.spooled is None
     ]
-    more = [f"{len(lost) - _MOST_LISTED} more files were not kept"] if len(lost) > _MOST_LISTED else []
+    more = [f"{count(len(lost) - _MOST_LISTED, 'more file')} not kept"] if len(lost) > _MOST_LISTED else []
     if gaps := (*lost[:_MOST_LISTED], *more, *tree.gaps):
         raise unknowable(f"what {one_line(' '.join(argv), width=60)!r} does", gaps)
     return run_command(tree, argv, timeout=timeout)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.core.capture import Capture
+from demeanor.core.capture import HIDDEN_FILE, Capture
 from demeanor.core.exchange import Exchange, ProviderError
 from demeanor.core.fault import FaultKind, kind_in
 from demeanor.core.fingerprints import BASE_URL, TASK_ENVIRONMENT
-from demeanor.core.process import ProcessEnd
 from demeanor.core.text import excerpt
 from demeanor.core.trajectory import Called
 from demeanor.core.verdict import VoidCause
@@ -59,7 +58,7 @@ def start_failure(capture: Capture) -> str | None:
     called = any(isinstance(event, Called) for event in capture.log)
     if not uses_gateway or capture.exchanges or called or not capture.ends or capture.exit_ok is True:
         return None
-    how = _killed(capture) or _bad_exit(capture.ends[-1])
+    how = _killed(capture) or _bad_exit(capture)
     return f"the agent made no model request: it {how}"
 
 
@@ -98,7 +97,7 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
     if error is not None and error.own:
         return error.message
     if capture.exit_ok is False and capture.ends:
-        return _bad_exit(capture.ends[-1])
+        return _bad_exit(capture)
     return None
 
 
@@ -122,7 +121,10 @@ def _last_error(exchanges: Sequence[Exchange]) -> ProviderError | None:
     return exchanges[-1].error if exchanges else None
 
 
-def _bad_exit(end: ProcessEnd) -> str:
+def _bad_exit(capture: Capture) -> str:
+    """How its last program ended, with its last output and the files that the sandbox hid from it."""
+    end = capture.ends[-1]
     how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
     output = excerpt(end.stderr.text or end.stdout.text, lines=5)
-    return f"ended with {how}" + (f"\n{output}" if output else "")
+    hidden = (note for note in capture.notes if HIDDEN_FILE in note)
+    return "\n".join(filter(None, (f"ended with {how}", output, *hidden)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, prints_events
 from demeanor.core.bounded_output import bounded
 from demeanor.core.canary import canary, with_canary
-from demeanor.core.capture import Breakdown, Capture
+from demeanor.core.capture import HIDDEN_FILE, Breakdown, Capture
 from demeanor.core.errors import WorldError
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
@@ -146,7 +146,7 @@ def _reads_notes(
     own = (str(sandbox.workspace), str(sandbox.home))
     return tuple(
         f"the agent did not find {path}, which exists on this machine but not in the sandbox"
-        f"; → add it to agents.{trial.subject.agent}.reads"
+        f"{HIDDEN_FILE}{trial.subject.agent}.reads"
         for path in unreadable_files(ends[-1], own)
     )
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from demeanor.core.text import one_line, opening, printable
+from demeanor.core.text import count, one_line, opening, printable
 from demeanor.render import numbers
 from demeanor.web.charts import bar
 from demeanor.web.links import Links
@@ -56,7 +56,7 @@ def _environment() -> Environment:
         "segment": lambda text: quote(text, safe=""),
         "when": when,
         "shell": shlex.join,
-        "plural": lambda number, noun: f"{number} {noun}" if number == 1 else f"{number} {noun}s",
+        "plural": count,
     }
     made.globals |= {"bar": bar, "static_text": lambda name: Markup(static_text(name))}  # noqa: S704 - files of this package
     return made

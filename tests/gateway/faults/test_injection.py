@@ -447,7 +447,7 @@ async def test_faults_that_were_not_injected_are_noted() -> None:
         await ask(session, WAYS["chat-whole"])
         assert only(session).fault is None
         assert [note for note in session.notes if "fault" in note] == [
-            f"the fault {rule} was not injected: there were 1 exchange, and none that it could break"
+            f"the fault {rule} was not injected: 1 exchange, and none that it could break"
             for rule in ("cut@2", "tool-id@1")
         ]
 

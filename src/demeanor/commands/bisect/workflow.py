@@ -150,12 +150,12 @@ class BisectState:
         if spent := self._budget().reached():
             return f"stopped: {spent}"
         if self.made >= self.most:
-            return f"stopped: {count(self.most, 'trial')} were run; --most allows more"
+            return f"stopped: {count(self.most, 'trial')} run; --most allows more"
         ends = [name for place, name in ((0, "good"), (self.last, "bad")) if place in self.barred]
         if ends:
             return f"stopped: the {ends[0]} end can't be tested: {self.barred[0 if ends[0] == 'good' else self.last]}"
         if voids >= _VOIDS_IN_A_ROW:
-            return f"stopped: {voids} commits in a row have only void trials"
+            return f"stopped: {count(voids, 'commit')} in a row have only void trials"
         return None
 
     def _checkout(self, place: int, search: Search, trees: Worktrees) -> Checkout | None:

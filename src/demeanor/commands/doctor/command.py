@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from demeanor._version import __version__
 from demeanor.commands.options import config_argument, load_config
 from demeanor.config.config import Config
+from demeanor.core.capture import HIDDEN_FILE
 from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.git import require_git
@@ -183,10 +184,11 @@ def _agent(name: str, agent: Agent, started: Record | None, why_not: str) -> Doc
     detail = f"{agent.version() or 'version unknown'}, {speaks}"
     if started is None:
         return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; not started: {why_not}")
-    hidden = [note.partition("; → ") for note in started.notes if "; → add it to agents." in note]
+    hidden = [note.partition("; → ") for note in started.notes if HIDDEN_FILE in note]
     if isinstance(started.verdict, Pass) and not hidden:
         return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; starts in the sandbox")
-    why = "" if isinstance(started.verdict, Pass) else printable(started.verdict.reason)
+    reason = "" if isinstance(started.verdict, Pass) else printable(started.verdict.reason)
+    why = "\n".join(line for line in reason.splitlines() if HIDDEN_FILE not in line)
     problem = "\n".join([f"{detail}; does not work in the sandbox:", why, *(note for note, _, _ in hidden)])
     remedy = "; ".join(remedy for _, _, remedy in hidden)
     return DoctorItem(name=f"agent {name}", state="broken", detail=problem.replace("\n\n", "\n"), remedy=remedy)

@@ -9,6 +9,7 @@ from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
+from demeanor.core.text import count
 from demeanor.statistics.operating import operate
 
 NAME = "every_trial"
@@ -52,7 +53,7 @@ def ask_for(
 ) -> GateAnswer:
     """No answer yet: ask for `more` trials, unless too many are void. A cell that `waits` depends on other cells."""
     if given_up(cell) and not waits:
-        reason = f"{reason}; given up, because {cell.voided} trials are void"
+        reason = f"{reason}; given up, because {count(cell.voided, 'trial')} {'is' if cell.voided == 1 else 'are'} void"
         return GateAnswer(cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason))
     reason = f"{reason}; {more} more needed" if more else f"{reason}; it depends on the results of the other cells"
     return GateAnswer(

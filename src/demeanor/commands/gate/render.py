@@ -14,7 +14,7 @@ from demeanor.commands.run.terminal import details
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
-from demeanor.core.text import count, one_line
+from demeanor.core.text import all_of, count, one_line
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.numbers import p_value
@@ -43,6 +43,7 @@ def gate_markdown(report: GateReport) -> str:
 def headline(report: GateReport) -> str:
     """The answer in one sentence."""
     ran = len(report.rows) - len(report.answered("skipped"))
+    every = f"{all_of(ran, 'cell')} {'is' if ran == 1 else 'are'}"
     rejected, undecided = len(report.answered("reject")), len(report.answered("undecided"))
     if report.exit_code is ExitCode.INTERRUPTED:
         return "Interrupted: the gate has no answer"
@@ -52,16 +53,17 @@ def headline(report: GateReport) -> str:
         more = f", {undecided} undecided" if undecided else ""
         return f"Must not merge: {rejected} of {count(ran, 'cell')} rejected{more}"
     if report.exit_code is ExitCode.ACCEPTED:
-        return f"May merge: {'the only cell is' if ran == 1 else f'all {ran} cells are'} accepted"
+        return f"May merge: {every} accepted"
     if ran == 0:
         return "Undecided: no eval could run" + _unaccepted(report)
     if not undecided:
-        return f"Undecided: all {count(ran, 'cell')} accepted" + _unaccepted(report)
+        return f"Undecided: {every} accepted" + _unaccepted(report)
     return f"Undecided: {undecided} of {count(ran, 'cell')} undecided" + _unaccepted(report)
 
 
 def _unaccepted(report: GateReport) -> str:
-    return f", but {count(len(report.removed), 'eval')} removed" if report.removed else ""
+    were = "was" if len(report.removed) == 1 else "were"
+    return f", but {count(len(report.removed), 'eval')} {were} removed" if report.removed else ""
 
 
 def _removal(report: GateReport) -> Iterator[tuple[str, str]]:
@@ -104,11 +106,12 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
         yield Text("Removed evals", "bold")
         for name, what in _removal(report):
             yield from wrapped(Text(screen.safe(f"{one_line(name)}: {one_line(what)}")), screen.width, indent=4)
-    yield Text()
-    yield Text(_ERROR_RATES, "bold")
-    for found in report.characteristics:
-        yield from wrapped(Text(screen.safe(error_rates_line(found)), "dim"), screen.width)
-    yield from wrapped(Text(screen.safe(f"more: demeanor power --rule {report.rule}"), "dim"), screen.width)
+    if report.characteristics:
+        yield Text()
+        yield Text(_ERROR_RATES, "bold")
+        for found in report.characteristics:
+            yield from wrapped(Text(screen.safe(error_rates_line(found)), "dim"), screen.width)
+        yield from wrapped(Text(screen.safe(f"more: demeanor power --rule {report.rule}"), "dim"), screen.width)
     yield from details(run, screen, resumable=False)
 
 
@@ -165,11 +168,12 @@ def _markdown(report: GateReport) -> Iterator[str]:
             ]
         )
     if len(report.rows) > _MAX_ROWS:
-        yield f"\n… and {len(report.rows) - _MAX_ROWS} more rows, see gate.json."
+        yield f"\n… and {count(len(report.rows) - _MAX_ROWS, 'more row')}, see gate.json."
     if report.removed:
         yield "\nRemoved evals:\n"
         yield from (f"- {_code(name)}: {_code(what)}" for name, what in _removal(report))
-    yield f"\n{_ERROR_RATES}:\n"
+    if report.characteristics:
+        yield f"\n{_ERROR_RATES}:\n"
     for found in report.characteristics:
         yield f"- {_code(error_rates_line(found))}"
     for note in report.notes:

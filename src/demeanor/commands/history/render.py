@@ -95,7 +95,7 @@ def _range(point: ChangePoint, days: dict[str, str]) -> str:
 
 def _false_alarms(one: SubjectHistory) -> str:
     stated = (
-        f"expect at most one false alarm of this eval in {one.course.nights_between_false_alarms} nights, "
+        f"expect at most one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}, "
         "whatever its rate"
     )
     if one.course.enough:

@@ -9,6 +9,7 @@ from rich.text import Text
 from demeanor.commands.power.report import PowerReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
+from demeanor.core.text import count
 from demeanor.render.table import Column, table, wrapped
 
 _NARROW = 80
@@ -37,21 +38,28 @@ def _headed(title: str, lines: Sequence[Text], width: int) -> list[Text]:
 
 
 def _needed(report: PowerReport, width: int) -> list[Text]:
-    known = f"{report.known[0]} trials, of which {report.known[1]} fail" if report.known else "more than 5000 trials"
+    known = (
+        f"{count(report.known[0], 'trial')}, of which {report.known[1]} fail"
+        if report.known
+        else "more than 5000 trials"
+    )
     side = report.each_side or report.each_side_about
-    healthy, dropped = (_trials(mean) for mean in report.sequential)
+    healthy, dropped = report.sequential
     rows = [
         ("compared with a known rate", f"{known}{_cost(report, report.known[0] if report.known else None)}"),
         (
             "between two samples (Fisher)",
-            f"{'' if report.each_side else 'about '}{side} trials on each side{_cost(report, 2 * side)}",
+            f"{'' if report.each_side else 'about '}{count(side, 'trial')} on each side{_cost(report, 2 * side)}",
         ),
-        ("sequential test (SPRT)", f"{dropped} trials on average, {healthy} if nothing dropped"),
+        ("sequential test (SPRT)", f"{_trials(dropped)} trials on average, {_trials(healthy)} if nothing dropped"),
     ]
     if report.suite:
         evals, each, seen = report.suite
         rows.append(
-            (f"suite of {evals} evals x {each} trials", f"a drop of all of them is detected {share(seen)} of the time")
+            (
+                f"suite of {count(evals, 'eval')} x {count(each, 'trial')}",
+                f"a drop of all of them is detected {share(seen)} of the time",
+            )
         )
     if width < _NARROW:
         return [line for what, answer in rows for line in wrapped(Text(f"{what}: {answer}"), width, indent=2)]
@@ -67,7 +75,7 @@ def _visible(report: PowerReport, width: int) -> list[Text]:
         Column(title="trials", cells=[Text(str(one.trials)) for one in report.visible], align="right"),
         Column(title="known rate", cells=[drop(one.known) for one in report.visible], align="right"),
         Column(
-            title=f"{report.history} trials of history",
+            title=f"{count(report.history, 'trial')} of history",
             cells=[drop(one.history) for one in report.visible],
             align="right",
         ),

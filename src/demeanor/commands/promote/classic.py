@@ -16,7 +16,7 @@ from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy
-from demeanor.core.text import count
+from demeanor.core.text import all_of, count
 from demeanor.statistics.streak import chance_of_streak
 from demeanor.store.history.nights import ByRun, RunId
 
@@ -67,8 +67,9 @@ class ClassicPromotion:
             rule=NAME,
             answer="wait" if missing else "promote",
             reason=(
-                f"{perfect} of the last {self.window} nights perfect on all of {count(len(subjects), 'subject')}, "
-                f"{min(found.complete, self.incubation)} of {self.incubation} nights of incubation"
+                f"{perfect} of the last {count(self.window, 'night')} perfect "
+                f"on {all_of(len(subjects), 'subject')}, "
+                f"{min(found.complete, self.incubation)} of {count(self.incubation, 'night')} of incubation"
             ),
             missing=missing,
             distance=max(0, self.incubation - found.complete, self.window - found.streak) if missing else 0,
@@ -82,10 +83,10 @@ class ClassicPromotion:
         missing = []
         if incubation.complete < self.incubation:
             missing.append(
-                f"{incubation.complete} of {self.incubation} nights in which every enabled subject was judged"
+                f"{incubation.complete} of {count(self.incubation, 'night')} in which every enabled subject was judged"
             )
         if len(window) < self.window:
-            missing.append(f"{len(window)} of {self.window} nights were run")
+            missing.append(f"{len(window)} of {count(self.window, 'night')} were run")
         if not all(night.states for night in window):
             missing.append("no subject is enabled for it")
         for night in window:
@@ -108,7 +109,8 @@ class ClassicPromotion:
             rule=NAME,
             action="promote",
             about=(
-                f"at least {self.incubation} nights, and no failure in the last {self.window} on any enabled subject"
+                f"at least {count(self.incubation, 'night')}, "
+                f"and no failure in the last {self.window} on any enabled subject"
             ),
             setting=(
                 f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night for 30 nights"

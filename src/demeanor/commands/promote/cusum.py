@@ -47,7 +47,9 @@ def judge(
         eval=name,
         rule=NAME,
         answer="demote" if alarms else "keep" if judged else "wait",
-        reason=f"{len(alarms)} of {len(subjects)} subjects with an alarm in {len(found.counting)} nights",
+        reason=(
+            f"{len(alarms)} of {count(len(subjects), 'subject')} with an alarm in {count(len(found.counting), 'night')}"
+        ),
         missing=tuple(alarms),
         nights=found.nights,
         counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, found.counting)]},

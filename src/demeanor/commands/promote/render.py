@@ -109,7 +109,11 @@ def _trials(one: Candidate) -> str:
     """How many trials in which commits are the evidence."""
     total = sum(judged for _, judged in (one.counts or {}).values())
     commits = [commit[:12] for commit in one.commits]
-    places = f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits, {commits[0]} to {commits[-1]}"
+    places = (
+        f"commit {commits[0]}"
+        if len(commits) == 1
+        else f"{count(len(commits), 'commit')}, {commits[0]} to {commits[-1]}"
+    )
     where = f", {places}" if commits else ", outside a repository"
     branches = f" on {', '.join(one.branches)}" if one.branches else ""
     return f"{count(total, 'trial')}, at least {one.trials} per night and subject{where}{branches}"

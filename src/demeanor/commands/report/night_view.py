@@ -16,7 +16,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Estimate
-from demeanor.core.text import count
+from demeanor.core.text import all_of, count
 from demeanor.core.usage import total
 from demeanor.render import numbers
 from demeanor.web.charts import trend
@@ -214,7 +214,9 @@ def _reason(rows: Sequence[NightRow]) -> str:
         f"{answers.count('skipped')} skipped" if "skipped" in answers else "",
         f"{count(voided, 'void trial')}, not counted" if voided else "",
     ]
-    return " · ".join(filter(None, parts)) or f"all {count(len(answers), 'cell')} hold"
+    return (
+        " · ".join(filter(None, parts)) or f"{all_of(len(answers), 'cell')} {'holds' if len(answers) == 1 else 'hold'}"
+    )
 
 
 def _rows(report: NightReport) -> list[HeatRow]:

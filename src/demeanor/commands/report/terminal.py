@@ -10,7 +10,7 @@ from demeanor.commands.report import phrases
 from demeanor.commands.report.build import most_important
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
 from demeanor.commands.run.phrases import policy_word
-from demeanor.core.text import one_line, opening
+from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers
 from demeanor.render.marks import STYLES, sign
 from demeanor.render.table import Column, labelled, table, wrapped
@@ -72,7 +72,7 @@ def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows:
     rows = most_important(one.rows, most_rows)
     yield from table(list(_columns(report, rows, screen)), screen.width, ellipsis=screen.safe("…"))
     if len(rows) < len(one.rows):
-        left = f"… and {len(one.rows) - len(rows)} more evals without news (--all shows them)"
+        left = f"… and {count(len(one.rows) - len(rows), 'more eval')} without news (--all shows them)"
         yield Text(screen.safe(left), "dim")
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from demeanor.core.trial import Plan
 
 _NOTHING_GATES = """\
-demeanor: none of the {defined} is ALWAYS_PASSES, so nothing was run
+demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
   → run all of them with --policy all or RUN_EVALS=1, or name the ones to run
 """
 _NO_MODEL = """\

@@ -14,7 +14,7 @@ from rich.text import Text
 from demeanor.core.evidence import Spent
 from demeanor.core.progress import AttemptStarted, Progress
 from demeanor.core.record import Record
-from demeanor.core.text import one_line
+from demeanor.core.text import count, one_line
 from demeanor.core.usage import total
 from demeanor.core.verdict import Fail, Void
 from demeanor.render import numbers as figures
@@ -187,7 +187,7 @@ def _visible_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
 def _totals(state: ProgressState, screen: Screen, now: float) -> Text:
     spent, unpriced, _ = total(state.spent)
     counts = state.counts
-    parts = [f"{state.ended}/{state.planned} trials"]
+    parts = [f"{state.ended}/{count(state.planned, 'trial')}"]
     parts += [f"{counts[name]} {word}" for name, word in (("fail", "failed"), ("void", "void")) if counts[name]]
     parts.append(figures.duration(now - state.started))
     eta = state.eta(now)

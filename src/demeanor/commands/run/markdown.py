@@ -149,7 +149,7 @@ def _trials(outcomes: Sequence[str]) -> str:
 def _mean(mean: Mean | None, summary: Summary) -> str:
     if mean is None:
         return figures.UNKNOWN
-    return figures.percent(mean.value) + ("" if mean.evals == summary.judged else f" ({mean.evals} evals)")
+    return figures.percent(mean.value) + ("" if mean.evals == summary.judged else f" ({count(mean.evals, 'eval')})")
 
 
 def _code(text: str) -> str:

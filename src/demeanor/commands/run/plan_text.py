@@ -22,7 +22,8 @@ def plan_text(plan: Plan, estimate: PlanEstimate, environment: str | None = None
     tasks = sum(1 for cell in plan.cells if cell.eval.task is not None)
     where = [f"{count(tasks, 'cell')} of whole tasks, played in {environment}"] if environment else []
     where.append(estimate.text)
-    return "\n".join([*lines, "", *where, f"{len(plan.cells)} cells{left_out}, {plan.size} trials; nothing was run"])
+    cells = count(len(plan.cells), "cell")
+    return "\n".join([*lines, "", *where, f"{cells}{left_out}, {count(plan.size, 'trial')}; nothing was run"])
 
 
 def plan_json(plan: Plan, estimate: PlanEstimate) -> str:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Tally
+from demeanor.core.text import all_of
 
 Rule: TypeAlias = Callable[[Tally], Decision]
 """Decides a tally with at least one judged trial."""
@@ -105,5 +106,4 @@ def _score(tally: Tally) -> str:
 def _why_undecided(tally: Tally) -> str:
     if tally.voided == 0:
         return "no trial was run"
-    how_many = "the only trial is" if tally.voided == 1 else f"all {tally.voided} trials are"
-    return f"{how_many} void, so there is no verdict"
+    return f"{all_of(tally.voided, 'trial')} {'is' if tally.voided == 1 else 'are'} void, so there is no verdict"

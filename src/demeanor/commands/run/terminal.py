@@ -204,7 +204,7 @@ def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
 
 def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
     attempts = max(trial.attempt for trial in failure.trials)
-    tries = f", after {attempts} attempts" if attempts > 1 else ""
+    tries = f", after {count(attempts, 'attempt')}" if attempts > 1 else ""
     yield Text("    " + screen.safe(figures.trials(failure.numbers) + tries), "dim")
     reason = screen.safe(opening(failure.reason, lines=_REASON_LINES))
     yield from wrapped(Text(reason), screen.width, indent=6)

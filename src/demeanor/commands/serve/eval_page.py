@@ -21,6 +21,7 @@ from demeanor.core.errors import DemeanorError, UnknownName
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import ChangePoint
+from demeanor.core.text import count
 from demeanor.render import numbers
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
@@ -95,7 +96,7 @@ def _subject(one: SubjectHistory, name: str, links: Links) -> SubjectView:
         chart=rate_chart(
             [_point(cell, name, one.subject, links) for cell in past],
             changes=[places[point.began] for point in one.course.points if point.began in places],
-            label=f"pass rate of {one.subject} over {len(past)} runs",
+            label=f"pass rate of {one.subject} over {count(len(past), 'run')}",
         ),
         points=tuple((point, *_between(one, point)) for point in one.course.points),
         left_out=len(one.past) - len(past),

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from demeanor.core.record import Record
-from demeanor.core.text import count, one_line, opening, printable
+from demeanor.core.text import all_of, count, one_line, opening, printable
 from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, ModelFailed, Said, Thought
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.verdict import Pass
@@ -119,7 +119,7 @@ def _diff_head(letter: str, record: Record) -> Iterator[str]:
 
 def _summary(pairs: Sequence[Pair], divergence: int | None) -> str:
     if divergence is None:
-        return f"They do not diverge: all {count(len(pairs), 'step')} are the same."
+        return f"They do not diverge: {all_of(len(pairs), 'step')} {'is' if len(pairs) == 1 else 'are'} the same."
     if divergence == 0:
         return "They diverge at the first step."
     return f"They diverge at step {divergence + 1}, after {count(divergence, 'identical step')}."

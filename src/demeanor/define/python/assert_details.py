@@ -8,6 +8,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from demeanor.core.text import count
+
 _MOST_LINES = 60
 _MOST_COMPARED = 20_000
 
@@ -41,7 +43,7 @@ def _explain(op: str, left: object, right: object) -> str | None:
     if not found:
         return None
     left_out = len(found) - _MOST_LINES
-    lines = found if left_out <= 0 else [*found[:_MOST_LINES], f"… {left_out} lines left out"]
+    lines = found if left_out <= 0 else [*found[:_MOST_LINES], f"… {count(left_out, 'line')} left out"]
     return "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from demeanor.core.errors import CassetteUnreadable
 from demeanor.core.eval import Eval
+from demeanor.core.text import count
 from demeanor.gateway.cassette.folder import COMPRESSED, UNCOMPRESSED, CassetteFolder, read_cassette_file
 from demeanor.gateway.cassette.recording import scenario_fingerprint
 
@@ -64,9 +65,9 @@ def _orphaned(
     agent = cassette.subject.partition(":")[0]
     if agent not in agents:
         return f"there is no agent {agent!r}"
-    count = found.trials or trials
-    if not 1 <= cassette.number <= count:
-        return f"{cassette.eval!r} has {count} trials, and this is number {cassette.number}"
+    planned = found.trials or trials
+    if not 1 <= cassette.number <= planned:
+        return f"{cassette.eval!r} has {count(planned, 'trial')}, and this is number {cassette.number}"
     path = folder.path(cassette.eval, cassette.subject, cassette.number)
     name = f"{file.name.removesuffix(COMPRESSED).removesuffix(UNCOMPRESSED)}{UNCOMPRESSED}"
     if file.with_name(name) != path:

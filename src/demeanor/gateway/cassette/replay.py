@@ -110,7 +110,7 @@ class ReplayModel:
         if exchange is not None:
             return exchange
         nearest = cassette.queue.nearest(request)
-        message = f"{cassette.path}: none of its {len(cassette.queue)} exchanges matches this request"
+        message = f"{cassette.path}: none of its exchanges ({len(cassette.queue)}) matches this request"
         if nearest is not None:
             recorded, found = nearest
             message += (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.stall import stall_seconds
+from demeanor.core.text import count
 from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
@@ -208,17 +209,17 @@ class Session:
         injected = {entry.fault for entry in self._entries}
         for fault in self.trial.eval.scenario.faults:
             if fault.first is not None and str(fault) not in injected:
-                count = f"{len(self._entries)} exchange{'s' if len(self._entries) != 1 else ''}"
-                yield f"the fault {fault} was not injected: there were {count}, and none that it could break"
+                seen = count(len(self._entries), "exchange")
+                yield f"the fault {fault} was not injected: {seen}, and none that it could break"
 
     def _misuse(self) -> Iterator[str]:
         """Notes on connections and requests that could not be served."""
         if self.malformed:
-            yield f"{self.malformed} request{'s were' if self.malformed != 1 else ' was'} not valid HTTP"
+            yield f"{count(self.malformed, 'request')} {'were' if self.malformed != 1 else 'was'} not valid HTTP"
         if self.connections_refused:
-            were = "s were" if self.connections_refused != 1 else " was"
+            refused = count(self.connections_refused, "connection")
             yield (
-                f"{self.connections_refused} connection{were} refused: "
+                f"{refused} {'were' if self.connections_refused != 1 else 'was'} refused: "
                 f"the agent had {self.limits.connections} open at once (limits.connections)"
             )
 

@@ -160,8 +160,9 @@ def mcp(turn: Turn) -> ScriptOutput:
     own = next((name for name in offered if name.endswith("secret_word")), None)
     if own is None:
         return _deferred_call(turn, offered) or finish(turn, "The word is unknown.")
+    arguments = tool_arguments(offered[own], Kind.OTHER, {"bird": "heron"})  # OpenHands adds an argument of its own
     asked = any(call.name == own for call in _calls(turn))
-    return finish(turn, "The word is unknown.") if asked else turn.call_tool(own, {"bird": "heron"})
+    return finish(turn, "The word is unknown.") if asked else turn.call_tool(own, arguments)
 
 
 def side_requests(turn: Turn) -> ScriptOutput:
