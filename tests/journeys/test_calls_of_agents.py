@@ -12,8 +12,8 @@ from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_ag
 from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
-AGENTS = selected_agents(("codex", "goose", "mini-swe-agent"))
-"""Agents that do much in a shell; test_good_and_bad.py has more agents and behaviours."""
+AGENTS = [name for name in selected_agents(("codex", "goose", "mini-swe-agent")) if name != "aider"]
+"""Agents that do much in a shell; test_good_and_bad.py has more agents and behaviours. aider offers no tools."""
 ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 EVALS = """\
 import re
