@@ -472,7 +472,8 @@ async def test_responses_of_a_provider_are_broken_too(spoken: str, way: Spoken) 
     async with session_of(ScriptedModel(play=play)) as far:
         dialect = DIALECTS[spoken]
         base = f"{far.base_url}/v1" if spoken.startswith("openai") else far.base_url
-        model = LiveModel(provider=Provider("acme", base_url=base, dialects=[dialect], key=far.token), price=FREE)
+        acme = Provider("acme", base_url=base, dialects=[dialect], key=far.token)
+        model = LiveModel(provider=acme, model="played", price=FREE)
         async with under("tool-id@1", "truncated-json@2", model=model) as session:
             found = understood(way, (await ask(session, way))[2])
             await ask(session, way)
@@ -492,7 +493,8 @@ async def test_an_error_of_a_provider_keeps_its_retry_after() -> None:
 
     async with provider(limited) as (url, _):
         dialects = [DIALECTS["openai-chat"]]
-        model = LiveModel(provider=Provider("acme", base_url=f"{url}/v1", dialects=dialects, key="k"), price=FREE)
+        acme = Provider("acme", base_url=f"{url}/v1", dialects=dialects, key="k")
+        model = LiveModel(provider=acme, model="played", price=FREE)
         async with under("cut@1", model=model) as session, asking(session, WAYS["chat-whole"]) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (429, "9")
             await answer.read()

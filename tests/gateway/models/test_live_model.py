@@ -67,7 +67,7 @@ def refuses(status: int, message: str, **headers: str) -> Callable[[web.BaseRequ
 
 @asynccontextmanager
 async def live(
-    base_url: str, *, price: Price | None = None, model: str | None = None, **settings: Any
+    base_url: str, *, price: Price | None = None, model: str = "played", **settings: Any
 ) -> AsyncIterator[Session]:
     """A session whose model is a provider's."""
     found = Provider("acme", base_url=base_url, dialects=[settings.pop("dialect", CHAT)], key=KEY, **settings)
@@ -95,6 +95,19 @@ async def test_a_stream_passes_unchanged() -> None:
     assert (exchange.response.text, exchange.response.stop) == ("Hello.", StopReason.END)
     assert exchange.response.usage == Usage(input=1000, output=100)
     assert exchange.cost_usd == pytest.approx(0.003)
+
+
+async def test_tokens_of_a_renamed_model_are_estimated() -> None:
+    """A count is not turned into a request for a response, which would cost money."""
+    question = {"model": "large", "messages": [{"role": "user", "content": "x" * 400}]}
+    async with (
+        provider(tells) as (url, received),
+        live(url, dialect=DIALECTS["anthropic"], model="large-2026") as session,
+    ):
+        headers = {"x-api-key": session.token}
+        reply = await post(session, question, path="/v1/messages/count_tokens", headers=headers)
+    assert json.loads(reply.body)["input_tokens"] > 50
+    assert not received.bodies
 
 
 async def test_a_complete_response_passes_unchanged() -> None:
@@ -283,7 +296,7 @@ async def test_only_a_repeated_key_is_changed_in_traffic(key: str, stream: bool)
     middle = body.index(b"Brest") + 2
     async with raw_provider(head.encode(), body[:middle], body[middle:]) as url:
         acme = Provider("acme", base_url=url, dialects=[CHAT], key=key)
-        async with session_of(LiveModel(provider=acme)) as session:
+        async with session_of(LiveModel(provider=acme, model="played")) as session:
             reply = await post(session, chat(f"Is {key} my key?", stream=stream))
             (exchange,) = session.exchanges()
         notes = session.notes
@@ -323,7 +336,9 @@ async def test_headers_and_doubly_escaped_keys_are_masked() -> None:
 
 async def test_the_key_stays_out_of_descriptions() -> None:
     """The repr of a provider does not contain its key."""
-    assert KEY not in repr(LiveModel(provider=Provider("acme", base_url="http://x", dialects=[CHAT], key=KEY)))
+    assert KEY not in repr(
+        LiveModel(provider=Provider("acme", base_url="http://x", dialects=[CHAT], key=KEY), model="m")
+    )
 
 
 async def test_a_redirect_is_not_followed() -> None:
@@ -384,7 +399,7 @@ async def test_all_trials_share_the_limits_of_a_provider() -> None:
 
     async with provider(counts) as (url, _):
         acme = Provider("acme", base_url=url, dialects=[CHAT], concurrency=2)
-        models = {"played": LiveModel(provider=acme), "other": LiveModel(provider=acme)}
+        models = {"played": LiveModel(provider=acme, model="played"), "other": LiveModel(provider=acme, model="other")}
         async with (
             running(models) as gateway,
             gateway.session(a_trial(), seed=1) as one,

@@ -88,6 +88,7 @@ def test_models_of_one_provider_share_it(tmp_path: Path) -> None:
     assert isinstance(one, LiveModel)
     assert isinstance(two, LiveModel)
     assert one.provider is two.provider
+    assert (one.model, two.model) == ("a", "b")
     assert models.model("a") is one
 
 

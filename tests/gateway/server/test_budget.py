@@ -93,8 +93,8 @@ async def test_an_unknown_price_is_refused_if_dollars_are_limited() -> None:
     assert refused.error.message == "the price of the model 'played' is unknown, so no budget in dollars allows it"
 
 
-async def test_a_model_that_the_provider_chooses_by_name_is_priced_by_that_name() -> None:
-    """An agent that requests another model of the provider can't circumvent a budget in dollars."""
+async def test_another_model_of_the_provider_can_not_be_requested_by_name() -> None:
+    """The provider is asked for the subject's model, which is also what the answer costs, and a note says so."""
 
     async def answers(request: web.Request) -> web.StreamResponse:
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -103,14 +103,19 @@ async def test_a_model_that_the_provider_chooses_by_name_is_priced_by_that_name(
 
     async with provider(answers) as (url, received):
         acme = Provider("acme", base_url=url, dialects=[DIALECTS["openai-chat"]], key="k")
-        models = {"played": LiveModel(provider=acme, price=PRICE)}
+        models = {"played": LiveModel(provider=acme, model="played", price=PRICE)}
         async with (
             running(models, budgets=Budgets(run=Budget(usd=1.0))) as gateway,
             gateway.session(a_trial(), seed=1) as session,
         ):
             statuses = [(await post(session, chat(model=name))).status for name in ("played", "enormous")]
-    assert statuses == [200, 402]
-    assert len(received.bodies) == 1
+            own, other = (exchange.cost_usd for exchange in session.exchanges())
+            notes = session.notes
+    assert statuses == [200, 200]
+    assert [json.loads(body)["model"] for body in received.bodies] == ["played", "played"]
+    assert own
+    assert other == own
+    assert "the agent requested the model 'enormous', which is not configured; 'played' was used instead" in notes
 
 
 async def test_cached_tokens_without_a_rate_are_noted() -> None:

@@ -112,7 +112,7 @@ async def test_mutated_responses_do_no_harm(mine: str, theirs: str) -> None:
         return web.Response(body=mutated_bytes(draw, written), headers={"Content-Type": writer.content_type})
 
     async with provider(answers) as (url, _):
-        acme = LiveModel(provider=Provider("acme", base_url=url, dialects=[foreign], key="k"))
+        acme = LiveModel(provider=Provider("acme", base_url=url, dialects=[foreign], key="k"), model="played")
         async with running({"played": acme}) as gateway, gateway.session(a_trial(), seed=1) as session:
             for number in range(COUNT // 8):
                 wire = ours.write_request(replace(QUESTION, stream=bool(number % 2)))

@@ -58,7 +58,7 @@ async def answered(
 ) -> Exchange:
     """The exchange with a provider of the same dialect that sends these bytes, for an agent that hangs up early."""
     async with raw_provider(*pieces, then_wait=then_wait) as url:
-        model = LiveModel(provider=Provider("acme", base_url=url, dialects=[DIALECTS[name]]))
+        model = LiveModel(provider=Provider("acme", base_url=url, dialects=[DIALECTS[name]]), model="played")
         async with running({"played": model}) as gateway, gateway.session(a_trial(), seed=1) as session:
             return await hangs_up(gateway, session, name, stream=stream, after=after)
 
@@ -205,7 +205,7 @@ async def test_the_agent_gets_nothing_before_the_response_is_complete() -> None:
         return answer
 
     async with provider(halves) as (url, _):
-        model = LiveModel(provider=Provider("acme", base_url=url, dialects=[DIALECTS["openai-chat"]]))
+        model = LiveModel(provider=Provider("acme", base_url=url, dialects=[DIALECTS["openai-chat"]]), model="played")
         async with session_of(model) as session, aiohttp.ClientSession() as client:
             head = {"Authorization": f"Bearer {session.token}"}
             asking = asyncio.ensure_future(

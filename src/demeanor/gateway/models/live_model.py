@@ -15,7 +15,6 @@ from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import error_in_body
 from demeanor.gateway.dialects.stream_events import Interrupted
-from demeanor.gateway.models.price_list import listed_price
 from demeanor.gateway.models.upstream import (
     RETRY_HEADERS,
     ErrorReply,
@@ -49,18 +48,14 @@ class LiveModel:
     provider: Provider
     """The provider."""
 
-    model: str | None = None
-    """The provider's name for the model; None if the agent uses the same name."""
+    model: str
+    """The provider's name for the model. The provider is asked for this one, whatever name the agent uses."""
 
     price: Price | None = None
     """What its tokens cost; None if unknown."""
 
     notes: tuple[str, ...] = ()
     """Notes for the user."""
-
-    def price_of(self, requested: str) -> Price | None:
-        """The price of a call to a model that is not configured: this one answers, unless the provider chooses."""
-        return self.price if self.model is not None else listed_price(self.provider.base_url, requested)
 
     async def close(self) -> None:
         """Close the provider's connections."""
@@ -71,7 +66,7 @@ class LiveModel:
         """The provider's reply."""
         dialect = self.provider.dialect_for(call.dialect)
         same = dialect.name == call.dialect.name
-        if call.route.operation == "count_tokens" and not same:
+        if call.route.operation == "count_tokens" and not (same and call.request.model == self.model):
             yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
             return
         if not same and (refused := stored_state_error(call)):
@@ -93,9 +88,9 @@ class LiveModel:
     def _provider_request(self, call: ModelCall, dialect: Dialect) -> tuple[str, bytes, Mapping[str, str]]:
         """What to send to the provider: the agent's own bytes, if they can stay as they are."""
         same = dialect.name == call.dialect.name
-        if same and self.model in {None, call.request.model}:
+        if same and call.request.model == self.model:
             return call.path, call.body, _forwarded_headers(call)
-        wire = dialect.write_request(replace(call.request, model=self.model or call.request.model))
+        wire = dialect.write_request(replace(call.request, model=self.model))
         own = _forwarded_headers(call) if same else {}
         return wire.path, wire.body, {**own, **wire.headers, "Content-Type": wire.content_type}
 

@@ -93,7 +93,7 @@ class ModelRegistry:
         """
         upstream = self.model(name)
         if isinstance(upstream, LiveModel):
-            return short_hash(upstream.provider.identity, upstream.model or name)
+            return short_hash(upstream.provider.identity, upstream.model)
         if isinstance(upstream, LocalModel):
             return short_hash(upstream.weights.sha256, upstream.sampling)
         return short_hash(upstream.content) if isinstance(upstream, ScriptedModel) else ""
@@ -107,7 +107,7 @@ class ModelRegistry:
             return local_model(name, self._environ)
         if self._is_provider_model(name):
             provider, _, model = name.partition("/")
-            return self._live(self._provider(self._where, provider), model, model)
+            return self._live(self._provider(self._where, provider), model)
         known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *WELL_KNOWN))}
         raise UnknownName("model", name, known, where=self._where)
 
@@ -133,12 +133,12 @@ class ModelRegistry:
             found = load_script(self._root / script)
             return found if price is None else replace(found, price=price)
         table.finish()
-        return self._live(self._provider(table.where, provider or ""), model or name, model, price)
+        return self._live(self._provider(table.where, provider or ""), model or name, price)
 
-    def _live(self, provider: Provider, name: str, model: str | None, price: Price | None = None) -> LiveModel:
-        """A provider's model; `name` is what the price list may know it by."""
+    def _live(self, provider: Provider, model: str, price: Price | None = None) -> LiveModel:
+        """A provider's model, by the provider's name for it."""
         if price is None:
-            price = listed_price(provider.base_url, name)
+            price = listed_price(provider.base_url, model)
             self._listed = self._listed or price is not None
         return LiveModel(provider=provider, model=model, price=price)
 

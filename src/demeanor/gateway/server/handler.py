@@ -13,7 +13,6 @@ from demeanor.core.exchange import ProviderError, Request
 from demeanor.core.text import one_line
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
-from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.models.upstream import ErrorReply, ModelCall
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.dialects.errors import Reason
-    from demeanor.gateway.models.prices import Price
     from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.server.routing import RouteMatch
     from demeanor.gateway.server.session import Session
@@ -108,7 +106,7 @@ class RequestHandler:
             error = replace(_error(402, "budget", spent), own=own)
             return await deliver(ErrorReply(error=error), call, recording, request)
         session.note(*upstream.notes)
-        recording.price = self._price(upstream, call.request.model)
+        recording.price = upstream.price
         if recording.price is None and session.account.has_usd_limit():
             return await deliver(ErrorReply(error=_unpriced(call)), call, recording, request)
         recording.awaiting_provider = True
@@ -126,12 +124,6 @@ class RequestHandler:
             if request.writer.output_size:
                 raise
             return to_http_response(call.dialect.write_error(failure))
-
-    def _price(self, upstream: Upstream, model: str) -> Price | None:
-        """What the answer of an upstream to a request for this model costs."""
-        if isinstance(upstream, LiveModel) and self.resolve(model) is None:
-            return upstream.price_of(model)
-        return upstream.price
 
     def _upstream(self, session: Session, model: str) -> tuple[Upstream | None, ProviderError | None]:
         """The upstream of a model that the session may use, or why it may not use it.
