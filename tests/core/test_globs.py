@@ -24,6 +24,8 @@ from demeanor.core.globs import matches
         ("[!ab].txt", ["c.txt"], ["a.txt", "/.txt"]),
         ("a+b(1).txt", ["a+b(1).txt"], ["aab1.txt"]),
         ("[.txt", ["[.txt"], ["a.txt"]),
+        ("app/[id]/page.tsx", ["app/[id]/page.tsx", "app/i/page.tsx"], ["app/x/page.tsx", "app/id/page.tsx"]),
+        ("app/[...slug]/**", ["app/[...slug]/a/b.tsx"], ["app/x/a"]),
     ],
 )
 def test_pattern_matches_what_it_should(pattern, yes, no):

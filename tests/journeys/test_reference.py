@@ -191,7 +191,8 @@ def test_rig_names_are_documented() -> None:
 
 def public(view: type) -> set[str]:
     """The public attributes of a class, those that its constructor sets included."""
-    set_by_init = re.findall(r"self\.([a-z]\w*) = ", inspect.getsource(view))
+    sources = [inspect.getsource(one) for one in view.__mro__ if one.__module__.startswith("demeanor.")]
+    set_by_init = re.findall(r"self\.([a-z]\w*) = ", "\n".join(sources))
     return {name for name in (*dir(view), *set_by_init) if not name.startswith("_")}
 
 

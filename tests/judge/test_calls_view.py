@@ -13,7 +13,8 @@ from demeanor.core.errors import UnknownName
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Called
 from demeanor.judge.call_context import CallContext
-from demeanor.judge.calls_view import Calls, NoSuchCall
+from demeanor.judge.call_set import NoSuchCall
+from demeanor.judge.calls_view import Calls
 from demeanor.judge.unknowable import UncertainCount, Unknowable
 from tests.judge.helpers import called, rig
 
@@ -133,15 +134,15 @@ def test_success_that_was_not_reported_is_unknown():
 
 def test_missing_item_fails_the_check_and_says_what_there_is():
     """Asking for a call that was not made is the agent's failure, not the check's."""
-    with pytest.raises(NoSuchCall, match=r"no calls edit\[1\].*write_file"):
+    with pytest.raises(NoSuchCall, match=r"no call at index 1: <calls of kind edit: write_file"):
         CALLS.of_kind("edit")[1]
     assert issubclass(NoSuchCall, AssertionError)
 
 
 def test_repr_reads_well_in_a_failed_assert():
     """A view shows what it holds."""
-    assert repr(CALLS.of_kind("edit")) == '<calls edit: write_file(path="a.txt", content="x")>'
-    assert repr(CALLS.named("rm")) == "<calls rm: none>"
+    assert repr(CALLS.of_kind("edit")) == '<calls of kind edit: write_file(path="a.txt", content="x")>'
+    assert repr(CALLS.named("rm")) == "<calls of rm: none>"
     assert "perhaps more" in repr(GAPPED)
     assert "… 20 more" in repr(Calls([READ] * 30))
 

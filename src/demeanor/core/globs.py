@@ -1,4 +1,7 @@
-"""Glob patterns over a workspace's paths: `*` stays within a folder, `**` crosses folders."""
+"""Glob patterns over a workspace's paths: `*` stays within a folder, `**` crosses folders.
+
+`[ab]` matches one of these characters, and also itself: `app/[id]/page.tsx` is a common name of a file.
+"""
 
 from __future__ import annotations
 
@@ -33,5 +36,6 @@ def _translated(token: str) -> str:
         return _WILD[token]
     if token.startswith("[") and len(token) > 1:
         inside = token[1:-1].replace("\\", r"\\").replace("[", r"\[")
-        return f"(?!/)[^{inside[1:]}]" if inside.startswith("!") else f"(?!/)[{inside}]"
+        one = f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
+        return f"(?:(?!/){one}|{re.escape(token)})"
     return re.escape(token)

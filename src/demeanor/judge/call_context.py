@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Called
 from demeanor.judge.effects.call_effects import CallFacts, call_facts
+
+if TYPE_CHECKING:
+    from demeanor.judge.call_set import CallSet
 
 Position: TypeAlias = tuple[float, float]
 """The number of a call in the trial, and a step within the call."""
@@ -26,6 +29,9 @@ class CallContext:
 
     existed: Callable[[str], bool] = lambda path: False
     """Whether a file was in the workspace at the start."""
+
+    last_asked: CallSet | None = None
+    """The view that was last asked whether it has calls, or how many: what a failing assert is about."""
 
     _facts: dict[int, CallFacts] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -16,6 +16,9 @@ from demeanor.judge.effects.effect import Effect
 
 Match: TypeAlias = bool | str
 """Whether a call belongs to a view; a string says why that is unknown."""
+
+WantedPath: TypeAlias = str | re.Pattern[str] | Callable[[str], bool]
+"""A path, a pattern that matches somewhere in it, or a function that accepts it."""
 
 _ON_FILES = frozenset({Kind.READ, Kind.EDIT, Kind.DELETE, Kind.SEARCH})
 _EFFECT_TEXT = {"pattern": Kind.SEARCH, "content": Kind.EDIT}
@@ -95,7 +98,7 @@ def _text(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: s
     return _unclear(call, facts, kinds) if name != "command" else False
 
 
-def _path(call: Called, facts: CallFacts, kinds: Collection[str] | None, wanted: str | re.Pattern[str]) -> Match:
+def _path(call: Called, facts: CallFacts, kinds: Collection[str] | None, wanted: WantedPath) -> Match:
     unknown = False
     for effect in _effects(facts, kinds):
         if effect.kind not in _ON_FILES:
@@ -120,22 +123,29 @@ def _unclear(call: Called, facts: CallFacts, kinds: Collection[str] | None) -> M
     return False
 
 
-def _reaches(effect: Effect, wanted: str | re.Pattern[str]) -> bool | None:
+def _reaches(effect: Effect, wanted: WantedPath) -> bool | None:
     """Whether an effect concerns a path; None if unknown."""
     target = effect.target
     if target is None:
         return None
     if effect.reach == "glob":
-        if isinstance(wanted, re.Pattern):
+        if not isinstance(wanted, str):
             return None
-        return None if any(fnmatchcase(path, target) for path in _with_parents(wanted)) else False
+        if not set("*?") & set(target) and same_path(target, wanted):
+            return True  # a shell takes [id] literally where it matches no other file
+        return None if any(_may_match(path, target) for path in _with_parents(wanted)) else False
     if same_path(target, wanted):
         return True
     if effect.reach == "exact":
         return False
-    if isinstance(wanted, re.Pattern):
+    if not isinstance(wanted, str):
         return None
     return target in {".", ""} or any(same_path(target, parent) for parent in _with_parents(wanted))
+
+
+def _may_match(path: str, pattern: str) -> bool:
+    """Whether a shell's pattern can mean this path; brackets may also mean themselves."""
+    return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.replace("[", "[[]"))
 
 
 def _with_parents(path: str) -> Iterator[str]:
@@ -144,10 +154,10 @@ def _with_parents(path: str) -> Iterator[str]:
     yield from (str(parent) for parent in pure.parents if parent.name)
 
 
-def same_path(given: str, wanted: str | re.Pattern[str]) -> bool:
+def same_path(given: str, wanted: WantedPath) -> bool:
     """Whether a path is the wanted one; an absolute path also matches by its last parts."""
-    if isinstance(wanted, re.Pattern):
-        return wanted.search(given) is not None
+    if not isinstance(wanted, str):
+        return _fits(given, wanted)
     there, here = PurePosixPath(given), PurePosixPath(wanted)
     if there.is_absolute() and not here.is_absolute():
         return bool(here.parts) and there.parts[-len(here.parts) :] == here.parts
@@ -157,13 +167,20 @@ def same_path(given: str, wanted: str | re.Pattern[str]) -> bool:
 def _fits(given: Any, wanted: Any) -> bool:
     if isinstance(wanted, re.Pattern):
         return wanted.search(given if isinstance(given, str) else repr(given)) is not None
-    return bool(given == wanted)
+    return bool(wanted(given)) if callable(wanted) else bool(given == wanted)
 
 
 def has_success(call: Called, wanted: bool) -> Match:
     """Whether a call succeeded, or failed, as far as it is recorded."""
     unknown = f"it is not recorded whether {call.tool} succeeded"
     return unknown if call.succeeded is None else call.succeeded is wanted
+
+
+def has_result(call: Called, text: str | re.Pattern[str]) -> Match:
+    """Whether the result of a call contains a text or matches a pattern, as far as it is recorded."""
+    if call.result is None:
+        return f"the result of {shown_call(call)} is not recorded"
+    return text in call.result if isinstance(text, str) else text.search(call.result) is not None
 
 
 def has_permission(call: Called, wanted: Collection[str]) -> Match:

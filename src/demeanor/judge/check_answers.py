@@ -47,7 +47,7 @@ def answer(check: Check, rig: Rig) -> Finding:
     except Unknowable as error:
         return Finding(check=name, answer="unknown", reason=str(error))
     except BaseException as error:
-        reason = refutation(error)
+        reason = refutation(error, rig)
         if reason is None:
             raise
         return Finding(check=name, answer="no", reason=reason)

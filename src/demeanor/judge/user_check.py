@@ -15,6 +15,8 @@ from typing import Any
 
 from demeanor.core.checks import CheckFunction
 from demeanor.core.text import excerpt, one_line, printable
+from demeanor.judge.assert_sentence import assert_sentence
+from demeanor.judge.call_set import last_asked
 from demeanor.judge.rig import Rig
 
 _LIBRARY_PATHS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
@@ -48,14 +50,15 @@ def _described(value: object) -> str:
     return one_line(repr(value))
 
 
-def refutation(error: BaseException) -> str | None:
+def refutation(error: BaseException, rig: Rig) -> str | None:
     """Why the check failed, with the author's line; None if the error is a crash."""
     if isinstance(error, BaseExceptionGroup):
-        inner = [refutation(one) for one in error.exceptions]
+        inner = [refutation(one, rig) for one in error.exceptions]
         return None if None in inner else "\n".join(filter(None, inner))
     if not isinstance(error, AssertionError) and not _is_pytest_failure(error):
         return None
-    message = printable("\n".join([str(error), *getattr(error, "__notes__", ())]).strip())
+    stated = assert_sentence(str(error), last_asked(rig.calls))
+    message = printable("\n".join([stated, *getattr(error, "__notes__", ())]).strip())
     place = _place(error.__traceback__)
     return "\n".join(part for part in (message, place) if part) or "assertion failed"
 

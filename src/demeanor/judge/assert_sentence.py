@@ -1,0 +1,62 @@
+"""Turn a failing assert about calls into a sentence: pytest explains it with one line per step of the expression."""
+
+from __future__ import annotations
+
+import re
+
+from demeanor.judge.call_set import AskedCalls
+
+_TRUTH = re.compile(r"assert (not )?<calls\b.*>$")
+_NUMBER = re.compile(r"assert (\S+(?: (?:or|to) \w+)?) (==|!=|<=|>=|<|>) (\S+)$")
+_STEP = re.compile(r" \+ +(?:where|and) +(.*)$")
+_OF_VIEW = re.compile(r"(\w+) = (<calls\b.*>)\.\1$")
+_SKIPPED = re.compile(r"<calls\b.*> = ")
+_WORDS = {
+    "==": "exactly",
+    "!=": "a number other than",
+    "<=": "at most",
+    ">=": "at least",
+    "<": "fewer than",
+    ">": "more than",
+}
+
+
+def assert_sentence(message: str, asked: AskedCalls | None) -> str:
+    """The message with the assert as a sentence; `asked` is the view that was asked last."""
+    lines = message.splitlines()
+    at = next((number for number, line in enumerate(lines) if line.startswith("assert ")), None)
+    if at is None:
+        return message
+    before, first, after = lines[:at], lines[at], lines[at + 1 :]
+    steps = [line for line in after if _STEP.match(line)]
+    sentence = _sentence(first, steps, asked) if asked is not None else None
+    if sentence is None:
+        return "\n".join([*before, first, *_shortened(after)])
+    return "\n".join([*before, sentence, *(line for line in after if line not in steps)])
+
+
+def _sentence(first: str, steps: list[str], asked: AskedCalls) -> str | None:
+    if truth := _TRUTH.match(first):
+        if truth[1]:
+            return f"expected no {asked.title}, found {asked.number}: {asked.members}"
+        return f"expected {asked.title}, found none"
+    number = _NUMBER.match(first)
+    counted = re.compile(r" \+ +where +(\S+) = (?:count\(\)|len\(<calls\b.*>\))$")
+    if number and steps and (step := counted.match(steps[0])) and step[1] == number[1]:
+        wanted = asked.title.replace("calls", "call", 1) if number[3] == "1" else asked.title
+        found = f"{number[1]}: {asked.members}" if asked.members != "none" else "none"
+        return f"expected {_WORDS[number[2]]} {number[3]} {wanted}, found {found}"
+    return None
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """The explanation without the steps that only say how a view was made."""
+    kept: list[str] = []
+    for line in lines:
+        step = _STEP.match(line)
+        method = _OF_VIEW.match(step[1]) if step else None
+        if method and kept and kept[-1].rpartition(" = ")[2].startswith(f"{method[1]}("):
+            kept[-1] += f" of {method[2]}"
+        elif not step or (not method and not _SKIPPED.match(step[1])):
+            kept.append(line)
+    return kept
