@@ -8,6 +8,7 @@ answers about a copy of the evidence, so no check can alter what is stored.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import gc
 import os
@@ -29,6 +30,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals
@@ -37,6 +39,7 @@ from demeanor.judge.check_worker import Channel, Message, work
 
 _REQUEST = struct.Struct(">cq")
 _SPAWN, _KILL = b"s", b"k"
+_PR_SET_PDEATHSIG = 1
 _SETUP_SECONDS = 600.0
 """The longest time to create the workspace of a rehearsal."""
 
@@ -95,7 +98,7 @@ class CheckServer:
         with self._blaming:
             key = (eval.name, number)
             if key not in self._blame:
-                with tempfile.TemporaryDirectory(prefix="demeanor-rehearsals-") as folder:
+                with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
                     job = ("rehearse", eval.name, (number,), folder)
                     answers = list(self._job(job, eval, (number,), run_command, None))
                 crashed = any(answer.crash is not None or answer.trouble is not None for answer in answers)
@@ -240,15 +243,26 @@ def _serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsal
 
 
 def _fork_worker(control: socket.socket, fd: int, evals: dict[str, Eval], rehearsals: Rehearsals) -> int:
+    server = os.getpid()
     pid = os.fork()
     if pid == 0:
         control.close()
+        _die_with(server)
         os.setpgid(0, 0)
         _end_with(lambda: work(socket.socket(fileno=fd), evals, rehearsals))
     with contextlib.suppress(OSError):  # the worker may have done it already, and may even have ended
         os.setpgid(pid, pid)
     os.close(fd)
     return pid
+
+
+def _die_with(server: int) -> None:
+    """In a worker: be killed when the server dies, also if it is dead already. Elsewhere than on Linux, a worker ends
+    when it next reads from its connection."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != server:
+            os._exit(1)
 
 
 def _kill(pid: int) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from demeanor.core.temp_names import temp_prefix
 from demeanor.judge.command_input import not_kept
 from demeanor.judge.git_objects import ObjectDatabase, object_id
 from demeanor.judge.git_storage import MAX_OBJECT_BYTES, file_content
@@ -126,7 +127,7 @@ def _untracked(
     tracked = {path[:at] for path in committed for at, letter in enumerate(path) if letter == "/"}
     submodules = {path for path, (mode, _) in committed.items() if mode & _KIND_OF_MODE == _SUBMODULE}
     found: dict[str, None] = {}
-    with tempfile.TemporaryDirectory(prefix="demeanor-ignore-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         rules = _ignore_rules(Path(folder), before, files, committed, database)
         for path in sorted(files.keys() - committed.keys()):
             parents = [path[:at] for at, letter in enumerate(path) if letter == "/"]

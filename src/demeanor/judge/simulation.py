@@ -20,6 +20,7 @@ from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.scenario import Scenario
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trajectory import Aside, Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
 from demeanor.core.tree import Tree
 
@@ -155,7 +156,7 @@ def does_nothing(stage: Stage) -> None:
 
 def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: ReadBack) -> Evidence:  # noqa: A002
     """The evidence of playing `behaviour` in a fresh workspace of the eval."""
-    with tempfile.TemporaryDirectory(prefix="demeanor-rehearsal-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
         before = _in_memory(lay_out(eval.scenario, workspace))
@@ -171,7 +172,7 @@ def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: Re
 @contextmanager
 def template_copies(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
     """Create the workspace once, and provide copies of it, which is much faster than creating each."""
-    with tempfile.TemporaryDirectory(prefix="demeanor-rehearsal-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         start = Path(folder) / "start"
         start.mkdir()
         tree = _in_memory(lay_out(scenario, start))

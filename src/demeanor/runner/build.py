@@ -22,6 +22,7 @@ from demeanor.core.atomic_file import write_atomically
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import printable
 from demeanor.runner.catalog import Catalog
 from demeanor.store.runs.run_folder import RunFolder
@@ -101,7 +102,7 @@ def write_build_log(folder: RunFolder, built: Built) -> None:
 def _build(catalog: Catalog, log: Callable[[str], None]) -> str:
     """Build, and return the end of the output."""
     config, redactor = catalog.config, catalog.redactor
-    with tempfile.TemporaryDirectory(prefix="demeanor-build-") as temporary:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as temporary:
         log_file = Path(temporary) / BUILD_LOG
         try:
             run_build(config.build, config.root, _WHAT, log_file, catalog.environ, log)

@@ -24,6 +24,7 @@ from typing import TypeAlias
 from demeanor.core.errors import BadInput, WorldError
 from demeanor.core.ports import Template
 from demeanor.core.scenario import Scenario, Setup
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable, repositories
@@ -106,7 +107,7 @@ class TemplateCache:
         if self._made is None:
             if self._folder:
                 self._folder.mkdir(parents=True, exist_ok=True)
-            self._made = Path(tempfile.mkdtemp(prefix="demeanor-templates-", dir=self._folder))
+            self._made = Path(tempfile.mkdtemp(prefix=temp_prefix(), dir=self._folder))
         return Path(tempfile.mkdtemp(prefix=f"{key[0][:12]}-", dir=self._made)) / "workspace"
 
 

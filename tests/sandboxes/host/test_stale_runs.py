@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.sandboxes.host.stale_runs import new_folder_name, remove_stale_runs
+from demeanor.core.temp_names import temp_prefix
+from demeanor.sandboxes.host.stale_runs import remove_stale_runs
 from tests.sandboxes.conftest import wait_until
 
 NOBODY = "demeanor-4194304-1-0123456789ab"
@@ -43,7 +44,7 @@ def test_what_a_dead_run_left_is_removed(tmp_path: Path, leftovers: list[subproc
 
 def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
     """The folder of this process, and folders that are not Demeanor's."""
-    names = [new_folder_name(), "demeanor-0123456789ab", "demeanor-notes", "other"]
+    names = [f"{temp_prefix()}0123456789ab", "demeanor-0123456789ab", "demeanor-notes", "other"]
     for name in names:
         (tmp_path / name).mkdir()
     remove_stale_runs(tmp_path)

@@ -404,12 +404,13 @@ def test_killing_the_supervisor_ends_everything_and_voids(harness: SandboxHarnes
 
 
 def _supervisor_of(pid: int) -> int:
-    """The process above bubblewrap."""
-    while True:
-        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        if b"forkserver" in Path(f"/proc/{parent}/cmdline").read_bytes():
-            return parent
-        pid = parent
+    """The supervisor: the process below the fork server."""
+    own = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            own.append(pid)
+    return own[-2]
 
 
 def test_a_program_that_can_not_be_started_is_reported(harness: SandboxHarness) -> None:

@@ -14,6 +14,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.scenario import Scenario
+from demeanor.core.temp_names import temp_prefix
 from demeanor.runner.catalog import SCRIPTED, Catalog
 from demeanor.runner.execute import execute, prepare
 from demeanor.runner.plan import plan_evals
@@ -36,7 +37,7 @@ def start_agents(catalog: Catalog, names: Sequence[str]) -> Mapping[str, Record]
         return {}
     quick = replace(catalog, config=replace(catalog.config, attempts=1))
     request = RunRequest(subjects=tuple(subjects), policy="all", trials=1)
-    with tempfile.TemporaryDirectory(prefix="demeanor-doctor-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         plan = plan_evals(quick, [_eval()], request, catalog.environ)
         run = prepare(quick, plan, request, Path(folder), in_history=False)
         result = execute(run, ui=make_ui(quiet=True))

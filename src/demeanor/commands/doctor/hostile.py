@@ -17,6 +17,7 @@ from demeanor.commands.doctor.hostile_table import HOSTILE, Behaviour
 from demeanor.core.codec import encode
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import excerpt
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
@@ -135,7 +136,7 @@ def run_hostile(level: str, *, timeout: float) -> Iterator[HostileResult]:
 
 def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -> dict[str, tuple[str, str]]:
     """Verdict and reason of each row, by its name."""
-    with tempfile.TemporaryDirectory(prefix="demeanor-hostile-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         project = Path(folder)
         project.chmod(0o755)
         (project / "evals").mkdir()

@@ -10,6 +10,7 @@ from pathlib import Path
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.file_set import new_folder
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan
 from demeanor.judge.simulation import rehearse
@@ -51,7 +52,7 @@ def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) ->
     if folder.exists():
         raise BadInput("already exists", where=folder, remedy="move it away, or choose another --out")
     solution = _solution(one)
-    with tempfile.TemporaryDirectory(prefix="demeanor-export-") as work:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as work:
         start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree
         with new_folder(folder) as task:
             write_task(exported_task(one, start, solution, org=org, image=image), task)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from demeanor.core.checks import RewardCheck
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trial import Trial
 from demeanor.define.harbor.answer_leaks import leaked_answers
 from demeanor.define.harbor.task_offline import offline
@@ -71,7 +72,7 @@ async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowPro
     found = list(_static_complaints(one))
     await sandbox.start()
     try:
-        with tempfile.TemporaryDirectory(prefix="demeanor-tasks-") as folder:
+        with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
             found += await _complaints(one, offline(one, Path(folder)), runner)
     finally:
         await sandbox.stop()

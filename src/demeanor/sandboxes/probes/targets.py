@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from demeanor.core.temp_names import temp_prefix
+
 _CREATE, _REMOVE = 0o1000, 0
 _MAX_PATH = 50
 
@@ -26,9 +28,7 @@ def host_targets() -> Iterator[dict[str, str]]:
     """Create the targets; returns their addresses by name."""
     secret = f"secret-{uuid.uuid4().hex}"
     with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="demeanor-probe-", dir=_short_temp_folder()))
-        )
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=temp_prefix(), dir=_short_temp_folder())))
         folder.chmod(0o777)
         (folder / "secret").write_text(secret)
         (folder / "secret").chmod(0o644)
@@ -40,7 +40,7 @@ def host_targets() -> Iterator[dict[str, str]]:
         abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
         abstract.bind(f"\0{secret}")
         abstract.listen()
-        victim = subprocess.Popen(["sleep", "600"], env={"SECRET": secret})
+        victim = subprocess.Popen(["cat"], env={"SECRET": secret}, stdin=subprocess.PIPE)  # it ends with this process
         stack.callback(_kill, victim)
         yield {
             "secret": secret,
@@ -94,8 +94,8 @@ def _shared_memory(stack: ExitStack) -> int:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
+    with process:  # closes its pipe
+        process.kill()
 
 
 def own_address() -> str:

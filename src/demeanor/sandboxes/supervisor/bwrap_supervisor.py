@@ -1,13 +1,14 @@
 """The supervisor of `--sandbox bubblewrap`: sets up namespaces, and starts each program in them with bubblewrap.
 
-    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──spawn──► bwrap ──► init of a pid namespace ──► …
+    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──clone──► init ──spawn──► bwrap ──► its init ──► …
 
 The first message is the sandbox's spec; the answer carries the socket that listens in the sandbox. With the first
 launch the workspace is mounted, and its disk is sent to Demeanor as an open folder, which can be read after the last
 process has ended. A launch is answered with one line that says how it ended, as by the plain supervisor.
 
-The kernel kills every process of a pid namespace when its init dies, before the init itself is gone. The init is a
-descendant of the supervisor: when `wait` reports that no child is left, no process is left.
+There are two pid namespaces: bubblewrap creates the one that agents see, inside of one that dies with the supervisor
+(pid_namespace.py). The kernel kills every process of a pid namespace when its init dies, before the init itself is
+gone. So when `wait` reports that no child is left, no process is left.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from demeanor.sandboxes.supervisor.cgroup import Cgroup
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
 from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, mount_workspace, write_home_files
+from demeanor.sandboxes.supervisor.pid_namespace import NamespaceInit
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
 from demeanor.sandboxes.supervisor.process_tree import (
     become_subreaper,
@@ -37,6 +39,7 @@ from demeanor.sandboxes.supervisor.supervisor import DEFAULT_SIGNALS, watch
 
 _SIGNAL_EXIT_CODES = 128
 _MAX_SIGNAL = 64
+_EXIT_TIMEOUT_MS = 500
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _ARGS_FD, FILTER_FD, STATUS_FD = 50, 51, 52
 """The descriptors from which bubblewrap reads its arguments and the seccomp filter, and to which it writes its status.
@@ -97,7 +100,6 @@ class MountedSandbox:
         self._filter: bytes = spec["filter"]
         self._memory: int = spec["memory"]
         self._cgroup = cgroup
-        self._oom_score = linux.open_oom_score()
         set_rlimits(spec["rlimits"])
         reply(control, b"mounted overlay\n" if overlay else b"mounted copy\n", [disk])
         os.close(disk)
@@ -136,9 +138,10 @@ class MountedSandbox:
         ]
         argv = [self._bwrap, "--args", str(_ARGS_FD), "--", *launch["argv"]]
         oom_kills = OomKills(self._cgroup)
-        try:
-            with linux.raised_oom_score(self._oom_score):
-                pid = os.posix_spawn(
+
+        def spawn() -> int:
+            with linux.raised_oom_score(linux.open_oom_score()):
+                return os.posix_spawn(
                     self._bwrap,
                     argv,
                     self._mark,
@@ -147,10 +150,12 @@ class MountedSandbox:
                     setsigmask=[],
                     setsigdef=DEFAULT_SIGNALS,
                 )
+
+        try:
+            return BwrapTree(NamespaceInit(spawn), self._memory, oom_kills)
         finally:
             os.close(args)
             os.close(rules)
-        return BwrapTree(pid, self._memory, oom_kills)
 
 
 def memfd(content: bytes) -> int:
@@ -169,43 +174,68 @@ def _read_all(pipe: int) -> bytes:
 
 
 class BwrapTree(MeasuredTree):
-    """bubblewrap, the init of its pid namespace, and all processes in that namespace."""
+    """The outer init, bubblewrap, the init of its pid namespace, and all processes in that namespace."""
 
-    def __init__(self, leader: int, memory: int, oom_kills: OomKills) -> None:
-        super().__init__(leader, memory, oom_kills)
-        self._wrappers = {leader}
+    def __init__(self, init: NamespaceInit, memory: int, oom_kills: OomKills) -> None:
+        super().__init__(init.pid, memory, oom_kills)
+        self._init = init
+        self.wakeup = init.reports
+        self._bwrap_status: int | None = None
+        self._wrappers = {init.pid, init.program}
         self._counted: set[int] = set()
 
+    def reap(self, options: int = os.WNOHANG) -> bool:
+        """Wait for the outer init, which ends after everything else. The program's own status is that of bubblewrap."""
+        alive = super().reap(options)
+        if self._bwrap_status is None:
+            self._bwrap_status = self._init.status()
+        if self._bwrap_status is not None:
+            self.status = self._bwrap_status
+        return alive
+
+    def _inner_init(self) -> list[int]:
+        """The init that bubblewrap started: its child, or that of the outer init when bubblewrap has ended."""
+        outer = children(self.leader)
+        below = children(self._init.program) if self._init.program in outer else []
+        found = [pid for pid in (*outer, *below) if pid != self._init.program]
+        self._wrappers.update(found)
+        return found
+
     def signal(self, number: int) -> list[int]:
-        """Send a signal to all of it. KILL is sent only to bubblewrap and its init, because the kernel then kills the
-        whole namespace at once. Any other signal is sent only to the processes inside.
+        """Send a signal to the processes inside. KILL is sent to their init instead, because the kernel then kills the
+        whole namespace at once; the outer init waits for it, which is how we get to know the resources it used.
         """
-        wrappers = [*children(os.getpid()), *children(self.leader)]
-        self._wrappers.update(wrappers)
-        inside = descendants(wrappers)
+        inner = self._inner_init()
+        inside = descendants(inner)
         if number == signal.SIGKILL:
             # The resource usage of processes that die with their init is not reported to us: count it before.
             self.cpu += sum(cpu_ticks(pid) for pid in inside if pid not in self._counted) / _TICKS_PER_SECOND
             self._counted.update(inside)
-            for pid in wrappers:
+            for pid in (self._init.program, *inner):
                 self._kill(pid)
+            self._init.kill(_EXIT_TIMEOUT_MS)
         else:
             send_signal(inside, number)
-        return [*wrappers, *inside]
+        return [*self._wrappers, *inside]
 
     def _kill(self, pid: int) -> None:
         """Kill a process through a pidfd, after checking that its pid was not reused by another process."""
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(pid)
             try:
-                if pid in (*children(os.getpid()), *children(self.leader)):
+                if pid in (*children(self.leader), *self._inner_init()):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
             finally:
                 os.close(handle)
 
+    def kill(self) -> None:
+        """Kill until nothing is left."""
+        super().kill()
+        self._init.close()
+
     def members(self) -> list[int]:
         """The pids whose memory counts."""
-        return descendants(children(self.leader))
+        return descendants(self._inner_init())
 
     def report(self) -> bytes:
         """The report. bubblewrap exits with 128 + N, as shells do, when signal N ended its program."""

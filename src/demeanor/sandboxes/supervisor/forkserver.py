@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import socket
-import stat
 import sys
 import time
 
@@ -21,6 +20,7 @@ from demeanor.sandboxes.supervisor.landlock_supervisor import serve_landlock
 from demeanor.sandboxes.supervisor.messages import reason, receive, receive_fds, reply
 from demeanor.sandboxes.supervisor.persistent import serve_persistent
 from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd, signal_all
+from demeanor.sandboxes.supervisor.run_folder import remove_run_folder
 from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, IGNORED_SIGNALS, LANDLOCK, PERSISTENT, supervise
 
 _ORPHANS_TIMEOUT = 5.0
@@ -86,7 +86,8 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
                 become_supervisor(control, kind, parent)
             supervisors[pid] = control
     while supervisors:  # their control sockets are closed too, and they exit
-        select.select([sigchld], [], [], 1.0)
+        if select.select([sigchld], [], [], 1.0)[0]:
+            os.read(sigchld, 4096)
         reap(supervisors, parent)
     kill_orphans(supervisors)
 
@@ -117,14 +118,6 @@ def become_supervisor(control: socket.socket, kind: bytes, parent: CgroupParent 
         os._exit(code)
 
 
-def remove_folder(folder: str) -> None:
-    """Replace this process by one that removes the run's folder, which a Demeanor that was killed has left."""
-    with contextlib.suppress(OSError):
-        if stat.S_ISDIR(os.lstat(folder).st_mode):
-            script = 'chmod -R u+rwx "$0" 2>/dev/null; exec rm -rf -- "$0"'
-            os.execv("/bin/sh", ["sh", "-c", script, folder])  # noqa: S606
-
-
 def main() -> None:
     """Serve on the inherited socket until Demeanor closes it; then leave nothing behind."""
     for number in IGNORED_SIGNALS:
@@ -135,5 +128,6 @@ def main() -> None:
     serve(socket.socket(fileno=int(fd)), parent)
     if parent is not None:
         parent.remove_stale()
-    remove_folder(folder)
+    if os.path.isdir(folder) and not os.path.islink(folder):  # noqa: PTH112, PTH114 - without pathlib
+        remove_run_folder(folder)
     os._exit(0)

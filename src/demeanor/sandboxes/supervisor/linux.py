@@ -85,9 +85,14 @@ def die_with_parent(parent: int) -> None:
 
     A change of user or of privileges clears this, so call it after them.
     """
-    checked(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+    set_death_signal()
     if os.getppid() != parent:
         os._exit(1)
+
+
+def set_death_signal() -> None:
+    """Be killed when the parent dies from now on. It may be dead already: check that afterwards."""
+    checked(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
 def open_oom_score() -> int:

@@ -1,6 +1,6 @@
 """The supervisor of a persistent sandbox: several programs run in it at once, for as long as a task lasts.
 
-    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──spawn──► bwrap ──► init of a pid namespace
+    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──clone──► outer init ──spawn──► bwrap ──► init
                                                              └──fork──► exec process, inside ──► program ──► children …
 
 The first message is the sandbox's spec; it is answered when the init runs. Each further message is a request: to run a
@@ -9,7 +9,8 @@ socket. Then Demeanor asks the supervisor to check the limits (`check`): a progr
 before the supervisor polls again, and its exit code alone would be taken for its own.
 
 Processes that a program leaves running live on, as in a container. The supervisor kills the init, and the kernel with
-it all processes, when Demeanor asks for it, when Demeanor has gone, or when the memory limit is exceeded.
+it all processes, when Demeanor asks for it, when Demeanor has gone, or when the memory limit is exceeded. When the
+supervisor itself is killed, the outer init dies (pid_namespace.py), and with it everything inside.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from demeanor.sandboxes.supervisor.exec import NAMESPACES, handle_request
 from demeanor.sandboxes.supervisor.memory_watch import MemoryWatch, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
 from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, staged_path
+from demeanor.sandboxes.supervisor.pid_namespace import NamespaceInit
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
 from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, descendants, sigchld_fd
 from demeanor.sandboxes.supervisor.rootfs import ROOT, SHARED, mount_rootfs
@@ -95,8 +97,8 @@ class PersistentSupervisor:
         self._filter: bytes = spec["filter"]
         self._watch = MemoryWatch(spec["memory"])
         set_rlimits(spec["rlimits"])
-        self._leader, self._input = -1, -1
-        self._init = -1
+        self._outer: NamespaceInit | None = None
+        self._input, self._init = -1, -1
         try:
             self._start(spec)
         except OSError:
@@ -115,21 +117,14 @@ class PersistentSupervisor:
                 (os.POSIX_SPAWN_DUP2, output_write, 2),
                 (os.POSIX_SPAWN_DUP2, rules, _FILTER_FD),
             ]
-            argv = [spec["bwrap"], "--die-with-parent", *bwrap_arguments(spec), "--", _INIT]
-            defaults = [*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ]
-            usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not reap zombies
-            with linux.raised_oom_score(oom_score := linux.open_oom_score()):
-                self._leader = os.posix_spawn(
-                    spec["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=defaults
-                )
-            os.close(oom_score)
-            signal.signal(signal.SIGCHLD, usual)
+            argv = [spec["bwrap"], *bwrap_arguments(spec), "--", _INIT]
+            self._outer = NamespaceInit(lambda: _spawn_bwrap(argv, actions))
         finally:
             for end in (output_write, input_read, rules):
                 os.close(end)
         os.write(self._input, b"ready\n")
         output_text = _read_until_ready(output)
-        found = children(self._leader)
+        found = children(self._outer.program)
         if output_text != b"ready\n" or not found:
             why = output_text.strip().rpartition(b"\n")[2].decode("utf-8", "replace") or "the init did not answer"
             raise OSError(5, f"bubblewrap: {why.removeprefix('bwrap: ')}")
@@ -148,7 +143,7 @@ class PersistentSupervisor:
             ready = [fd for fd, _ in poller.poll(self._watch.pause * 1000)]
             if sigchld in ready:
                 os.read(sigchld, 4096)
-                _reap(exclude=self._leader)
+                self._reap()
             if self._failed(control) or (control.fileno() in ready and not self._handle(control)):
                 return
 
@@ -156,7 +151,8 @@ class PersistentSupervisor:
         """Whether the memory limit was exceeded or the init has ended; reports it to Demeanor. Memory is checked first,
         since the OOM killer may also choose the init. `peak` is the peak of one program, in bytes.
         """
-        inside = [pid for pid in descendants([os.getpid()]) if pid != self._leader]
+        ours = (self._outer.pid, self._outer.program) if self._outer else ()
+        inside = [pid for pid in descendants([os.getpid()]) if pid not in ours]
         if self._watch.exceeded(inside) or self._watch.record(peak) or self._oom_kills.any():
             reply(control, b"memory %d\n" % self._watch.peak)
             return True
@@ -194,13 +190,33 @@ class PersistentSupervisor:
             poller = select.poll()
             poller.register(self._init, select.POLLIN)
             while not poller.poll(1):  # the init waits until exec processes are reaped, too
-                _reap(exclude=self._leader)
+                self._reap()
         for pid in children(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.wait()
+
+    def _reap(self) -> None:
+        """Reap exec processes that have ended. The outer init is left: it ends after the init, which is polled."""
+        for pid in children(os.getpid()):
+            if self._outer is None or pid != self._outer.pid:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+
+
+def _spawn_bwrap(argv: list[str], actions: list[tuple[Any, ...]]) -> int:
+    """Start bubblewrap; in the outer init."""
+    defaults = [*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ]
+    usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not reap zombies
+    try:
+        with linux.raised_oom_score(linux.open_oom_score()):
+            return os.posix_spawn(
+                argv[0], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=defaults
+            )
+    finally:
+        signal.signal(signal.SIGCHLD, usual)
 
 
 def bwrap_arguments(spec: dict[str, Any]) -> list[str]:
@@ -227,11 +243,3 @@ def _read_until_ready(pipe: int) -> bytes:
     finally:
         os.close(pipe)
     return output
-
-
-def _reap(*, exclude: int) -> None:
-    """Reap exec processes that have ended. bubblewrap is left: its end is seen by that of its init."""
-    for pid in children(os.getpid()):
-        if pid != exclude:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)

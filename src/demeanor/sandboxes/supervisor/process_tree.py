@@ -106,6 +106,8 @@ class ProcessTree:
 
     def __init__(self, leader: int) -> None:
         self.leader = leader
+        self.wakeup: int | None = None
+        """A file descriptor that becomes readable when the program ends, where SIGCHLD does not tell."""
         self.status: int | None = None
         self.leftovers: set[int] = set()
         self.cpu = 0.0

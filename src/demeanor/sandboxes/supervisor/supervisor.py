@@ -113,6 +113,8 @@ def _wait(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watc
     poller = select.poll()
     poller.register(control, select.POLLIN)
     poller.register(sigchld, select.POLLIN)
+    if tree.wakeup is not None:
+        poller.register(tree.wakeup, select.POLLIN)
     terminating = False
     while True:
         pause = watcher.check() if watcher else 0.0

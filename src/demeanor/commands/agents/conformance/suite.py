@@ -19,6 +19,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trajectory import Called, Event
 from demeanor.core.verdict import Pass, Void, VoidCause
 from demeanor.define.discover import discover
@@ -109,7 +110,7 @@ def check(
         for ability, why in cannot.items()
         if ability in wanted
     }
-    with tempfile.TemporaryDirectory(prefix="demeanor-check-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as scratch:
         run = _SuiteRun(catalog=catalog, subject=f"{agent_name}:{MODEL}", folder=Path(scratch), log=log)
         records = run.record(able)
         records |= run.repeat(_with_more_time(able, records))

@@ -1,0 +1,118 @@
+"""A pid namespace that the kernel ends with its supervisor, and a program in it.
+
+    supervisor ──clone(NEWPID)──► init ──spawn──► program ──► …
+
+A death signal that a program sets for itself comes too late: its parent may die before. And it is not inherited. So the
+first process of the namespace sets one before it starts anything, and then checks that the supervisor still lives. When
+that process dies, the kernel kills everything in the namespace, also in namespaces below it. No moment is left at which
+SIGKILL of the supervisor would let a process live on.
+
+The init reports how the program ended, and lives on until the last process has ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+from collections.abc import Callable
+from typing import NoReturn
+
+from demeanor.sandboxes.supervisor import linux
+from demeanor.sandboxes.supervisor.process_tree import children
+
+_CLONE = {"x86_64": 56, "aarch64": 220}
+_NEWPID = 0x20000000
+_LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, as a fork must
+
+
+class NamespaceInit:
+    """The first process of a pid namespace, and what it reports about its program."""
+
+    def __init__(self, spawn: Callable[[], int]) -> None:
+        """`spawn` starts the program, in the new namespace. Raises OSError if it can't be started."""
+        self.reports, report = os.pipe()
+        """Becomes readable when the program ends."""
+        try:
+            self.pid = _clone()
+            """Its pid, as the supervisor sees it."""
+            if self.pid == 0:
+                os.close(self.reports)
+                _run_init(spawn, report)
+        except OSError:
+            os.close(self.reports)
+            raise
+        finally:
+            os.close(report)
+        what, number = self._receive() or (b"fail", 5)
+        if what == b"fail":
+            self.close()
+            os.waitpid(self.pid, 0)
+            raise OSError(number, os.strerror(number))
+        self.program = number
+        """The pid of the program, as the supervisor sees it."""
+
+    def status(self) -> int | None:
+        """The wait status of the program; None while it runs, or if it never was reported."""
+        poller = select.poll()
+        poller.register(self.reports, select.POLLIN)
+        if not poller.poll(0):
+            return None
+        report = self._receive()
+        return None if report is None else report[1]
+
+    def _receive(self) -> tuple[bytes, int] | None:
+        """The next report; None when the init has ended. A report is written at once, so it is never partial."""
+        words = os.read(self.reports, 16).split()
+        return (words[0], int(words[1])) if words else None
+
+    def kill(self, timeout_ms: int) -> None:
+        """End the namespace. The init ends by itself when the program and its descendants are gone; wait for that, and
+        kill it when the time is up. Call this before the init is waited for: then its pid is still its own.
+        """
+        handle = os.pidfd_open(self.pid)
+        try:
+            poller = select.poll()
+            poller.register(handle, select.POLLIN)
+            if not poller.poll(timeout_ms):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
+
+    def close(self) -> None:
+        """Close the pipe."""
+        os.close(self.reports)
+
+
+def _clone() -> int:
+    """Fork into a new pid namespace."""
+    return linux.checked(
+        _LIBC.syscall(_CLONE[os.uname().machine], ctypes.c_long(_NEWPID | signal.SIGCHLD), None, None, None, None),
+        "creating a pid namespace",
+    )
+
+
+def _run_init(spawn: Callable[[], int], report: int) -> NoReturn:
+    """In the child: die with the supervisor, start the program, report its end, and wait for all other processes."""
+    try:
+        linux.set_death_signal()
+        poller = select.poll()
+        poller.register(report, 0)
+        if poller.poll(0):  # the other end is closed: the supervisor died before it could be noticed
+            os._exit(1)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        program = spawn()
+        shown = children(int(os.readlink("/proc/self")))  # noqa: PTH115 - pids as the supervisor sees them
+        os.write(report, b"start %010d" % shown[0])
+        while True:
+            pid, status = os.wait()
+            if pid == program:
+                os.write(report, b"ended %010d" % status)
+    except ChildProcessError:
+        os._exit(0)
+    except OSError as error:
+        os.write(report, b"fail  %010d" % (error.errno or 5))
+    finally:
+        os._exit(1)
