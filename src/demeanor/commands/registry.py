@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "list": "list the evals",
     "validate": "check, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "prompt": "list the instructions that an agent sends to its model, with ids and files",
     "note": "label a trial as real, flaky, eval bug or infrastructure, or list the labels",
     "rejudge": "judge stored trials again, without agent or model",
     "triage": "group the failures of a run and suggest what to do about each",

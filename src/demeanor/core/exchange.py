@@ -233,3 +233,6 @@ class Exchange:
 
     fault: str | None = None
     """The rule of the fault that was injected into the answer, such as `cut@2`; None if there was none."""
+
+    interventions: tuple[str, ...] = ()
+    """The ids of the instructions that were removed from or replaced in the request; `request` is the changed one."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from demeanor.core.fault import Fault
+from demeanor.core.intervention import Intervention
 from demeanor.core.record import RunKind
 
 
@@ -73,6 +75,12 @@ class RunRequest:
     faults: tuple[Fault, ...] = ()
     """Faults to inject into the model's answers; empty means the configuration's."""
 
+    without: tuple[str, ...] = ()
+    """Instructions to remove from every request, by id."""
+
+    replacements: Mapping[str, str] = field(default_factory=dict)
+    """Instructions to replace in every request: id → the new text."""
+
     seed: int | None = None
     """The random seed; None means a random one."""
 
@@ -87,3 +95,8 @@ class RunRequest:
 
     build: bool = False
     """Whether the working tree is built first, by the command of the configuration."""
+
+    @property
+    def intervention(self) -> Intervention:
+        """What is changed in every request of the agents."""
+        return Intervention(without=self.without, replacements=self.replacements)

@@ -44,6 +44,9 @@ class VoidCause(StrEnum):
     CASSETTE = "cassette"
     """A replay has no recorded answer: the cassette is absent or unreadable, or has no matching request."""
 
+    INTERVENTION = "intervention"
+    """An instruction that was to be removed or replaced was in none of the agent's requests."""
+
     CHECK = "check"
     """A check crashed or did not end, on the eval's own rehearsals too; or there are no rehearsals to try it on."""
 
@@ -82,6 +85,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.HARNESS: "read log.txt of the trial; if it is a bug of Demeanor, report it",
     VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
+    VoidCause.INTERVENTION: "list the instructions that the agent really sends, with their ids: demeanor prompt",
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
     VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
     VoidCause.CANCELLED: "continue the run: demeanor run --resume latest",

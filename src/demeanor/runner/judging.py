@@ -11,20 +11,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from demeanor.core.agent import Agent, tool_kinds
-from demeanor.core.capture import Capture
+from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.errors import StoreError
 from demeanor.core.evidence import Evidence
 from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
+from demeanor.core.intervention import Intervention
 from demeanor.core.ports import RunCommand
 from demeanor.core.record import Record
 from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.redaction.values import Cleaner, why_withheld
 from demeanor.core.starting_state import SECRETS, fit_to_keep
-from demeanor.core.text import excerpt
+from demeanor.core.text import count, excerpt
 from demeanor.core.tree import Tree
 from demeanor.core.tree_restore import discard_spooled
 from demeanor.core.trial import Trial
-from demeanor.core.verdict import Fail, Void
+from demeanor.core.verdict import Fail, Void, VoidCause
 from demeanor.judge.answers import AskChecks, FindBlame, ask_here, blame_unknown
 from demeanor.judge.call_chain import call_chain
 from demeanor.judge.judge import judge
@@ -66,6 +67,7 @@ class JudgingContext:
 def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
     """Judge one attempt and store it; `last` says that the trial gets no further attempt."""
     agent = context.agent(trial.subject)
+    capture = _with_missing_instructions(trial, capture)
     judging = JudgingContext(
         agent=agent,
         command=context.sandbox.command,
@@ -100,6 +102,17 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
     except OSError as error:
         raise StoreError(f"{context.store.folder}: {record.trial} can't be stored: {error.strerror}") from error
     return record
+
+
+def _with_missing_instructions(trial: Trial, capture: Capture) -> Capture:
+    """The capture, broken if an instruction that was to be changed was in none of its requests: the agent then did the
+    trial with its usual prompt."""
+    changed = {one for exchange in capture.exchanges for one in exchange.interventions}
+    missing = sorted(Intervention.of(trial.subject).ids - changed)
+    if not missing or not capture.exchanges or capture.breakdown:
+        return capture
+    detail = f"in none of {count(len(capture.exchanges), 'request')}: {', '.join(missing)}"
+    return replace(capture, breakdown=Breakdown(cause=VoidCause.INTERVENTION, detail=detail))
 
 
 def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext) -> tuple[Record, Evidence]:

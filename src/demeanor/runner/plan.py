@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 from demeanor.config.config import Config
@@ -11,6 +12,7 @@ from demeanor.core.agent import Agent, start_seconds, unable
 from demeanor.core.errors import BadInput, NothingToRun, UnknownName, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
+from demeanor.core.intervention import Intervention
 from demeanor.core.policy import Policy
 from demeanor.core.run_request import RunRequest
 from demeanor.core.select import keyword_matcher
@@ -217,11 +219,12 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     catalog.agents()
     subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
+    subject_of = partial(_subject, catalog, request.intervention)
     chosen = ScenarioModels(evals=tuple(evals)) if subjects_named else select_providers(catalog, evals, environ)
     plan = make_plan(
         [with_faults(one, faults) for one in chosen.evals],
-        [catalog.subject(text, request.model) for text in request.subjects or catalog.subjects],
-        subject_named=None if subjects_named else catalog.subject,
+        [subject_of(text, request.model) for text in request.subjects or catalog.subjects],
+        subject_named=None if subjects_named else subject_of,
         trials=request.trials,
         timeout=request.timeout,
         default_trials=config.trials or DEFAULT_TRIALS,
@@ -237,6 +240,11 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     plan = check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
     check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request)
     return plan
+
+
+def _subject(catalog: Catalog, intervention: Intervention, text: str, model: str | None = None) -> Subject:
+    """The subject of this name, with the intervention of the run."""
+    return intervention.on(catalog.subject(text, model))
 
 
 def with_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
@@ -255,6 +263,8 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
         why_not = f"{agent.name} runs Harbor tasks only"
     if not why_not and cell.eval.scenario.faults and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
+    if not why_not and Intervention.of(cell.subject) and agent.dialect is None:
+        why_not = f"no instruction can be changed: {agent.name} does not reach its model through the gateway"
     if not why_not and agent.dialect is not None and (cell.eval.scenario.network or catalog.config.network) == "none":
         why_not = f'{agent.name} needs its model, but the network is "none"; set network = "gateway"'
     return replace(cell, trials=(), skipped=why_not) if why_not else cell

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from demeanor.commands.fix.project import FixProject, bounds_of, relative_to_top
-from demeanor.commands.fix.rules import Bounds
-from demeanor.commands.fix.text_search import TextLocation, find_texts
 from demeanor.commands.report.build import failing
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
 from demeanor.commands.report.step_pairs import load_step_pairs
@@ -20,21 +17,20 @@ from demeanor.commands.trace.trials import TrialSteps, load_capture
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exchange import Request
-from demeanor.core.git import git
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.record import RunInfo
 from demeanor.core.text import count
+from demeanor.core.text_search import TextLocation, find_texts
 from demeanor.observe import observe
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.run_dirs import place_of
 from demeanor.vcs.git_info import git_state
+from demeanor.vcs.text_files import tracked_text_files
 
 _MOST_EVALS = 5
-_LARGEST_FILE = 2**20
-"""Larger files are not searched: they do not contain a prompt that a person wrote."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,7 +139,7 @@ def diagnose(project: FixProject, history: History, what: str | None, *, run: st
         failures.append(failure)
         requests += first_request
     names = tuple(dict.fromkeys(one.eval for one in failures))
-    places = find_texts(_prompt_texts(requests), _searchable_files(project.tree, bounds_of(project)))
+    places = find_texts(_prompt_texts(requests), tracked_text_files(project.tree, leave_out=bounds_of(project).is_eval))
     diagnosis = Diagnosis(
         run=past.info,
         commit=project.commit,
@@ -281,19 +277,6 @@ def _instructions(request: Request) -> Iterator[tuple[str, str]]:
         for name, about in arguments.items() if isinstance(arguments, Mapping) else ():
             if isinstance(about, Mapping) and isinstance(about.get("description"), str):
                 yield f"tool {tool.name}, argument {name}", about["description"]
-
-
-def _searchable_files(tree: Path, bounds: Bounds) -> Iterator[tuple[str, str]]:
-    """Yield the text files of the commit, except evals: their snapshots would always match."""
-    for path in git(tree, "ls-files", "-z").split("\0"):
-        place = tree / path
-        if not path or bounds.is_eval(path) or place.is_symlink() or not place.is_file():
-            continue
-        if place.stat().st_size > _LARGEST_FILE:
-            continue
-        content = place.read_bytes()
-        if b"\0" not in content:
-            yield path, content.decode("utf-8", "replace")
 
 
 def _target(project: FixProject, name: str) -> DiagnosisTarget:

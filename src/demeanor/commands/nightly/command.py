@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="run only the missing trials of the last night, or of the named one",
     )
-    parser.set_defaults(kind="nightly", policy="all")
+    parser.set_defaults(kind="nightly", policy="all", without=[], replace=[])
 
 
 def run(args: argparse.Namespace) -> ExitCode:

@@ -23,6 +23,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
+from demeanor.commands.run.intervention import intervention_arguments, read_intervention
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
@@ -55,6 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--kind", choices=("local", "ci", "nightly"), default="local", help="the kind of run (default: local)"
     )
+    intervention_arguments(how)
     how.add_argument(
         "--resume", metavar="RUN", help="run only the missing trials of an earlier run ('latest', a name or a path)"
     )
@@ -217,4 +219,5 @@ def _request(args: argparse.Namespace, config: Config) -> RunRequest:
         faults=parse_faults(args.fault, where="--fault"),
         record=_cassettes(args.record, config, "--record", must_exist=False),
         replay=_cassettes(args.replay, config, "--replay", must_exist=True),
+        **read_intervention(args),
     )

@@ -29,6 +29,8 @@ _OPTIONS: Mapping[str, str] = {
     "sandbox": "--sandbox",
     "update_snapshots": "--update-snapshots",
     "faults": "--fault",
+    "without": "--without",
+    "replacements": "--replace",
     "seed": "--seed",
     "record": "--record",
     "replay": "--replay",

@@ -14,6 +14,7 @@ from demeanor.core.atomic_file import write_atomically
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.history import KeptDecision
+from demeanor.core.intervention import Intervention
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
@@ -105,9 +106,15 @@ def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
     online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
     open_to = (f"agents had the network of the host in: {', '.join(online)}",) if online else ()
+    changed = sorted({one for cell in plan.cells for one in Intervention.of(cell.subject).ids})
+    prompts = (f"the prompt was changed on its way to the model: {', '.join(changed)}",) if changed else ()
     broken = (f"answers of the model were broken on purpose by faults: {', '.join(faults)}",)
     return (
-        ((stopped,) if stopped else ()) + open_to + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+        ((stopped,) if stopped else ())
+        + prompts
+        + open_to
+        + (broken if faults else ())
+        + ((_SCRIPTED_NOTE,) if scripted else ())
     )
 
 

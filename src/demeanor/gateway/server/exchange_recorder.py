@@ -28,6 +28,7 @@ class ExchangeRecorder:
         self.price: Price | None = None
         self.cost_usd: float | None = None
         self.fault: str | None = None
+        self.interventions: tuple[str, ...] = ()
         self.awaiting_provider = False
         self.activity = started
         self.error: ProviderError | None = None
@@ -103,4 +104,5 @@ class ExchangeRecorder:
             ended=(self._ended or time.monotonic()) - self._origin,
             cost_usd=cost_usd,
             fault=self.fault,
+            interventions=self.interventions,
         )

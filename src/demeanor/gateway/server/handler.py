@@ -85,7 +85,9 @@ class RequestHandler:
                 number=0, dialect=found.dialect.name, request=call.request, started=0.0, origin=0.0
             )
             return await self._answer(request, session, call, problem, unrecorded)
+        call, changed = (call, ()) if problem else _intervene(session, call)
         with session.record(found.dialect.name, call.request, started=started, body=call.body) as recording:
+            recording.interventions = changed
             return await self._answer(request, session, call, problem, recording)
 
     async def _answer(
@@ -180,6 +182,17 @@ async def _read(
         memory=session.memory,
     )
     return call, problem
+
+
+def _intervene(session: Session, call: ModelCall) -> tuple[ModelCall, tuple[str, ...]]:
+    """The call after the trial's intervention, and the ids of the instructions that it changed.
+
+    The body is written anew only if something changed; otherwise the agent's own bytes are sent on.
+    """
+    request, changed = session.intervene(call.request)
+    if not changed:
+        return call, ()
+    return replace(call, request=request, body=call.dialect.write_request(request).body), changed
 
 
 def _parse(found: RouteMatch, body: bytes) -> tuple[Request, ProviderError | None]:

@@ -9,8 +9,9 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.exchange import ProviderError
+from demeanor.core.intervention import Intervention, intervene
 from demeanor.core.stall import stall_seconds
-from demeanor.core.text import count
+from demeanor.core.text import count, one_line
 from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
@@ -71,6 +72,7 @@ class Session:
         self._notes: dict[str, None] = {}
         self._shared = SharedParts()
         self._silence = 0.0
+        self._intervention = Intervention.of(trial.subject)
 
     @property
     def base_url(self) -> str:
@@ -139,6 +141,16 @@ class Session:
         """The fault for exchange `number`, if any; number 0 is not an exchange and has none."""
         rules = self.trial.eval.scenario.faults if number else ()
         return next((fault for fault in rules if fault.hits(number, self.seed)), None)
+
+    def intervene(self, request: Request) -> tuple[Request, tuple[str, ...]]:
+        """The request after the trial's intervention, and the ids of the instructions that it changed."""
+        if not self._intervention:
+            return request, ()
+        request, changed = intervene(request, self._intervention, self.facts)
+        for one, text in changed.items():
+            done = "replaced" if one in self._intervention.replacements else "removed"
+            self.note(f"the instruction {one} was {done} in the agent's requests: {one_line(text, width=60)}")
+        return request, tuple(changed)
 
     def touch(self) -> None:
         """Note that bytes moved just now."""

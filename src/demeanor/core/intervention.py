@@ -1,0 +1,135 @@
+"""An intervention: instructions that are removed from, or replaced in, every request of a trial.
+
+It is part of the subject's settings and therefore of its fingerprint: what an agent does with another prompt is never
+mixed with what it does with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from demeanor.core.exchange import Request
+from demeanor.core.instructions import SYSTEM, instruction_id, spans
+from demeanor.core.messages import Message, Text, Tool
+from demeanor.core.subject import Subject
+
+_SETTING = "intervention"
+"""The key of a subject's settings."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Intervention:
+    """What is changed in every request, by the ids of instructions."""
+
+    without: tuple[str, ...] = ()
+    """Instructions to remove."""
+
+    replacements: Mapping[str, str] = field(default_factory=dict)
+    """Instructions to replace, with the new text."""
+
+    def __bool__(self) -> bool:
+        return bool(self.without or self.replacements)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """All instructions that it changes."""
+        return frozenset((*self.without, *self.replacements))
+
+    def on(self, subject: Subject) -> Subject:
+        """The subject with this intervention."""
+        value = {"without": sorted(self.without), "replacements": dict(self.replacements)}
+        return replace(subject, settings={**subject.settings, _SETTING: value}) if self else subject
+
+    @classmethod
+    def of(cls, subject: Subject) -> Intervention:
+        """The intervention of a subject; an empty one if it has none."""
+        value = subject.settings.get(_SETTING, {})
+        return cls(without=tuple(value.get("without", ())), replacements=dict(value.get("replacements", {})))
+
+
+def intervene(request: Request, change: Intervention, facts: Mapping[str, str]) -> tuple[Request, dict[str, str]]:
+    """The changed request, and the changed instructions: id → the text that was there."""
+    editor = _Editor(change, facts)
+    messages = tuple(
+        editor.message(message) if message.role in {"system", "developer"} else message for message in request.messages
+    )
+    tools = tuple(editor.tool(tool) for tool in request.tools)
+    if not editor.changed:
+        return request, {}
+    return replace(request, messages=tuple(one for one in messages if one.parts), tools=tools), editor.changed
+
+
+class _Editor:
+    """Changes texts, and remembers which instructions it found."""
+
+    def __init__(self, change: Intervention, facts: Mapping[str, str]) -> None:
+        self._new = {**dict.fromkeys(change.without, ""), **change.replacements}
+        self._facts = facts
+        self.changed: dict[str, str] = {}
+
+    def message(self, message: Message) -> Message:
+        """The message with changed texts; a text that was removed as a whole leaves no empty part."""
+        parts = tuple(self._part(part) for part in message.parts)
+        kept = tuple(
+            new for old, new in zip(message.parts, parts, strict=True) if new is old or getattr(new, "text", "").strip()
+        )
+        return replace(message, parts=kept)
+
+    def _part(self, part: Any) -> Any:
+        if not isinstance(part, Text):
+            return part
+        text = self._edit(part.text)
+        return part if text == part.text else replace(part, text=text)
+
+    def _edit(self, text: str) -> str:
+        kept, done = [], 0
+        for span in spans(text):
+            if span.start < done:
+                continue  # within a section that was changed
+            old = text[span.start : span.end]
+            new = self._whole(SYSTEM, old.strip())
+            if new is None:
+                continue
+            gap = old[len(old.rstrip()) :] if new else ""
+            lead = old[: len(old) - len(old.lstrip())] if new else ""
+            kept += [text[done : span.start], lead, new, gap]
+            done = span.end
+        return "".join((*kept, text[done:]))
+
+    def _whole(self, place: str, text: str) -> str | None:
+        """The new text of an instruction; None if it stays."""
+        found = instruction_id(place, text, self._facts) if text.strip() else ""
+        if found not in self._new:
+            return None
+        self.changed[found] = text
+        return self._new[found]
+
+    def tool(self, tool: Tool) -> Tool:
+        """The tool with changed descriptions."""
+        description = self._whole(tool.name, tool.description)
+        schema = self._schema(tool.schema, tool.name)
+        if description is None and schema is tool.schema:
+            return tool
+        return replace(tool, description=tool.description if description is None else description, schema=schema)
+
+    def _schema(self, schema: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+        properties = schema.get("properties")
+        if not isinstance(properties, Mapping):
+            return schema
+        changed = {name: self._parameter(about, f"{place}.{name}") for name, about in properties.items()}
+        same = all(changed[name] is about for name, about in properties.items())
+        return schema if same else {**schema, "properties": changed}
+
+    def _parameter(self, about: Any, place: str) -> Any:
+        if not isinstance(about, Mapping):
+            return about
+        new = self._schema(about, place)
+        if isinstance(items := new.get("items"), Mapping) and (inner := self._schema(items, f"{place}[]")) is not items:
+            new = {**new, "items": inner}
+        text = new.get("description")
+        description = self._whole(place, text) if isinstance(text, str) else None
+        if description == "":
+            return {name: value for name, value in new.items() if name != "description"}
+        return new if description is None else {**new, "description": description}
