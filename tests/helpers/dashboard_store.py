@@ -39,6 +39,9 @@ POLICIES = {
 FALL = 9
 """The index of the first night after the fall."""
 
+UNTIMED = 3
+"""The first nights were stored by a version that did not store when steps began."""
+
 HOSTILE_RUN = "hostile"
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -184,8 +187,9 @@ def _trial(name: str, subject: str, number: int, night: int, ended: str, draw: r
         )
     events = _events(name, passed=passed)
     slow = 1 + draw.random()
+    timed = night >= UNTIMED
     version = "1.5.0" if night >= FALL else "1.4.2"
-    return _made(name, subject, number, verdict, events, ended, seconds=4 * slow, version=version)
+    return _made(name, subject, number, verdict, events, ended, seconds=4 * slow, version=version, timed=timed)
 
 
 def _reason(name: str) -> str:
@@ -204,7 +208,7 @@ def _events(name: str, *, passed: bool) -> tuple[Event, ...]:
         result="def area(): ...",
         succeeded=True,
         witness="both",
-        seconds=0.02,
+        seconds=0.11,
     )
     grep = Called(
         turn=2,
@@ -215,7 +219,7 @@ def _events(name: str, *, passed: bool) -> tuple[Event, ...]:
         result="shapes.py:1:def area(): ...\ntest_shapes.py:3:area(2)",
         succeeded=True,
         witness="both",
-        seconds=0.2,
+        seconds=0.42,
     )
     edit = Called(
         turn=3,
@@ -226,7 +230,7 @@ def _events(name: str, *, passed: bool) -> tuple[Event, ...]:
         result="",
         succeeded=True,
         witness="both",
-        seconds=0.03,
+        seconds=0.18,
     )
     thought = Thought(turn=1, text="I should look at the file before I change anything.")
     title = Aside(turn=1, purpose="title", said="Rename area to surface")
@@ -242,11 +246,13 @@ def _events(name: str, *, passed: bool) -> tuple[Event, ...]:
 
 def _made(
     name: str, subject: str, number: int, verdict: Verdict, events: Sequence[Event], ended: str, *,
-    seconds: float, version: str = "1.4.2",
+    seconds: float, version: str = "1.4.2", timed: bool = True,
 ) -> _Made:  # fmt: skip
     trial = f"{name}/{subject}/{number}"
     turns = max((event.turn for event in events), default=1)
     exchanges = tuple(_exchange(turn, turns, seconds) for turn in range(1, turns + 1))
+    if timed:
+        events = [replace(event, at=_began(event, exchanges[event.turn - 1])) for event in events]
     before = Tree(entries={"shapes.py": _file("def area(): ...\n")})
     changed = any(isinstance(event, Called) and event.kind is Kind.EDIT for event in events)
     after = Tree(entries={"shapes.py": _file("def surface(): ...\n")}) if changed else before
@@ -289,8 +295,12 @@ def _exchange(turn: int, turns: int, seconds: float) -> Exchange:
             parts=(Text(text="working"),), stop=StopReason.TOOL_USE if turn < turns else StopReason.END,
             usage=Usage(input=1200, output=90),
         ),
-        started=start, first_byte=start + 0.1, ended=start + seconds * 0.5 / turns, cost_usd=0.0031,
+        started=start, first_byte=start + 0.1, ended=start + seconds * 0.55 / turns, cost_usd=0.0031,
     )  # fmt: skip
+
+
+def _began(event: Event, exchange: Exchange) -> float | None:
+    return round(exchange.ended if isinstance(event, Called) else exchange.first_byte or 0.0, 3)
 
 
 def _file(text: str) -> Entry:

@@ -47,7 +47,7 @@ def trajectories(run: Path) -> dict[str, Any]:
     for path in sorted(run.glob("*/*/trial-*/trajectory.jsonl")):
         events = [json.loads(line) for line in path.read_text().splitlines()]
         found[str(path.relative_to(run))] = [
-            {key: value for key, value in event.items() if key not in {"seconds", "result"}} for event in events
+            {key: value for key, value in event.items() if key not in {"seconds", "at", "result"}} for event in events
         ]
     return found
 

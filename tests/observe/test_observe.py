@@ -82,6 +82,23 @@ def test_thinking_is_an_event_and_empty_text_is_not():
     assert [type(event) for event in evidence.trajectory.events] == [Thought, Called]
 
 
+def test_events_know_when_they_began():
+    """Text with the first byte of the answer, a call when the answer is complete, a failure with its request."""
+    call = ToolCall(id="1", name="read", arguments={"path": "a"})
+    first = exchange(1, Thinking(text="hm"), Text(text="I look."), call, started=1.0, first_byte=1.25, ended=2.5004)
+    lost = replace(failed(2, "overloaded"), started=3.0, ended=3.5)
+    events = observe(capture(first, lost), {}).trajectory.events
+    assert [(event.type, event.at) for event in events] == [
+        ("thought", 1.25), ("said", 1.25), ("called", 2.5), ("model_failed", 3.0),
+    ]  # fmt: skip
+
+
+def test_events_of_exchanges_without_times_have_none():
+    """As in captures of other tools: no time is better than a wrong one."""
+    events = observe(capture(exchange(1, Text(text="Done."))), {}).trajectory.events
+    assert [event.at for event in events] == [None]
+
+
 def test_the_log_completes_the_wire():
     """Success and time are known to the agent only; where both saw a call, there is one event."""
     logged = Called(

@@ -73,6 +73,9 @@ class Said:
     text: str
     """The message."""
 
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
+
     type: Literal["said"] = "said"
     """The tag of this type."""
 
@@ -86,6 +89,9 @@ class Thought:
 
     text: str
     """The reasoning, or its summary."""
+
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
 
     type: Literal["thought"] = "thought"
     """The tag of this type."""
@@ -134,6 +140,9 @@ class Called:
     permission: Permission | None = None
     """The answer to the agent's request for permission; `unasked` if it made none; None if unknown."""
 
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
+
     type: Literal["called"] = "called"
     """The tag of this type."""
 
@@ -160,6 +169,9 @@ class Asked:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """The tool's arguments, as far as they are known."""
 
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
+
     type: Literal["asked"] = "asked"
     """The tag of this type."""
 
@@ -180,6 +192,9 @@ class ModelFailed:
     message: str
     """The provider's message."""
 
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
+
     type: Literal["model_failed"] = "model_failed"
     """The tag of this type."""
 
@@ -196,6 +211,9 @@ class Faulted:
 
     detail: str
     """The rule and its effect."""
+
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
 
     type: Literal["faulted"] = "faulted"
     """The tag of this type."""
@@ -223,6 +241,9 @@ class Aside:
     started_by: str = ""
     """The id of the call that started the sub-agent, with its first request; empty if unknown."""
 
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
+
     type: Literal["aside"] = "aside"
     """The tag of this type."""
 
@@ -236,6 +257,9 @@ class Concluded:
 
     text: str
     """The result."""
+
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
 
     type: Literal["concluded"] = "concluded"
     """The tag of this type."""

@@ -28,7 +28,8 @@ from demeanor.observe.request_text import RequestText
 def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
     """The events in order. A turn is one answer in the main conversation.
 
-    Tool calls of sub-agents belong to the turn in which they happen; their messages don't reach the user.
+    Tool calls of sub-agents belong to the turn in which they happen; their messages don't reach the user. Text begins
+    with the model's answer, a tool call when the answer is complete: agents don't run calls before.
     """
     events: list[Event] = []
     turn = 0
@@ -37,7 +38,7 @@ def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[
     for exchange in conversations.exchanges:
         thread = conversations.thread_of.get(exchange.number)
         if exchange.fault is not None:
-            events.append(_faulted(exchange.fault, turn + 1))
+            events.append(_faulted(exchange, exchange.fault, turn + 1))
         if exchange.number in main or thread is not None:
             _add_results(events, exchange, thread.number if thread else 0)
         if exchange.number not in main:
@@ -47,7 +48,7 @@ def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[
             events += _failure(exchange, turn + 1)
         if exchange.response is not None and exchange.number in answered:
             turn += 1
-            events += [_event(part, turn, kinds) for part in exchange.response.parts if _has_content(part)]
+            events += [_event(exchange, part, turn, kinds) for part in exchange.response.parts if _has_content(part)]
     return tuple(events)
 
 
@@ -72,10 +73,27 @@ def _discarded(exchange: Exchange, later: Sequence[Exchange]) -> bool:
     return False
 
 
-def _faulted(rule: str, turn: int) -> Faulted:
+def _faulted(exchange: Exchange, rule: str, turn: int) -> Faulted:
     kind = kind_in(rule)
     done = f": {DONE[kind]}" if kind else ""
-    return Faulted(turn=turn, kind=kind or rule, detail=f"{rule}{done}")
+    return Faulted(turn=turn, kind=kind or rule, detail=f"{rule}{done}", at=_asked_at(exchange))
+
+
+def _asked_at(exchange: Exchange) -> float | None:
+    return _moment(exchange, exchange.started)
+
+
+def _answered_at(exchange: Exchange) -> float | None:
+    return _moment(exchange, exchange.started if exchange.first_byte is None else exchange.first_byte)
+
+
+def _ended_at(exchange: Exchange) -> float | None:
+    return _moment(exchange, exchange.ended)
+
+
+def _moment(exchange: Exchange, seconds: float) -> float | None:
+    """A time of the exchange in milliseconds' precision; None if its times were not recorded."""
+    return round(seconds, 3) if exchange.ended else None
 
 
 def _has_content(part: object) -> bool:
@@ -86,20 +104,27 @@ def _shown(part: Text | Thinking) -> str:
     return part.text if isinstance(part, Text) else part.text or "\n".join(part.summary)
 
 
-def _event(part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
+def _event(exchange: Exchange, part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
     if isinstance(part, Text):
-        return Said(turn=turn, text=part.text)
+        return Said(turn=turn, text=part.text, at=_answered_at(exchange))
     if isinstance(part, Thinking):
-        return Thought(turn=turn, text=_shown(part))
+        return Thought(turn=turn, text=_shown(part), at=_answered_at(exchange))
     if isinstance(part, ToolCall):
-        return _called(part, turn, kinds)
+        return _called(exchange, part, turn, kinds)
     raise TypeError(f"no event for a {type(part).__name__}")
 
 
-def _called(part: ToolCall, turn: int, kinds: Mapping[str, Kind]) -> Called:
-    raw = part.raw if part.arguments is None else ""
+def _called(exchange: Exchange, part: ToolCall, turn: int, kinds: Mapping[str, Kind]) -> Called:
     tool, arguments = deferred_call(part.name, part.arguments or {})
-    return Called(turn=turn, id=part.id, tool=tool, kind=kind_of(tool, kinds), arguments=arguments, raw=raw)
+    return Called(
+        turn=turn,
+        id=part.id,
+        tool=tool,
+        kind=kind_of(tool, kinds),
+        arguments=arguments,
+        raw=part.raw if part.arguments is None else "",
+        at=_ended_at(exchange),
+    )
 
 
 def _add_results(events: list[Event], exchange: Exchange, sub_agent: int) -> None:
@@ -130,21 +155,22 @@ def _outside_main(
     """The events outside the main conversation: the request itself, and the tool calls of a sub-agent."""
     parts = exchange.response.parts if exchange.response is not None else ()
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    at = _asked_at(exchange)
     if thread is None:
-        yield Aside(turn=turn, purpose=RequestText(exchange.request).purpose, said=text)
+        yield Aside(turn=turn, purpose=RequestText(exchange.request).purpose, said=text, at=at)
         return
-    aside = Aside(turn=turn, purpose=thread.purpose, said=text, sub_agent=thread.number)
+    aside = Aside(turn=turn, purpose=thread.purpose, said=text, sub_agent=thread.number, at=at)
     if exchange is thread.exchanges[0]:
         aside = replace(aside, prompt=thread.prompt, started_by=thread.started_by)
     yield aside
     for part in parts if counted else ():
         if isinstance(part, ToolCall):
-            call = _called(part, max(turn, 1), kinds)
+            call = _called(exchange, part, max(turn, 1), kinds)
             yield replace(call, by_sub_agent=True, sub_agent=thread.number)
 
 
 def _failure(exchange: Exchange, turn: int) -> tuple[Event, ...]:
-    error = exchange.error
+    error, at = exchange.error, _asked_at(exchange)
     if error is None:
-        return (ModelFailed(turn=turn, status=None, reason="cut", message="no answer was completed"),)
-    return (ModelFailed(turn=turn, status=error.status, reason=error.reason, message=error.message),)
+        return (ModelFailed(turn=turn, status=None, reason="cut", message="no answer was completed", at=at),)
+    return (ModelFailed(turn=turn, status=error.status, reason=error.reason, message=error.message, at=at),)

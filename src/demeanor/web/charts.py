@@ -12,7 +12,7 @@ from demeanor.core.tally import Estimate
 from demeanor.render.numbers import duration, percent
 
 _BAR, _HEIGHT = 5, 18
-SpanKind: TypeAlias = Literal["start", "model", "tool", "end"]
+SpanKind: TypeAlias = Literal["start", "model", "tool", "agent"]
 
 
 def trend(rates: Sequence[float | None], marks: Sequence[str] = (), *, labelled: bool = True) -> Markup:
@@ -136,7 +136,7 @@ class Span:
     """A stretch of time of a trial."""
 
     kind: SpanKind
-    """What happened: start-up, the model answered, tools ran, or the end."""
+    """What happened: start-up, the model answered, tools ran, or the agent did something itself."""
 
     start: float
     """Seconds since the start of the trial."""
@@ -158,13 +158,10 @@ def time_strip(spans: Sequence[Span], seconds: float) -> Markup:
         )
         for span in spans
     ]
-    sums = {
-        kind: sum(span.end - span.start for span in spans if span.kind == kind) for kind in ("start", "model", "tool")
-    }
-    text = (
-        f"start-up {duration(sums['start'])}, model {duration(sums['model'])}, tools {duration(sums['tool'])},"
-        f" {duration(total)} in all"
-    )
+    names = {"start": "start-up", "model": "model", "tool": "tools", "agent": "agent"}
+    sums = {kind: sum(span.end - span.start for span in spans if span.kind == kind) for kind in names}
+    text = ", ".join([f"{names[kind]} {duration(taken)}" for kind, taken in sums.items() if taken])
+    text += f", {duration(total)} in all"
     return Markup(
         '<svg class="strip" viewBox="0 0 1000 26" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
     ).format(escape(text), Markup().join(parts))

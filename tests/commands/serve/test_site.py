@@ -132,6 +132,35 @@ def test_a_trial_shows_why_and_where_it_diverged(dashboard: Dashboard):
     assert "I should look at the file before I change anything." in page.text
 
 
+def test_steps_show_when_they_began_also_beside_old_ones_without_a_time(dashboard: Dashboard):
+    """The strip tells tools from the agent's own time; a night that was stored without times can be read as well."""
+
+    def of(night: str) -> tuple[str, str]:
+        page = dashboard.page(f"/trial/{night}/{RENAMES}/{SUBJECTS[2]}/1")
+        strip = next(one for tag, one in page.elements if tag == "svg" and one.get("class") == "strip")
+        return strip["aria-label"] or "", page.text
+
+    strip, text = of(dashboard.store.last)
+    assert re.search(r"start-up .*, model .*, tools .*, agent .* in all", strip)
+    assert re.search(r"grep -rn area \. \d\.\d s", text)
+    strip, text = of(dashboard.store.nights[0])
+    assert re.search(r"start-up .*, model .*, tools [^a]*, \d.* in all", strip)
+    assert not re.search(r"grep -rn area \. \d\.\d s", text)
+
+
+def test_a_failing_trial_can_be_copied_as_a_task(dashboard: Dashboard):
+    """With where it diverges, and what not to do; a passing one has no such button."""
+
+    def tasks(path: str) -> list[str]:
+        elements = dashboard.page(f"/trial/{dashboard.store.last}/{path}").elements
+        return [one["data-copy"] or "" for tag, one in elements if tag == "button" and "data-copy" in one]
+
+    (task,) = tasks(f"{READS}/{CAREFUL}/first")
+    assert "does not call read, but passing trials do" in task
+    assert "Do not change the eval" in task
+    assert tasks(f"{RENAMES}/{SUBJECTS[2]}/1") == []
+
+
 def test_the_tabs_of_a_trial(dashboard: Dashboard):
     """Diff, prompt with tools, exchanges, log and commands; each has its own address."""
     trial = f"/trial/{dashboard.store.last}/{RENAMES}/{SUBJECTS[2]}/1"

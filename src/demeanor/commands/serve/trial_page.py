@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.commands.run.stored_runs import request_of_run
+from demeanor.commands.run.stored_runs import StoredRun, request_of_run
 from demeanor.commands.serve.context import PageContext
+from demeanor.commands.serve.time_spans import time_spans
 from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 from demeanor.commands.trace.divergence import find_divergence, nearest_pass
 from demeanor.commands.trace.step_rows import step_rows
 from demeanor.commands.trace.trials import TrialSteps, load_steps
-from demeanor.commands.triage.workflow import reproduce
+from demeanor.commands.triage.render import group_brief
+from demeanor.commands.triage.report import group_failures
+from demeanor.commands.triage.workflow import reproduce, with_commands
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
 from demeanor.core.notes import MEANINGS, MOST_CHARACTERS
@@ -22,7 +25,7 @@ from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes
 from demeanor.store.runs.run_dirs import RunPlace, place_of
-from demeanor.web.charts import Span, SpanKind, time_strip
+from demeanor.web.charts import time_strip
 from demeanor.web.links import NOTE_PATH
 
 TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
@@ -47,6 +50,8 @@ def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
     attempts = [one for one in history.records(run.name, name=name, subject=subject) if one.number == number]
     record = _counting(attempts)
     times = exchange_times(history, run.name, name, subject, number)
+    place = place_of(run, context.results)
+    own = load_steps(place, record, context.captures())
     tab = query.get("tab", "steps")
     tab = tab if tab in TABS else "steps"
     values: dict[str, Any] = {
@@ -60,8 +65,9 @@ def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
         "verdict": record.verdict,
         "reason": "" if isinstance(record.verdict, Pass) else record.verdict.reason,
         "cause": record.verdict.cause.value if isinstance(record.verdict, Void) else "",
-        "strip": time_strip(spans(times, record.spent.seconds), record.spent.seconds) if times else None,
-        "spans": spans(times, record.spent.seconds),
+        "strip": time_strip(time_spans(times, own.events, record.spent.seconds), record.spent.seconds)
+        if times
+        else None,
         "tab": tab,
         "tabs": TABS,
         "commands": _commands(run, record),
@@ -75,25 +81,24 @@ def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
         "next": _neighbour(trials, number, 1),
         "next_failing": next((t.number for t in trials if t.number > number and t.outcome != "pass"), None),
     }
-    return values | _tab(context, history, run, record, tab, times, query)
+    return values | _tab(context, run, own, place, tab, times, query)
 
 
 def _tab(
     context: PageContext,
-    history: SqlHistory,
     run: PastRun,
-    record: Record,
+    own: TrialSteps,
+    place: RunPlace,
     tab: str,
     times: Sequence[ExchangeTime],
     query: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the chosen tab shows."""
-    place = place_of(run, context.results)
-    folder = place.folder
+    record, folder = own.record, place.folder
     absence = "" if run.origin == "demeanor" else f"it was imported from {run.origin}, and imported runs have no steps"
     found: dict[str, Any] = {"absence": absence, "place": str(folder.folder / record.folder) if folder else run.source}
     if tab == "steps":
-        return found | _steps(context, history, run, record, place, times)
+        return found | _steps(context, run, own, place, times)
     if tab == "diff":
         return found | {"diff": workspace_diff(folder, record)}
     if tab == "log":
@@ -112,17 +117,13 @@ def _tab(
 
 
 def _steps(
-    context: PageContext,
-    history: SqlHistory,
-    run: PastRun,
-    record: Record,
-    place: RunPlace,
-    times: Sequence[ExchangeTime],
+    context: PageContext, run: PastRun, own: TrialSteps, place: RunPlace, times: Sequence[ExchangeTime]
 ) -> dict[str, Any]:
-    own = load_steps(place, record, context.captures())
-    passing = None if isinstance(record.verdict, Pass) or own.events is None else _nearest(context, history, run, own)
+    good = isinstance(own.record.verdict, Pass)
+    passing = None if good or own.events is None else _nearest(context, context.history(), run, own)
     title, divergence = find_divergence(own, passing)
     return {
+        "brief": "" if good or place.origin != "demeanor" else _brief(run, own, passing, place),
         "steps": step_rows(own, passing, times),
         "own": own,
         "passing": passing,
@@ -130,6 +131,12 @@ def _steps(
         "divergence_title": title,
         "absence": own.absence,
     }
+
+
+def _brief(run: PastRun, own: TrialSteps, passing: TrialSteps | None, place: RunPlace) -> str:
+    """The trial as a task for a coding agent."""
+    (group,) = group_failures([own], [passing] if passing else [])
+    return group_brief(with_commands(group, StoredRun(info=run.info, records=(), cells=(), place=place)))
 
 
 def _nearest(context: PageContext, history: SqlHistory, run: PastRun, own: TrialSteps) -> TrialSteps | None:
@@ -155,25 +162,6 @@ def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Rec
     passed = [one for one in trials if isinstance(one.verdict, Pass)][:_MOST_PASSES]
     loaded = [load_steps(place, one, context.captures()) for one in passed]
     return [one for one in loaded if one.events is not None]
-
-
-def spans(times: Sequence[ExchangeTime], seconds: float) -> tuple[Span, ...]:
-    """The time of a trial: start-up until the first request, model answers, and tools in between."""
-    found: list[Span] = []
-    clock = 0.0
-    for one in sorted(times, key=lambda one: one.started):
-        start = max(clock, one.started)
-        if start > clock:
-            kind: SpanKind = "tool" if found else "start"
-            word = "tools and agent" if found else "start-up"
-            found.append(Span(kind=kind, start=clock, end=start, label=f"{word}, {start - clock:.2f} s"))
-        if one.ended > start:
-            label = f"model, request {one.number}, {one.ended - one.started:.2f} s"
-            found.append(Span(kind="model", start=start, end=one.ended, label=label))
-            clock = one.ended
-    if seconds > clock and found:
-        found.append(Span(kind="tool", start=clock, end=seconds, label=f"tools and agent, {seconds - clock:.2f} s"))
-    return tuple(found)
 
 
 def _number(text: str, trials: Sequence[Any], where: str) -> int:

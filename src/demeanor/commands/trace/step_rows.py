@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.text import one_line, opening
@@ -37,6 +37,9 @@ class StepCell:
 
     parts: tuple[tuple[str, str], ...] = ()
     """What unfolds: label and text. Hostile text."""
+
+    at: float | None = None
+    """When it began, in seconds since the start of the trial; None if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,8 +143,10 @@ def _usage(events: Sequence[Event], times: Sequence[ExchangeTime]) -> dict[int, 
 
 
 def _cell(event: Event | None, notes: dict[int, list[tuple[str, str]]]) -> StepCell | None:
-    if event is None:
-        return None
+    return None if event is None else replace(_described(event, notes), at=event.at)
+
+
+def _described(event: Event, notes: dict[int, list[tuple[str, str]]]) -> StepCell:
     before = tuple((label, _cut(text)) for label, text in notes.get(id(event), ()))
     match event:
         case Called():
@@ -195,7 +200,9 @@ def _call(event: Called, before: tuple[tuple[str, str], ...]) -> StepCell:
 def _aside(event: Aside) -> StepCell:
     number = f" {event.sub_agent}" if event.sub_agent else ""
     parts = tuple((label, _cut(text)) for label, text in (("task", event.prompt), ("answer", event.said)) if text)
-    return StepCell(kind="aside", tool=one_line(event.purpose) + number, title=_line(event.said), parts=parts)
+    return StepCell(
+        kind="aside", tool=one_line(event.purpose) + number, title=_line(event.said), parts=parts, at=event.at
+    )
 
 
 def _line(text: str) -> str:

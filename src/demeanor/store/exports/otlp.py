@@ -99,7 +99,7 @@ class SpanExport:
             span.end(_nanoseconds(start + exchange.ended))
             ends |= {call.id: exchange.ended for call in (exchange.response.calls if exchange.response else ())}
         for call in (event for event in events if isinstance(event, Called)):
-            began = start + ends.get(call.id, 0.0)
+            began = start + (ends.get(call.id, 0.0) if call.at is None else call.at)
             self._call(call, parent, began, began + (call.seconds or 0.0))
         _add_findings(agent, record, _nanoseconds(start + record.spent.seconds))
         agent.end(_nanoseconds(start + record.spent.seconds))
