@@ -17,6 +17,7 @@ from demeanor.runner.plan import choose_evals
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.history import SqlHistory, history_address, open_history
 from demeanor.store.history.page_queries import runs_state
+from demeanor.store.runs.ledger_progress import LedgerProgress, LedgerReader
 
 T = TypeVar("T")
 _CACHED = 256
@@ -41,6 +42,7 @@ class PageContext:
     _own: threading.local = field(default_factory=threading.local)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cache: OrderedDict[Hashable, tuple[Hashable, Any]] = field(default_factory=OrderedDict)
+    _ledgers: dict[Path, LedgerReader] = field(default_factory=dict)
     _evals: tuple[Mapping[str, Eval], str] | None = None
 
     @property
@@ -87,6 +89,12 @@ class PageContext:
         """A value that changes with the attempts of some runs; counted anew only if the database has changed."""
         history = self.history()
         return self.cached(("state", *runs), history.database.version(), lambda: runs_state(history, runs))
+
+    def ledger(self, folder: Path) -> LedgerProgress:
+        """How far the run in a folder is; of its ledger, only what is new is read."""
+        with self._lock:
+            reader = self._ledgers.setdefault(folder, LedgerReader(folder))
+        return reader.read()
 
     def cells(self, run: str) -> tuple[RunCell, ...]:
         """The cells of a run."""

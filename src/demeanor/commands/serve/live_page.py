@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from demeanor.commands.serve.context import PageContext
+from demeanor.core.errors import StoreError
 from demeanor.core.history import PastRun
+from demeanor.core.record import Record
+from demeanor.core.verdict import Void
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import LastAttempt, RunTotal, last_attempts_of, planned_trials, run_totals
 from demeanor.store.runs.in_progress import is_being_written
+from demeanor.store.runs.ledger_progress import runs_in_progress
+from demeanor.store.runs.run_folder import RunFolder
 
 _LATEST = 3
 _SILENT = timedelta(minutes=15)
@@ -23,8 +29,8 @@ _SILENT = timedelta(minutes=15)
 class RunProgress:
     """How far a run is."""
 
-    run: PastRun
-    """The run."""
+    name: str
+    """The run's name."""
 
     state: str
     """`running`, `stopped` before its end, or `finished`."""
@@ -38,8 +44,8 @@ class RunProgress:
     last: tuple[LastAttempt, ...]
     """The attempts that ended last."""
 
-    left_seconds: float | None
-    """The time that is left at the present speed; None if unknown."""
+    elapsed: float | None
+    """Seconds since the run began, if it is running."""
 
     jobs: str
     """The trials in parallel, if they were given."""
@@ -47,48 +53,99 @@ class RunProgress:
     @property
     def done(self) -> int:
         """Trials that have ended."""
-        return min(self.planned, self.total.passed + self.total.failed + self.total.voided)
+        return min(self.planned, _ended(self.total))
 
     @property
     def share(self) -> float:
         """The share of trials that have ended."""
         return self.done / self.planned if self.planned else 0.0
 
+    @property
+    def left_seconds(self) -> float | None:
+        """The time that is left at the present speed; None if unknown."""
+        return self.elapsed / self.done * (self.planned - self.done) if self.done and self.elapsed else None
+
+    @property
+    def workers(self) -> str:
+        """Trials in parallel: as given, and as measured from the time that agents took."""
+        measured = self.total.spent.seconds / self.elapsed if self.elapsed and self.done else 0.0
+        if measured < 0.05:
+            return self.jobs
+        return f"{self.jobs} (busy: {measured:.1f})" if self.jobs else f"{measured:.1f} on average"
+
 
 def live_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     """The runs in progress; without one, the last run."""
+    local = [_from_ledger(context, folder) for folder in runs_in_progress(context.results)]
+    try:
+        stored = _from_history(context, {one.name for one in local})
+    except StoreError:
+        if not local:
+            raise
+        stored = []  # the database is not available, but runs of this machine write their ledgers
+    running = local + [one for one in stored if one.state == "running"]
+    return {"running": running, "latest": stored[0] if stored and not running else None}
+
+
+def _from_ledger(context: PageContext, folder: Path) -> RunProgress:
+    """A run of this machine: its ledger knows every attempt first."""
+    run = RunFolder(folder)
+    info, read = run.info(), context.ledger(folder)
+    count = Counter(read.outcomes)
+    total = RunTotal(
+        run=info.id, passed=count["pass"], failed=count["fail"], voided=count["void"], spent=read.spent,
+        unpriced=read.unpriced, uncounted=read.uncounted,
+    )  # fmt: skip
+    return RunProgress(
+        name=info.id,
+        state="running",
+        planned=sum(cell["trials"] for cell in run.cells() if cell["skipped"] is None),
+        total=total,
+        last=tuple(map(_attempt, read.last)),
+        elapsed=_since(info.started),
+        jobs=str(info.arguments.get("jobs") or ""),
+    )
+
+
+def _attempt(record: Record) -> LastAttempt:
+    cause = record.verdict.cause.value if isinstance(record.verdict, Void) else None
+    return LastAttempt(
+        eval=record.eval, subject=record.subject, number=record.number, attempt=record.attempt, final=record.final,
+        outcome=record.verdict.outcome, cause=cause, ended=record.ended, spent=record.spent,
+    )  # fmt: skip
+
+
+def _from_history(context: PageContext, known: Collection[str]) -> list[RunProgress]:
+    """The newest runs of the history, also of other machines, except those that are known already."""
     history = context.history()
-    runs = history.runs(limit=_LATEST)
+    runs = [run for run in history.runs(limit=_LATEST) if run.name not in known]
     names = [run.name for run in runs]
     state = context.state(names)
     totals = context.cached(("totals", *names), state, lambda: run_totals(history, names))
-    known = [run for run in runs if run.name in totals]
     planned = context.cached(
         ("planned", *names), state, lambda: {name: planned_trials(history, name) for name in names}
     )
-    states = {run.name: _state(context, history, run, totals[run.name], planned[run.name]) for run in known}
-    shown = [run for run in known if states[run.name] == "running"] or known[:1]
-    found = [_progress(context, run, totals[run.name], planned[run.name], states[run.name]) for run in shown]
-    running = [one for one in found if one.state == "running"]
-    return {"running": running, "latest": found[0] if found and not running else None}
+    stored = [run for run in runs if run.name in totals]
+    states = {run.name: _state(context, history, run, totals[run.name], planned[run.name]) for run in stored}
+    shown = [run for run in stored if states[run.name] == "running"] or stored[:1]
+    return [_progress(context, run, totals[run.name], planned[run.name], states[run.name]) for run in shown]
 
 
 def _progress(context: PageContext, run: PastRun, total: RunTotal, planned: int, state: str) -> RunProgress:
     history = context.history()
-    done = total.passed + total.failed + total.voided
     return RunProgress(
-        run=run,
+        name=run.name,
         state=state,
         planned=planned,
         total=total,
         last=context.cached(("last", run.name), context.state([run.name]), lambda: last_attempts_of(history, run.name)),
-        left_seconds=_left(run, done, planned) if state == "running" else None,
+        elapsed=_since(run.info.started) if state == "running" else None,
         jobs=str(run.info.arguments.get("jobs") or ""),
     )
 
 
 def _state(context: PageContext, history: SqlHistory, run: PastRun, total: RunTotal, planned: int) -> str:
-    if total.passed + total.failed + total.voided >= planned:
+    if _ended(total) >= planned:
         return "finished"
     folder = next((path for path in (Path(run.source), context.results / run.name) if path.is_dir()), None)
     written = is_being_written(folder) if folder is not None and run.origin == "demeanor" else None
@@ -99,12 +156,13 @@ def _state(context: PageContext, history: SqlHistory, run: PastRun, total: RunTo
     return "running" if newest is not None and datetime.now(UTC) - newest < _SILENT else "stopped"
 
 
-def _left(run: PastRun, done: int, planned: int) -> float | None:
-    began = _time(run.info.started)
-    if not done or began is None:
-        return None
-    elapsed = (datetime.now(UTC) - began).total_seconds()
-    return elapsed / done * (planned - done) if elapsed > 0 else None
+def _ended(total: RunTotal) -> int:
+    return total.passed + total.failed + total.voided
+
+
+def _since(started: str) -> float | None:
+    began = _time(started)
+    return max(0.0, (datetime.now(UTC) - began).total_seconds()) if began else None
 
 
 def _time(text: str) -> datetime | None:

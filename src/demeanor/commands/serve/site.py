@@ -22,6 +22,7 @@ from demeanor.core.errors import StoreError
 from demeanor.core.notes import TrialNote, checked_author, checked_label, checked_text
 from demeanor.store.history.notes import add_note
 from demeanor.store.history.page_queries import matching_names, newest_state
+from demeanor.store.runs.ledger_progress import ledgers_state
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.templating import render
 
@@ -102,4 +103,10 @@ class DashboardSite:
         return ServedLinks().page("trial", note.run, note.eval, note.subject, note.number) + "#notes"
 
     def _read_state(self) -> str:
-        return newest_state(self.context.history())
+        """The ledgers of this machine, which are first to know, and the history, where runs of other machines are."""
+        ledgers = ledgers_state(self.context.results)
+        try:
+            return f"{ledgers} {newest_state(self.context.history())}"
+        except StoreError:  # the runs of this machine go on; other pages say what is wrong
+            self.context.forget_connection()
+            return ledgers

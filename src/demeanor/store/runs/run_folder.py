@@ -111,7 +111,7 @@ class RunFolder:
             return ()
         *lines, last = path.read_bytes().split(b"\n")
         del last  # empty, or an incomplete line after a power failure
-        return tuple(_read_record(path, number, line) for number, line in enumerate(lines, 1))
+        return tuple(read_record(path, number, line) for number, line in enumerate(lines, 1))
 
     def count(self) -> int:
         """The number of stored attempts."""
@@ -285,7 +285,8 @@ def write_call_log(source: Path, record: Record) -> Path:
     return path
 
 
-def _read_record(path: Path, number: int, line: bytes) -> Record:
+def read_record(path: Path, number: int, line: bytes) -> Record:
+    """The attempt in one line of a ledger."""
     try:
         data: Any = json.loads(line)
         return decode(Record, data)

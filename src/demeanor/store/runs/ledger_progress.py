@@ -1,0 +1,118 @@
+"""How far a run is, read from its ledger while another process writes it.
+
+The ledger is the first place where an attempt is recorded: the history follows, or not at all while its database is
+unavailable.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record
+from demeanor.store.runs.in_progress import is_being_written
+from demeanor.store.runs.run_dirs import runs
+from demeanor.store.runs.run_folder import LEDGER, read_record
+
+N = TypeVar("N", int, float)
+_NEWEST = 8
+"""Folders that are looked at: as many runs may be in progress at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LedgerProgress:
+    """What a ledger contains so far."""
+
+    outcomes: tuple[str, ...]
+    """The outcome of every trial that has ended: `pass`, `fail` or `void`."""
+
+    spent: Spent
+    """What all attempts used."""
+
+    unpriced: int
+    """Attempts of unknown cost."""
+
+    uncounted: int
+    """Attempts whose tokens are not known in full."""
+
+    last: tuple[Record, ...]
+    """The attempts that ended last, the newest first. Much of it is hostile text."""
+
+
+class LedgerReader:
+    """Reads a growing ledger; each time only what was added since. Used by several threads."""
+
+    def __init__(self, folder: Path, *, keep: int = 20) -> None:
+        self._path = folder / LEDGER
+        self._lock = threading.Lock()
+        self._offset = self._lines = 0
+        self._outcomes: dict[str, str] = {}
+        self._spent = Spent()
+        self._unpriced = self._uncounted = 0
+        self._last: deque[Record] = deque(maxlen=keep)
+
+    def read(self) -> LedgerProgress:
+        """The progress up to now; raises StoreError if a line can't be read."""
+        with self._lock:
+            for record in self._added():
+                self._add(record)
+            return LedgerProgress(
+                outcomes=tuple(self._outcomes.values()),
+                spent=self._spent,
+                unpriced=self._unpriced,
+                uncounted=self._uncounted,
+                last=tuple(reversed(self._last)),
+            )
+
+    def _added(self) -> Iterable[Record]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                *lines, _incomplete = file.read().split(b"\n")
+        except FileNotFoundError:
+            return
+        for line in lines:
+            record = read_record(self._path, self._lines + 1, line)
+            self._lines += 1
+            self._offset += len(line) + 1
+            yield record
+
+    def _add(self, record: Record) -> None:
+        if record.final:
+            self._outcomes[record.trial] = record.verdict.outcome
+        self._last.append(record)
+        one, sums = record.spent, self._spent
+        self._unpriced += one.cost_usd is None
+        self._uncounted += one.input_tokens is None or one.output_tokens is None
+        self._spent = Spent(
+            seconds=sums.seconds + one.seconds,
+            turns=sums.turns + one.turns,
+            input_tokens=_sum(sums.input_tokens, one.input_tokens),
+            output_tokens=_sum(sums.output_tokens, one.output_tokens),
+            cost_usd=_sum(sums.cost_usd, one.cost_usd),
+        )
+
+
+def _sum(left: N | None, right: N | None) -> N | None:
+    return right if left is None else left if right is None else left + right
+
+
+def runs_in_progress(results: Path) -> tuple[Path, ...]:
+    """The folders of runs that a process on this machine is writing now, the newest first."""
+    return tuple(path for path in reversed(runs(results)[-_NEWEST:]) if is_being_written(path))
+
+
+def ledgers_state(results: Path) -> str:
+    """A text that changes when a run in `results` begins, or when an attempt is added to one of the newest."""
+    found = []
+    for folder in runs(results)[-_NEWEST:]:
+        try:
+            found.append(f"{folder.name}:{(folder / LEDGER).stat().st_size}")
+        except OSError:
+            found.append(folder.name)
+    return ",".join(found)

@@ -1,0 +1,97 @@
+"""Runs in progress are read from their ledgers, so that they are seen even if the history does not know them."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from demeanor.core.capture import Capture
+from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.trial import Plan, named_cell
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.store.runs.ledger_progress import LedgerReader
+from demeanor.store.runs.run_folder import LEDGER, RunFolder
+from tests.helpers.dashboard_server import Dashboard, served
+from tests.helpers.dashboard_store import DashboardStore
+
+CELL = named_cell("waits", "native:slow", policy=Policy.ALWAYS_PASSES, trials=4)
+LEFT_OUT = named_cell("other", "native:slow", policy=Policy.ALWAYS_PASSES, trials=0, skipped="for a reason")
+GOOD = Pass(findings=(Finding(check="waits", answer="yes"),))
+BAD = Fail(findings=(Finding(check="waits", answer="no", reason="it did not"),))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFolder]:
+    """A run that is being written by this process, and that no history knows."""
+    (tmp_path / "demeanor.toml").write_text("")
+    folder = RunFolder(tmp_path / "results" / "2026-11-16T01-00-00")
+    started = datetime.now(UTC).isoformat()
+    info = RunInfo(id=folder.folder.name, started=started, uid="1" * 16, demeanor="0.1", arguments={"jobs": 2})
+    folder.begin(info, Plan(cells=(CELL, LEFT_OUT)))
+    yield folder
+    folder.close()
+
+
+def append(run: RunFolder, number: int, verdict: Verdict, *, final: bool = True, cost: float | None = 0.25) -> None:
+    """One attempt has ended."""
+    trial = f"waits/native:slow/{number}"
+    record = Record(
+        eval="waits", subject="native:slow", number=number, attempt=1, verdict=verdict, final=final,
+        ended=datetime.now(UTC).isoformat(timespec="milliseconds"), policy=Policy.ALWAYS_PASSES,
+        spent=Spent(seconds=2.0, turns=1, input_tokens=100, output_tokens=10, cost_usd=cost),
+    )  # fmt: skip
+    run.append(record, Capture(trial=trial, attempt=1), Evidence(trial=trial))
+
+
+def test_a_ledger_is_read_as_it_grows(run: RunFolder):
+    """Each attempt once; a void that is tried again is no result; half a line waits for its end."""
+    reader = LedgerReader(run.folder, keep=2)
+    assert reader.read().outcomes == ()
+    append(run, 1, GOOD)
+    append(run, 2, Void(cause=VoidCause.PROVIDER, detail="503"), final=False)
+    read = reader.read()
+    assert (read.outcomes, len(read.last), read.spent.cost_usd) == (("pass",), 2, 0.5)
+    append(run, 2, BAD, cost=None)
+    with (run.folder / LEDGER).open("ab") as file:
+        file.write(b'{"eval": "wai')
+    read = reader.read()
+    assert read.outcomes == ("pass", "fail")
+    assert [one.verdict.outcome for one in read.last] == ["fail", "void"]
+    assert (read.spent.seconds, read.spent.cost_usd, read.unpriced, read.uncounted) == (6.0, 0.5, 1, 0)
+
+
+def test_a_run_that_only_its_ledger_knows_is_live(run: RunFolder):
+    """As while the database is not available: progress, the last trials, spend and an event for each attempt."""
+    with served(DashboardStore(root=run.folder.parents[1], nights=())) as dashboard:
+        assert "0 of 4" in dashboard.page("/live").text
+        with urllib.request.urlopen(f"{dashboard.address}/events", timeout=120) as events:  # noqa: S310 - our own server
+            first = events.readline()
+            append(run, 1, BAD)
+            while (line := events.readline()).strip() in {b"", b":"} or line == first:
+                assert line, "the stream ended"
+        assert line.startswith(b"data: ")
+        text = _live(dashboard)
+        assert "1 of 4" in text
+        assert "✗ fail waits/ native: slow/ 1" in text
+        assert "$0.25" in text
+        assert "Trials in parallel 2" in text
+        assert "Time left about" in text
+
+
+def test_a_run_that_nobody_writes_any_more_is_not_live(run: RunFolder):
+    """Its lock is gone."""
+    append(run, 1, GOOD)
+    run.close()
+    with served(DashboardStore(root=run.folder.parents[1], nights=())) as dashboard:
+        assert "Nothing is running" in _live(dashboard)
+    run.begin(run.info(), Plan(cells=(CELL, LEFT_OUT)))
+
+
+def _live(dashboard: Dashboard) -> str:
+    return dashboard.page("/live").text
