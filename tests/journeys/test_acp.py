@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.installed_agents import installed
+from tests.helpers.installed_agents import installed, selected_agents
 from tests.helpers.project import Project
 
 AGENT = Path(__file__).parents[1] / "acp/agent.py"
@@ -159,6 +159,55 @@ def two_prompts(rig, result):
     assert rig.calls.after(rig.calls.of_kind("edit")).of_kind("execute", "read")
     assert rig.turns == 4
 """
+VIBE_CONFIG = """\
+subjects = ["vibe-acp:m"]
+attempts = 1
+timeout = 300
+[models.m]
+script = "model.py"
+[agents.vibe-acp]
+adapter = "acp"
+command = ["{program}"]
+reads = ["{folder}"]
+dialect = "openai-chat"
+env = {{ VIBE_HOME = "{{home}}/.vibe", DEMEANOR_TOKEN = "{{token}}", MISTRAL_API_KEY = "{{token}}" }}
+[agents.vibe-acp.home_files]
+".vibe/config.toml" = '''
+active_model = "demeanor"
+enable_telemetry = false
+enable_update_checks = false
+enable_auto_update = false
+enable_connectors = false
+[session_logging]
+generate_titles = false
+[[providers]]
+name = "demeanor"
+api_base = "{{base_url}}/v1"
+api_key_env_var = "DEMEANOR_TOKEN"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "{{model}}"
+provider = "demeanor"
+alias = "demeanor"
+'''
+"""
+VIBE_MODEL = """\
+def play(turn):
+    steps = [("edit", {"path": "a.txt", "content": "x"}), ("execute", {"command": "mkdir made"})]
+    return turn.call(steps[turn.done][0], **steps[turn.done][1]) if turn.done < len(steps) else "Done."
+"""
+VIBE_EVALS = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Go.", approval={"execute": "deny"})
+def must_not_execute(rig, result):
+    assert [(one.tool, one.kind, one.answer) for one in rig.permissions] == [("bash", "execute", "deny")]
+    assert rig.workspace.changed_paths == ["a.txt"]
+    assert rig.calls.count() == 2 and rig.calls.denied().count() == 1
+    assert not rig.trajectory.disagreements
+    assert not [note for note in rig.notes if "`other`" in note]
+"""
 
 
 def test_permission_requests_of_a_small_agent(project: Project):
@@ -211,6 +260,17 @@ def test_goose_over_acp(project: Project, files: str):
     """It creates a file, is denied, and continues in the same session; with `files` and without."""
     program = installed("goose")
     project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, files=files), evals__eval_note_py=GOOSE_EVALS)
+    ran = project.demeanor("run", "--trials", "1")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.agents
+@pytest.mark.skipif("vibe" not in selected_agents(()), reason="vibe is slow to install; set DEMEANOR_TEST_AGENTS=vibe")
+def test_vibe_over_acp_is_denied_by_kind(project: Project):
+    """It asks before it says what its tool does. A call that is on the wire and in its log is one call."""
+    program = installed("vibe").with_name("vibe-acp")
+    config = VIBE_CONFIG.format(program=program, folder=program.parents[1])
+    project.write(demeanor_toml=config, model_py=VIBE_MODEL, evals__eval_a_py=VIBE_EVALS)
     ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

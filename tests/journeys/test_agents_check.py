@@ -144,6 +144,14 @@ def test_an_agent_that_starts_slowly_gets_more_time(project: Project, tmp_path: 
     assert (code, found["hang"]["state"]) == (0, "shown"), found
 
 
+def test_an_agent_waits_for_a_failing_provider_while_other_trials_run(project: Project):
+    """The longest trials start first, because they mostly wait; the results keep their order."""
+    words = ("agents", "check", "native", "--jobs", "1", "--ability", "create", "--ability", "outage", "--json")
+    ran = project.demeanor(*words)
+    assert ran.stderr.index("outage: void") < ran.stderr.index("create: pass")
+    assert [one["ability"] for one in json.loads(ran.stdout)["native"]] == ["create", "outage"]
+
+
 def test_options_may_stand_before_the_names(project: Project, tmp_path: Path):
     """And after them; an unknown option is still an error."""
     for words in (("--dir", str(tmp_path), "no-such-agent"), ("no-such-agent", "--dir", str(tmp_path))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -213,6 +214,32 @@ def test_nothing_is_decided_with_a_wrong_key() -> None:
 
     answers, *_ = asyncio.run(talk())
     assert (answers.undecided, answers.problems) == ("status 401: who are you?", ())
+
+
+@pytest.mark.parametrize("status", [502, 503, 504, 529])
+def test_nothing_is_decided_during_an_outage(status: int) -> None:
+    """A proxy that answers for a server that is down says nothing about its streams."""
+
+    class Down(Server):
+        async def serve(self, http: web.Request) -> web.Response:
+            return web.Response(text="try later", status=status)
+
+    async def talk() -> tuple[contract.ContractOutcome, ...]:
+        async with serving(Down("openai-chat")) as url:
+            return await contract.probe_url(url, "openai-chat", "m", "key", timeout_seconds=60)
+
+    answers, *_ = asyncio.run(talk())
+    assert answers.undecided.startswith(f"status {status}")
+    assert answers.problems == ()
+
+
+def test_nothing_is_decided_about_a_server_that_never_answers() -> None:
+    """A firewall that drops packets looks like this: nothing is ever read from these connections."""
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        found = asyncio.run(contract.probe_url(url, "openai-chat", "m", "key", timeout_seconds=0.1))
+    assert all("there was no response within 0.1 seconds" in each.undecided for each in found)
+    assert not any(each.passed or each.problems for each in found)
 
 
 def test_a_difference_between_providers_is_a_note() -> None:

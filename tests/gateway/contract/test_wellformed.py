@@ -170,6 +170,13 @@ def renumbered(stream: list[dict[str, Any]], **fields: Any) -> list[dict[str, An
     return changed
 
 
+def hosted(stream: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A Responses stream that lists the tools of a server in its last event only, as OpenAI's do."""
+    response = stream[-1]["data"]["response"]
+    tools = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "wiki", "tools": []}
+    return [*stream[:-1], _with(stream[-1], response={**response, "output": [tools, *response["output"]]})]
+
+
 @pytest.mark.parametrize(
     ("dialect", "stream", "note"),
     [
@@ -202,6 +209,11 @@ def renumbered(stream: list[dict[str, Any]], **fields: Any) -> list[dict[str, An
                 for each in events("openai-responses")
             ],
             "response.output_text.delta has another item_id than item 1",
+        ),
+        (
+            "openai-responses",
+            hosted(events("openai-responses")),
+            "the completed response repeats the streamed items with differences",
         ),
         (
             "openai-responses",

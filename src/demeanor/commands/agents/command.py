@@ -108,7 +108,7 @@ def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
     print(name)
     for one in found:
         seconds = f"{one.seconds:5.1f} s" if one.seconds else " " * 7
-        print(f"  {_STATES[one.state]:<8}  {one.ability:<10}  {seconds}  {one.meaning}")
+        print(f"  {_STATES[one.state]:<8}  {one.ability:<13}  {seconds}  {one.meaning}")
         for line in printable(one.detail).splitlines():
             print(f"{'':<33}{line}")
     counts = {state: sum(one.state == state for one in found) for state in _STATES}

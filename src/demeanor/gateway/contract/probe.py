@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-_NO_VERDICT = frozenset({401, 403, 404, 429})
-"""Statuses that say nothing about the server's format: a wrong key, model or URL, or too many requests."""
+_NO_VERDICT = frozenset({401, 403, 404, 408, 429, 502, 503, 504, 529})
+"""Statuses that say nothing about the server's format: a wrong key, model or URL, too many requests, or an outage."""
 
 _TOOL = Tool(name="get_weather", description="Tells the weather in a city.", schema=_SCHEMA)
 
@@ -104,9 +104,12 @@ async def _run_probe(name: str, why: str, probe: _Probe, client: _ServerClient) 
         found = [str(error)]
     except _Undecided as error:
         undecided = excerpt(str(error))
+    except TimeoutError:
+        seconds = client.session.timeout.total or 0
+        undecided = excerpt(f"{client.url} can't be reached: there was no response within {seconds:g} seconds")
     except aiohttp.ClientConnectionError as error:
         undecided = excerpt(f"{client.url} can't be reached: {error}")
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+    except (aiohttp.ClientError, OSError) as error:
         found = [f"no response from {client.url}: {type(error).__name__} {error}"]
     problems = tuple(excerpt(problem) for problem in found if not isinstance(problem, Note))
     notes = tuple(excerpt(note) for note in found if isinstance(note, Note))

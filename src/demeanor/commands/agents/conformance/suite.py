@@ -105,6 +105,7 @@ def check(
     wanted = set(only or Ability)
     cannot = _cannot(agent)
     able = [one for one in evals if Ability(one.name) in wanted - cannot.keys()]
+    able.sort(key=lambda one: Ability(one.name) not in _MUST_BE_VOID)  # the longest first: they mostly wait
     found = {
         ability: AbilityResult(ability=ability, state="declared", meaning=meanings[ability], detail=why)
         for ability, why in cannot.items()

@@ -1,0 +1,69 @@
+"""Commands of checks run on the whole workspace or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from demeanor.core.ports import CommandResult
+from demeanor.core.tree import Entry, Tree
+from demeanor.judge.command_input import run_on
+from demeanor.judge.unknowable import Unknowable
+from tests.judge.helpers import file
+
+LOST = Entry(kind="file", size=10**9, content=None, sha256="1")
+DONE = CommandResult(exit_code=0, stdout="", stderr="")
+
+
+def tried(tree: Tree) -> tuple[str, list[Tree]]:
+    """Why a command was not run, and the workspaces that it was run on."""
+    seen: list[Tree] = []
+
+    def run(workspace: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        seen.append(workspace)
+        return DONE
+
+    try:
+        assert run_on(run, tree, ("grep", "-q", "KEY", "big.log"), timeout=60) is DONE
+    except Unknowable as unknown:
+        return str(unknown), seen
+    return "", seen
+
+
+def test_a_whole_workspace_is_searched() -> None:
+    """Links and folders have no content, and a spooled file has it elsewhere."""
+    whole = Tree(
+        entries={
+            "a.txt": file("x"),
+            "link": Entry(kind="link", target="a.txt"),
+            "empty": Entry(kind="folder"),
+            "large": Entry(kind="file", size=10**8, content=None, sha256="2", spooled=Path("/spool/2")),
+        }
+    )
+    assert tried(whole) == ("", [whole])
+
+
+@pytest.mark.parametrize(
+    ("tree", "why"),
+    [
+        (Tree(entries={"big.log": LOST}), "'big.log': its 1000000000 bytes were not kept"),
+        (Tree(entries={}, gaps=("too many files",)), "too many files"),
+    ],
+    ids=["content", "files"],
+)
+def test_a_workspace_that_is_incomplete_is_not_searched(tree: Tree, why: str) -> None:
+    """`! grep -q KEY big.log` would succeed on an empty file."""
+    problem, seen = tried(tree)
+    assert "what 'grep -q KEY big.log' does" in problem
+    assert why in problem
+    assert seen == []
+
+
+def test_three_lost_files_are_named_and_the_others_counted() -> None:
+    """In the order of their paths, so that the message does not vary."""
+    problem, _ = tried(Tree(entries=dict.fromkeys(("e", "d", "c", "b", "a"), LOST)))
+    assert [name for name in "abcde" if f"'{name}'" in problem] == ["a", "b", "c"]
+    assert problem.index("'a'") < problem.index("'b'") < problem.index("'c'")
+    assert "2 more files not kept" in problem
+    assert "more" not in tried(Tree(entries=dict.fromkeys(("c", "b", "a"), LOST)))[0]
