@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from demeanor.core.capture import Capture
@@ -41,16 +43,30 @@ def model(*parts: Part | str) -> Message:
     return Message(role="assistant", parts=tuple(texts))
 
 
-def seen(*exchanges: Exchange, log: tuple[str, ...] = ()) -> Trajectory:
-    """What is known about a trial with the prompt "Do it."; the agent's own log has these messages."""
+def seen(*exchanges: Exchange, log: tuple[str, ...] = (), prompts: tuple[str, ...] = ("Do it.",)) -> Trajectory:
+    """What is known about a trial with these prompts; the agent's own log has these messages."""
     said = tuple(Said(turn=number, text=text) for number, text in enumerate(log, 1))
-    capture = Capture(trial="t", attempt=1, exchanges=exchanges, prompts=("Do it.",), log=said)
+    capture = Capture(trial="t", attempt=1, exchanges=exchanges, prompts=prompts, log=said)
     return observe(capture, {}).trajectory
 
 
 def story(*exchanges: Exchange) -> list[object]:
     """The events of a conversation."""
     return list(observe(Capture(trial="t", attempt=1, exchanges=exchanges), {}).trajectory.events)
+
+
+def offering(exchange: Exchange, *names: str) -> Exchange:
+    """The exchange with these tools on offer."""
+    return replace(exchange, request=replace(exchange.request, tools=tuple(Tool(name=name) for name in names)))
+
+
+def heard(trajectory: Trajectory) -> list[str]:
+    """What the agent said, and after `purpose number:` what was said elsewhere."""
+    return [
+        event.text if isinstance(event, Said) else f"{event.purpose} {event.sub_agent}: {event.said}"
+        for event in trajectory.events
+        if isinstance(event, Said | Aside)
+    ]
 
 
 def test_a_sub_agents_calls_belong_to_the_agents_turn_and_its_text_is_left_out():
@@ -187,6 +203,95 @@ def test_a_resumed_conversation_with_another_system_prompt_is_the_same_one():
         asked(2, "Agent in a dirty repository.", first, user("More."), says=(Text(text="Two."),)),
     )
     assert [event.text for event in events if isinstance(event, Said)] == ["One.", "Two."]
+
+
+def test_the_next_prompt_may_come_from_a_program_that_starts_anew():
+    """It has the user's prompt, and the system prompt or the tools of before; otherwise it is a sub-agent."""
+    prompts = ("Do it.", "Do more.", "Finish.")
+    first = asked(1, "Agent.", user("Do it."), says=(Text(text="One."),))
+    second = asked(2, "Agent with notes.", user("Do more."), says=(Text(text="Two."),))
+    third = offering(asked(3, "Agent with notes.", user("Finish."), says=(Text(text="Three."),)), "bash")
+    assert heard(seen(first, second, third, prompts=prompts)) == ["One.", "Two.", "Three."]
+    assert heard(seen(first, offering(second, "bash"), prompts=prompts)) == ["One.", "sub-agent 1: Two."]
+    unknown = asked(2, "Agent with notes.", user("Look around."), says=(Text(text="Two."),))
+    assert heard(seen(first, unknown, prompts=prompts)) == ["One.", "sub-agent 1: Two."]
+
+
+def test_a_sub_agent_may_get_the_users_prompt_word_for_word():
+    """It differs in its system prompt or its tools; a request that does not is the agent's, sent again."""
+    prompt = "Review parser.py."
+    first = asked(1, "Agent.", user(prompt), says=(call("c1", task=prompt),))
+    helper = asked(2, "You review.", user(prompt), says=(Text(text="Fine."),))
+    last = asked(
+        3, "Agent.", user(prompt), model(call("c1", task=prompt)), told("c1", "Fine."), says=(Text(text="Ok."),)
+    )
+    assert heard(seen(first, helper, last, prompts=(prompt,))) == ["sub-agent 1: Fine.", "Ok."]
+    same = offering(asked(2, "Agent.", user(prompt), says=(Text(text="Fine."),)), "read_file")
+    assert heard(seen(first, same, last, prompts=(prompt,))) == ["sub-agent 1: Fine.", "Ok."]
+    again = asked(2, "Agent.", user(prompt), says=(Text(text="Fine."),))
+    assert heard(seen(first, again, prompts=(prompt,))) == ["Fine."]
+
+
+def test_tools_that_are_loaded_later_do_not_end_the_conversation():
+    """Unless the message that came with them is work that the agent does for itself."""
+    start = (user("Do it."), model("Hm."))
+    first = asked(1, "Agent.", user("Do it."), says=(Text(text="Hm."),))
+    loaded = offering(asked(2, "Agent.", *start, user("The tool is there now."), says=(Text(text="Done."),)), "bash")
+    memory = offering(asked(2, "Agent.", *start, user("Update your memory."), says=(Text(text="Noted."),)), "bash")
+    assert heard(seen(first, loaded)) == ["Hm.", "Done."]
+    assert heard(seen(first, memory)) == ["Hm.", "memory 1: Noted."]
+
+
+def test_work_beside_a_call_is_a_sub_agents():
+    """Whatever its words say: an agent that waits for a call does nothing for itself."""
+    waiting = asked(1, "Agent.", user("Do it."), says=(call("c1", task="short"),))
+    other = offering(asked(2, "You remember.", user("Read the memory file."), says=(Text(text="Read."),)), "read_file")
+    assert heard(seen(waiting, other)) == ["sub-agent 1: Read."]
+    idle = asked(1, "Agent.", user("Do it."), says=(Text(text="Done."),))
+    assert heard(seen(idle, other)) == ["Done.", "memory 1: Read."]
+
+
+def test_after_an_empty_answer_another_message_may_follow_at_once():
+    """The conversation then opens with more than before."""
+    first = asked(1, "Agent, clean.", user("Do it."))
+    nudged = asked(2, "Agent, dirty.", user("Do it."), user("Go on."), says=(Text(text="Done."),))
+    assert heard(seen(first, nudged, prompts=())) == ["Done."]
+    unlike = asked(2, "Agent, dirty.", user("Do it.now"), says=(Text(text="Done."),))
+    assert heard(seen(first, unlike, prompts=())) == ["sub-agent 1: Done."]
+
+
+def test_a_sub_agent_whose_request_failed_asks_again():
+    """The same request belongs to the same sub-agent, although the answer before it is missing."""
+    task = "Look at a.txt."
+    inner = (user(task), model(call("x", path="a.txt")), told("x", "1"))
+    failed = replace(asked(3, "You explore.", *inner), response=None)
+    trajectory = seen(
+        asked(1, "Agent.", user("Do it."), says=(call("c1", task=task),)),
+        asked(2, "You explore.", user(task), says=(call("x", path="a.txt"),)),
+        failed,
+        asked(4, "You explore.", *inner, says=(Text(text="Found."),)),
+    )
+    assert {event.sub_agent for event in trajectory.events if isinstance(event, Aside)} == {1}
+    assert heard(trajectory)[-1] == "sub-agent 1: Found."
+
+
+def test_without_any_tools_there_are_no_sub_agents():
+    """Aider asks for commit messages in the same way as for edits."""
+    first = asked(1, "Agent.", user("Do it."), tools=False, says=(Text(text="Done."),))
+    other = asked(2, "You write commit messages.", user("diff"), tools=False, says=(Text(text="Fix it"),))
+    assert heard(seen(first, other)) == ["Done.", "commit message 0: Fix it"]
+
+
+def test_an_answer_with_calls_is_the_agents_although_its_log_does_not_have_the_text():
+    """A call has consequences, whoever heard its words."""
+    start = (user("Do it."), model("Done."))
+    trajectory = seen(
+        asked(1, "Agent.", user("Do it."), says=(Text(text="Done."),)),
+        asked(2, "Agent.", *start, user("Check again."), says=(Text(text="Checking."), call("c1", path="a"))),
+        log=("Done.",),
+    )
+    assert heard(trajectory) == ["Done.", "Checking."]
+    assert [one.by_sub_agent for one in trajectory.calls] == [False]
 
 
 @pytest.mark.parametrize(
