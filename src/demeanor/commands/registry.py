@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "prompt": "list the instructions that an agent sends to its model, with ids and files",
     "note": "label a trial as real, flaky, eval bug or infrastructure, or list the labels",
     "rejudge": "judge stored trials again, without agent or model",
+    "watch": "judge the stored trials of an eval again whenever you edit it",
     "triage": "group the failures of a run and suggest what to do about each",
     "fix": "let an agent fix a failing eval, and verify the fix",
     "import": "import results of other tools or machines into the history",

@@ -24,6 +24,11 @@ _MOST_PARTS = 20
 def rejudge_terminal(report: Rejudgement, screen: Screen | None = None) -> str:
     """Return the report as text for `screen`."""
     screen = screen or Screen()
+    return paint((*_lines(report, screen), *_exit_lines(report, screen)), screen)
+
+
+def rejudgement_text(report: Rejudgement, screen: Screen) -> str:
+    """Return the report without its exit code, for a command that goes on."""
     return paint(_lines(report, screen), screen)
 
 
@@ -41,6 +46,9 @@ def _lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
         yield from _labelled("kept in", folder, screen)
     for note in report.notes:
         yield from _labelled("note", one_line(note, width=400), screen)
+
+
+def _exit_lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
     yield Text()
     style = {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red"}.get(report.exit_code, "bold yellow")
     first, *more = wrapped(Text(words.MEANINGS[report.exit_code]), screen.width, indent=10)

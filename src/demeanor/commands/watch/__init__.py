@@ -1,0 +1,1 @@
+"""`demeanor watch`: judge stored trials again whenever an eval is edited."""
