@@ -10,7 +10,7 @@ DEMO   := examples/smoke examples/eval_notes.py
 AGAIN  := --reruns 1 -rsR
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs bench release-check test-wheel clean
+.PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs site bench release-check test-wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,6 +70,11 @@ fix: $(STAMP)  ## Format, and apply automatic lint fixes
 
 docs: $(STAMP)  ## Regenerate the generated parts of the docs
 	$(BIN)/python tools/docs.py
+
+# Offline; a broken link, a missing anchor or a page that is not in the navigation is an error.
+site: $(STAMP)  ## Build the documentation as a website, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+	@echo "open build/site/index.html"
 
 bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'

@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docs/decisions/README.md"]
 
 
 def _renew(page: Path, *, check: bool) -> bool:
@@ -241,6 +241,15 @@ def events(_page: str) -> str:
     return "\n".join(parts)
 
 
+def decisions(_page: str) -> str:
+    """All decisions with their dates, the newest first."""
+    notes = sorted((ROOT / "docs/decisions").glob("2*.md"), key=lambda path: (path.name[:10], path.name), reverse=True)
+    titles = (
+        (path, re.sub(r"^# (\d{4}-\d\d-\d\d: )?", "", path.read_text("utf-8").partition("\n")[0])) for path in notes
+    )
+    return _table(("date", "decision"), ((path.name[:10], f"[{title}]({path.name})") for path, title in titles))
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "readme-output": readme_output,
@@ -258,6 +267,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "packages": packages,
     "commands": commands,
     "layers": layers,
+    "decisions": decisions,
 }
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -51,11 +52,14 @@ def test_every_error_has_a_section():
             assert f"\n## {name.slug}\n" in page, name
 
 
-@pytest.mark.parametrize("name", ["configuration.md", "gateway.md", "agents.md"])
+@pytest.mark.parametrize(
+    "name", ["configuration.md", "models.md", "agents.md", "coding-agents.md", "test-your-agent.md", "compare.md"]
+)
 def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
     """Every TOML block is a valid configuration."""
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
     assert blocks
+    (tmp_path / "prompts").mkdir()  # named by `reads`, which must exist
     for block in blocks:
         if block.startswith("# pyproject.toml"):  # another file, with our keys in [tool.demeanor]
             continue
@@ -67,8 +71,32 @@ def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
 
 def test_scripts_in_the_docs_can_be_loaded(tmp_path: Path):
     """The rules in YAML and the function in Python."""
-    page = (ROOT / "docs/gateway.md").read_text()
+    page = (ROOT / "docs/scripted-models.md").read_text()
     for kind, ending in (("yaml", "yaml"), ("python", "py")):
         (block,) = re.findall(rf"```{kind}\n(.*?)```", page, re.S)
         (tmp_path / f"script.{ending}").write_text(block)
         assert load_script(tmp_path / f"script.{ending}").notes
+
+
+def test_the_website_is_built_without_a_broken_link(tmp_path: Path):
+    """Strictly: also anchors, and pages that are missing in the navigation."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "site/index.html").read_text()
+    assert "fonts.googleapis" not in page
+    assert re.findall(r'<(?:script|link)[^>]+(?:src|href)="(?:https?:)?//', page) == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_page_starts_with_its_purpose_and_a_command(page: Path):
+    """A title, a sentence, and a command before the first section. The tutorial has one in each; the glossary none."""
+    start = re.split(r"^## ", page.read_text(), maxsplit=1, flags=re.M)[0]
+    title, _, rest = start.partition("\n\n")
+    assert title.startswith("# "), page.name
+    assert re.match(r"([A-Z*[]|`[^`])", rest), f"{page.name}: the first line is not a sentence"
+    if page.name not in {"glossary.md", "tutorial.md"}:
+        assert re.search(r"^```(bash|console|python)$", start, re.M), f"{page.name}: no command at the start"

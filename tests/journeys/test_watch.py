@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import signal
@@ -171,7 +172,8 @@ def test_a_run_needs_a_budget(project: Project) -> None:
 def test_killing_watch_stops_its_run(ran: Project, watch: Callable[..., Watch]) -> None:
     """If `watch` is killed, the run that it started stops."""
     mark = ran.folder.parent / "asked"
-    slow = f"""[agents.slow]\nadapter = "command"\ncommand = ["sh", "-c", "touch {mark}; exec sleep 600", "{{prompt}}"]\n"""
+    command = ["sh", "-c", f"touch {mark}; exec sleep 600", "{prompt}"]
+    slow = f'[agents.slow]\nadapter = "command"\ncommand = {json.dumps(command)}\n'
     (ran.folder / "demeanor.toml").write_text(CONFIG + slow)
     one = watch("--run", "--budget-usd", "1", "--trials", "1", "--subject", "slow")
     one.edit("'buy tea'", "'buy green tea'", then="── ")

@@ -118,7 +118,7 @@ class Config:
 
     nightly: NightRules = field(default_factory=NightRules)
     """For nightly runs: `subjects`, `trials`, `budget_usd`; and which nights count: `branch`, `min_trials`, `across`.
-    See [Decisions](decide.md#which-nights-count).
+    See [Decisions](nightly.md#which-nights-count).
     """
 
     gate: GateRules = field(default_factory=GateRules)
@@ -136,7 +136,7 @@ class Config:
 
     build: BuildRules = field(default_factory=BuildRules)
     """The command that builds the project before it is tested, such as `["make", "build"]`; or a table with `command`
-    and `timeout` (seconds). See [Agents](agents.md#build-the-agent-first).
+    and `timeout` (seconds). See [Agents](test-your-agent.md#build-the-agent-first).
     """
 
     cassettes: str = "evals/cassettes"

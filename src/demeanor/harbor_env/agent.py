@@ -21,7 +21,7 @@ _MIN_PYTHON = (3, 11)
 
 
 class NativeAgent(BaseAgent):
-    """The native agent. Keyword arguments (`--ak name=value`): see docs/harbor.md."""
+    """The native agent. Keyword arguments (`--ak name=value`): see docs/harbor-environment.md."""
 
     def __init__(
         self,

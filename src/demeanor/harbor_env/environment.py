@@ -41,7 +41,7 @@ def _sandboxes(ceilings: Ceilings) -> PersistentSandboxes:
 
 
 class BubblewrapEnvironment(BaseEnvironment):
-    """Runs a task's commands in a bubblewrap sandbox. Keyword arguments (`--ek name=value`): see docs/harbor.md."""
+    """Runs a task's commands in a bubblewrap sandbox. Its arguments (`--ek name=value`): docs/harbor-environment.md."""
 
     def __init__(
         self,

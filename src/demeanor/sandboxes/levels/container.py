@@ -1,7 +1,7 @@
 """`--sandbox docker` and `--sandbox podman`: each attempt runs in its own container, which is removed at the end.
 
-For machines where containers are the trusted kind of isolation. docs/sandboxes.md says what this level guarantees, and
-what not.
+For machines where containers are the trusted kind of isolation. docs/sandbox-guarantees.md says what this level
+guarantees, and what not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`--sandbox seatbelt`: the level `none` plus macOS's own sandbox, `sandbox-exec`. Best effort.
 
 Apple calls `sandbox-exec` deprecated, but ships it, and other coding agents use it too. This level has not been run on
-a Mac yet: the profile is tested as text, and the level refuses to work on other systems. docs/sandboxes.md says what it
-guarantees.
+a Mac yet: the profile is tested as text, and the level refuses to work on other systems. What it guarantees:
+docs/sandbox-guarantees.md.
 """
 
 # Paths are compared as text here; no file is opened.
