@@ -48,6 +48,9 @@ class CheckAnswer:
     crash: str | None = None
     """How it crashed, or that it did not end."""
 
+    printed: str = ""
+    """What it printed."""
+
 
 AskChecks: TypeAlias = Callable[[Evidence, Eval, RunCommand], tuple[CheckAnswer, ...]]
 """Asks all checks of an eval about some evidence."""

@@ -22,7 +22,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,13 @@ from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
+from demeanor.core.scenario import Setup
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals
 from demeanor.judge.check_answers import title
-from demeanor.judge.check_worker import Channel, Message, work
+from demeanor.judge.check_worker import Channel, Message, Printed, set_up_here, work
 
 _REQUEST = struct.Struct(">cq")
 _SPAWN, _KILL = b"s", b"k"
@@ -69,6 +70,7 @@ class CheckServer:
         self._blaming = threading.Lock()
         self._control, theirs = socket.socketpair()
         by_name = {one.name: one for one in evals}
+        self._setups = {id(one.scenario.setup): name for name, one in by_name.items() if one.scenario.setup is not None}
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():
@@ -105,6 +107,35 @@ class CheckServer:
                 self._blame[key] = "eval" if crashed else "content"
             return self._blame[key]
 
+    def set_up(self, setup: Setup, folder: Path) -> str | None:
+        """Call the `setup` of an eval in a worker; what it changes besides `folder` stays there. Returns the problem.
+
+        What it prints goes to standard error.
+        """
+        name = self._setups.get(id(setup))
+        if name is None:
+            return set_up_here(setup, folder)
+        worker, well = self._acquire(), False
+        problem: str | None = None
+        try:
+            worker.channel.socket.settimeout(_SETUP_SECONDS)
+            worker.channel.send("set up", name, (), str(folder))
+            while not well:
+                what, *rest = worker.channel.receive()
+                if what == "print":
+                    sys.stderr.write(rest[0])
+                problem = rest[0] if what == "problem" else problem
+                well = what == "done"
+        except TimeoutError:
+            problem = f"did not end within {_SETUP_SECONDS:g} s"
+        except (EOFError, OSError):
+            if self._closed:
+                raise ChecksStopped from None
+            problem = "ended the process in which it ran"
+        finally:
+            self._release(worker, well=well)
+        return problem
+
     def __del__(self) -> None:
         """A run that was prepared and never executed leaves no process behind."""
         if self._owner == os.getpid():
@@ -135,7 +166,7 @@ class CheckServer:
     ) -> Iterator[CheckAnswer]:
         """The answers of one worker; if it does not end or dies, the last one says so."""
         worker = self._acquire()
-        number, well = numbers[0], False
+        number, well, printed = numbers[0], False, Printed()
         try:
             worker.channel.socket.settimeout(self._limit)
             worker.channel.send(*job)
@@ -147,24 +178,23 @@ class CheckServer:
                     well = True
                     return
                 if what == "answer":
-                    yield rest[0]
+                    yield replace(rest[0], printed=printed.take())
                 elif what == "began":
                     number = numbers[0] if evidence is None else rest[0]
                 elif what == "print":
-                    if evidence is not None:  # a rehearsal is silent
-                        getattr(sys, rest[0]).write(rest[1])
+                    printed.add(rest[0])
                     continue
                 elif what == "command":
                     _answer_command(worker.channel, rest, evidence, run_command)
                 deadline = time.monotonic() + (_SETUP_SECONDS if what == "setup" else self._limit)
         except TimeoutError:
-            yield CheckAnswer(check=title(eval.checks[number]), crash=f"did not end within {self._limit:g} s")
+            late = f"did not end within {self._limit:g} s"
+            yield CheckAnswer(check=title(eval.checks[number]), crash=late, printed=printed.take())
         except (EOFError, OSError):
             if self._closed:
                 raise ChecksStopped from None
-            yield CheckAnswer(
-                check=title(eval.checks[number]), crash="crashed: it ended the process in which checks run"
-            )
+            ended = "crashed: it ended the process in which checks run"
+            yield CheckAnswer(check=title(eval.checks[number]), crash=ended, printed=printed.take())
         finally:
             self._release(worker, well=well)
 

@@ -6,7 +6,9 @@ killed, and what it changes is a copy.
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import pickle
 import signal
 import socket
@@ -15,12 +17,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import CommandResult, RunCommand
+from demeanor.core.scenario import Setup
+from demeanor.core.text import count
 from demeanor.core.tree import Tree
 from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check
 from demeanor.judge.rig import Rig
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _LENGTH = struct.Struct(">Q")
+_MOST_PRINTED = 20_000
+"""Characters of what a check printed that are kept."""
 
 Message: TypeAlias = tuple[Any, ...]
 """Its first item says what it is; the others depend on it."""
@@ -59,10 +66,10 @@ class Channel:
         data = bytearray(size)
         view, got = memoryview(data), 0
         while got < size:
-            count = self.socket.recv_into(view[got:])
-            if not count:
+            received = self.socket.recv_into(view[got:])
+            if not received:
                 raise EOFError
-            got += count
+            got += received
         return data
 
 
@@ -71,7 +78,9 @@ def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehea
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     channel = Channel(connection)
-    sys.stdout, sys.stderr = _relay(channel, "stdout"), _relay(channel, "stderr")
+    os.dup2(2, 1)  # programs that a check starts must not write into a report on standard output
+    sys.stdout = sys.stderr = _relay(channel)
+    place = os.open(".", os.O_RDONLY)
     sys.breakpointhook = _no_breakpoint
     while True:
         try:
@@ -80,9 +89,29 @@ def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehea
             return
         if what == "judge":
             _judge(channel, evals[name], numbers, payload)
+        elif what == "set up":
+            setup = evals[name].scenario.setup
+            problem = set_up_here(setup, Path(payload)) if setup else None
+            sys.stdout.flush()
+            channel.send("problem", problem)
         else:
             _rehearse(channel, evals[name], numbers[0], payload, rehearsals)
+        os.fchdir(place)
         channel.send("done")
+
+
+def set_up_here(setup: Setup, folder: Path) -> str | None:
+    """Call `setup` in this process, whose working directory is restored; returns what went wrong."""
+    place = os.open(".", os.O_RDONLY)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            setup(folder)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's function may raise anything
+        return f"raised {type(error).__name__}: {error}"
+    finally:
+        os.fchdir(place)
+        os.close(place)
+    return None
 
 
 def _judge(channel: Channel, eval: Eval, numbers: tuple[int, ...], evidence: Evidence) -> None:  # noqa: A002
@@ -95,7 +124,6 @@ def _ask(channel: Channel, eval: Eval, numbers: tuple[int, ...], rig: Rig) -> No
         channel.send("began", number)
         answer = answer_check(eval.checks[number], rig)
         sys.stdout.flush()
-        sys.stderr.flush()
         channel.send("answer", answer)
 
 
@@ -131,24 +159,43 @@ def _remote_command(channel: Channel, shared: Evidence | None) -> RunCommand:
     return run
 
 
-class _Relay(io.RawIOBase):
-    """What checks print, sent to Demeanor, which prints it where its own output goes."""
+class Printed:
+    """What a check printed, up to a limit."""
 
-    def __init__(self, channel: Channel, stream: str) -> None:
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> None:
+        """Keep a text, unless there is too much already."""
+        if self._size < _MOST_PRINTED:
+            self._parts.append(text[: _MOST_PRINTED - self._size])
+            self._size += len(text)
+
+    def take(self) -> str:
+        """Everything since the last time."""
+        text, more = "".join(self._parts), self._size - _MOST_PRINTED
+        self._parts, self._size = [], 0
+        return f"{text}\n… {count(more, 'character')} left out" if more > 0 else text
+
+
+class _Relay(io.RawIOBase):
+    """What checks print, sent to Demeanor, which stores it with the trial."""
+
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._stream = stream
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Buffer, /) -> int:
         raw = bytes(data)
-        self._channel.send("print", self._stream, raw.decode("utf-8", "replace"))
+        self._channel.send("print", raw.decode("utf-8", "replace"))
         return len(raw)
 
 
-def _relay(channel: Channel, stream: str) -> io.TextIOWrapper:
-    raw = io.BufferedWriter(_Relay(channel, stream))
+def _relay(channel: Channel) -> io.TextIOWrapper:
+    raw = io.BufferedWriter(_Relay(channel))
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 

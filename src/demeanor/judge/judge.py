@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from textwrap import indent
 
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import RunCommand
+from demeanor.core.text import excerpt, printable
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.judge.answers import AskChecks, Blame, CheckAnswer, FindBlame, ask_here, blame_unknown
 
@@ -39,11 +42,11 @@ def judge(
         findings.append(Finding(check="agent", answer="no", reason=evidence.misdeed))
     for number, answer in enumerate(ask(evidence, eval, run_command)):
         if answer.finding is not None:
-            findings.append(answer.finding)
+            findings.append(_with_printed(answer.finding, answer))
         elif answer.trouble is not None:
             troubles.append(answer.trouble)
         else:
-            finding = _crashed(answer, find_blame(eval, number, run_command))
+            finding = _with_printed(_crashed(answer, find_blame(eval, number, run_command)), answer)
             findings.append(finding)
             if finding.answer == "unknown":
                 troubles.append((VoidCause.CHECK, finding.reason))
@@ -60,6 +63,14 @@ def _crashed(answer: CheckAnswer, blame: Blame) -> Finding:
     """A check that crashed: the agent's failure if its own content is at fault, otherwise without an answer."""
     reason = f"{answer.check} {answer.crash}\n  {_AT_FAULT[blame]}"
     return Finding(check=answer.check, answer="no" if blame == "content" else "unknown", reason=reason)
+
+
+def _with_printed(finding: Finding, answer: CheckAnswer) -> Finding:
+    """The finding; what the check printed follows its reason."""
+    if not answer.printed.strip():
+        return finding
+    printed = f"printed:\n{indent(excerpt(printable(answer.printed.rstrip())), '  ')}"
+    return replace(finding, reason="\n".join(filter(None, (finding.reason, printed))))
 
 
 def _verdict(findings: tuple[Finding, ...], troubles: list[tuple[VoidCause, str]], *, misdeed: bool) -> Verdict:

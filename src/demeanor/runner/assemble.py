@@ -163,6 +163,7 @@ def assemble(
     sandbox: Level,
     *,
     seed: int,
+    checks: Checks,
     in_history: bool = True,
 ) -> RunContext:
     """Everything that a run is executed with."""
@@ -172,7 +173,7 @@ def assemble(
         agent=catalog.of,
         sandbox=sandbox,
         gateway=gateway,
-        template=TemplateCache(sandbox.folder).get,
+        template=TemplateCache(sandbox.folder, checks.run_setup).get,
         seed=seed,
         facts={PATH_TOOLS: path_tools()},
         idle=config.idle_timeout,
@@ -201,6 +202,7 @@ def assemble(
         record=recorder(catalog, request),
         cleaner=Cleaner(catalog.redactor),
         leaks_fail=config.canary == "fail",
+        checks=checks,
     )
 
 

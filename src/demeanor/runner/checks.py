@@ -14,7 +14,8 @@ from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
 from demeanor.judge.answers import AskChecks, FindBlame, Rehearsals, ask_here, blame_here
 from demeanor.judge.check_server import CheckServer
-from demeanor.runner.template import build_template
+from demeanor.judge.check_worker import set_up_here
+from demeanor.runner.template import RunSetup, build_template
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +27,9 @@ class Checks:
 
     find_blame: FindBlame
     """Finds out what makes a check crash."""
+
+    run_setup: RunSetup = set_up_here
+    """Calls the `setup` of an eval."""
 
     server: CheckServer | None = None
     """The processes in which they run; None if they run in this one."""
@@ -45,7 +49,7 @@ def open_checks(evals: Iterable[Eval], config: Config, *, here: bool = False) ->
     if here or sys.gettrace() is not None:
         return Checks(ask=ask_here, find_blame=blame_here(rehearsals))
     server = CheckServer(evals, rehearsals, limit=config.check_timeout)
-    return Checks(ask=server.ask, find_blame=server.find_blame, server=server)
+    return Checks(ask=server.ask, find_blame=server.find_blame, run_setup=server.set_up, server=server)
 
 
 def build_workspace(scenario: Scenario, folder: Path) -> Tree:

@@ -151,8 +151,8 @@ def prepare(
             info = replace(now, id=folder.folder.name)
             info = replace(info, commit=commit, dirty=False) if commit is not None else info
         info = replace(info, prices=catalog.price_list)
-        context = assemble(catalog, plan, request, folder, sandbox, seed=info.seed, in_history=in_history)
-        context = replace(context, checks=checks)
+        seed = info.seed
+        context = assemble(catalog, plan, request, folder, sandbox, seed=seed, checks=checks, in_history=in_history)
     except BaseException:
         checks.close()
         if sandbox is not None:

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,9 +27,12 @@ from demeanor.core.scenario import Scenario, Setup
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
+from demeanor.judge.check_worker import set_up_here
 from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable, repositories
 
 _Key: TypeAlias = tuple[str, Hashable]
+RunSetup: TypeAlias = Callable[[Setup, Path], str | None]
+"""Calls an author's `setup` for a folder; returns what went wrong."""
 
 
 def check_template(scenario: Scenario, where: Path | str) -> None:
@@ -47,7 +50,9 @@ def check_template(scenario: Scenario, where: Path | str) -> None:
         )
 
 
-def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scenario") -> Template:
+def build_template(
+    scenario: Scenario, into: Path, *, where: Path | str = "scenario", run_setup: RunSetup = set_up_here
+) -> Template:
     """Build the workspace in the new folder `into`: template folder, then `files`, then `setup`, then one commit."""
     check_template(scenario, where)
     try:
@@ -60,7 +65,9 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
     except OSError as error:
         raise WorldError(VoidCause.SANDBOX, f"the workspace can't be created: {error}") from error
     if scenario.setup:
-        _run_setup(scenario.setup, into, where)
+        if problem := run_setup(scenario.setup, into):
+            raise BadInput(problem, where=where, key="setup", remedy="fix the function")
+        _check_entries(into, where, "setup")
     for repository in repositories(into):
         remove_unreachable(repository)
     if not (into / ".git").exists():
@@ -74,8 +81,9 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
 class TemplateCache:
     """The templates of a run: each distinct starting state is built once, however many trials need it at a time."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, run_setup: RunSetup = set_up_here) -> None:
         self._folder = folder
+        self._run_setup = run_setup
         self._made: Path | None = None
         self._builds: dict[_Key, asyncio.Task[Template]] = {}
         self._keys: dict[int, tuple[Scenario, _Key]] = {}
@@ -91,7 +99,8 @@ class TemplateCache:
         build = self._builds.get(key)
         if build is None or (build.done() and (build.cancelled() or build.exception())):
             folder = self._new_folder(key)
-            build = asyncio.create_task(asyncio.to_thread(build_template, scenario, folder, where=where))
+            building = asyncio.to_thread(build_template, scenario, folder, where=where, run_setup=self._run_setup)
+            build = asyncio.create_task(building)
             self._builds[key] = build
         return await asyncio.shield(build)
 
@@ -199,12 +208,3 @@ def _write(path: Path, content: bytes) -> None:
 def _set_times(folder: Path) -> None:
     for path, _ in _walk(folder, folder, "template"):
         os.utime(folder / path, (EPOCH, EPOCH), follow_symlinks=False)
-
-
-def _run_setup(setup: Setup, into: Path, where: Path | str) -> None:
-    try:
-        setup(into)
-    except Exception as error:
-        problem = f"raised {type(error).__name__}: {error}"
-        raise BadInput(problem, where=where, key="setup", remedy="fix the function") from error
-    _check_entries(into, where, "setup")

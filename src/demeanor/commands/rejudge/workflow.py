@@ -156,7 +156,7 @@ async def _judge_all(
     options: RejudgeOptions,
 ) -> list[RejudgedTrial]:
     await sandbox.start()
-    templates = TemplateCache(sandbox.folder)
+    templates = TemplateCache(sandbox.folder, checks.run_setup)
     restorer = Restorer(run.place, open_capture_store(catalog.config), templates, as_it_was=options.as_it_was)
     slots = asyncio.Semaphore(options.jobs or min(2 * (os.cpu_count() or 1), 8))
 

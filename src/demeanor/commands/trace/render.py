@@ -30,6 +30,9 @@ def _head(record: Record) -> Iterator[str]:
     yield f"{record.trial}{attempt}: {record.verdict.outcome.upper()}"
     if not isinstance(record.verdict, Pass):
         yield _indent(opening(record.verdict.reason, lines=30))
+    for finding in record.verdict.findings:
+        if finding.answer == "yes" and finding.reason:
+            yield _indent(opening(f"{finding.check}: {finding.reason}", lines=30))
     yield ""
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import inspect
 import re
 import sys
+import threading
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,14 +96,20 @@ def _is_imported(one: Eval, path: Path) -> bool:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Run a Python file as a module; it can import the files next to it by name."""
+    """Run a Python file as a module; it can import the files next to it by name, in a package also relatively.
+
+    What it prints goes to standard error, because standard output may be a report.
+    """
     full = path.resolve()
+    package, root = _package(full.parent)
     name = f"_demeanor_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
     module = ModuleType(name)
     module.__file__ = str(full)
+    module.__package__ = package
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": _importer((full.parent, root))}
     try:
         code = compiled(path, full.read_bytes())
-        with _registered(module), _siblings(full.parent):
+        with _registered(module), _siblings((full.parent, root)), redirect_stdout(sys.stderr):
             exec(code, vars(module))  # noqa: S102 - running the author's file is the point
     except DemeanorError:
         raise
@@ -124,24 +132,54 @@ def _registered(module: ModuleType) -> Iterator[None]:
         raise
 
 
+def _package(folder: Path) -> tuple[str, Path]:
+    """The name of the package that a folder is, and the folder from which it is imported; empty without one."""
+    names: list[str] = []
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(names), folder
+
+
+def _importer(folders: tuple[Path, ...]) -> Callable[..., ModuleType]:
+    """The `import` of one file, also inside its functions: helpers of other folders do not get in its way."""
+
+    def importing(name: str, *rest: Any, **options: Any) -> ModuleType:
+        with _IMPORTING, _siblings(folders):
+            module: ModuleType = builtins.__import__(name, *rest, **options)
+            return module
+
+    return importing
+
+
 @contextmanager
-def _siblings(folder: Path) -> Iterator[None]:
-    """Make the files of `folder` importable: at the front of sys.path during the import, at its end afterwards."""
-    _unload_same_named(folder)
-    _FOLDERS.add(folder)
+def _siblings(folders: tuple[Path, ...]) -> Iterator[None]:
+    """Make the files of `folders` importable: at the front of sys.path during the import, at its end afterwards."""
+    if [folders] != _ACTIVE:
+        for folder in folders:
+            _unload_same_named(folder)
+            _FOLDERS.add(folder)
+        _ACTIVE[:] = [folders]
     silent, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    sys.path.insert(0, str(folder))
+    names = [str(folder) for folder in dict.fromkeys(folders)]
+    sys.path[:0] = names
     try:
         yield
     finally:
         sys.dont_write_bytecode = silent
-        sys.path.remove(str(folder))
-        if str(folder) not in sys.path:
-            sys.path.append(str(folder))
+        for name in names:
+            sys.path.remove(name)
+            if name not in sys.path:
+                sys.path.append(name)
 
 
 _FOLDERS: set[Path] = set()
 """The folders whose evals were imported; helpers of the same name in two folders are different modules."""
+
+_ACTIVE: list[tuple[Path, ...]] = []
+"""The folders whose helpers are loaded under names that other folders have too."""
+
+_IMPORTING = threading.RLock()
 
 
 def _unload_same_named(folder: Path) -> None:

@@ -1,0 +1,118 @@
+"""Eval files behave like test files: their helpers, packages, prints and working directory."""
+
+from __future__ import annotations
+
+import json
+
+from tests.helpers.project import Project
+
+CONFIG = """\
+subjects = ["writer"]
+sandbox = "none"
+[agents.writer]
+adapter = "command"
+command = ["sh", "-c", "printf hi > out.txt", "{prompt}"]
+"""
+HEAD = "import os\nfrom demeanor import USUALLY_PASSES, eval_test\n"
+HELPED = """
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def of_{name}(rig, result):
+    import helpers
+    from helpers import NAME
+    assert (helpers.NAME, NAME) == ("{name}", "{name}")
+"""
+PACKAGED = """
+from .shared import VALUE
+from . import shared
+from evals.suite.deep import DEEP
+
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def packaged(rig, result):
+    from .shared import VALUE as later
+    from .. import suite
+    assert (VALUE, shared.VALUE, later, DEEP, suite.__name__) == (7, 7, 7, "deep", "evals.suite")
+"""
+PRINTING = """
+print("printed by the file")
+
+def setup(workspace):
+    print("printed by setup")
+    os.chdir("/")
+    os.system("echo echoed by setup")
+
+@eval_test(USUALLY_PASSES, prompt="Write.", setup=setup)
+def prints(rig, result):
+    print("printed by the check")
+    os.system("echo echoed by the check")
+    os.chdir("/")
+
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def prints_and_fails(rig, result):
+    assert os.getcwd() == {folder!r}
+    print("printed before it failed")
+    assert result == "never"
+"""
+FAILING_SETUP = """
+def setup(workspace):
+    {}
+
+@eval_test(USUALLY_PASSES, prompt="Write.", setup=setup)
+def check(rig, result):
+    pass
+"""
+
+
+def run(project: Project, *words: str, **files: str):
+    project.write(demeanor_toml=CONFIG, **files)
+    return project.demeanor("run", "--policy", "all", "--trials", "1", *words)
+
+
+def test_same_named_helpers_stay_apart_inside_checks(project: Project) -> None:
+    """Two folders have a `helpers.py`, which their checks import when they run."""
+    files = {}
+    for name in ("one", "two"):
+        files[f"evals__{name}__helpers_py"] = f"NAME = {name!r}\n"
+        files[f"evals__{name}__eval_{name}_py"] = HEAD + HELPED.format(name=name)
+    ran = run(project, **files)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_relative_imports_work_in_packages(project: Project) -> None:
+    """At the top of the file and inside a check, up to the outermost folder with an `__init__.py`."""
+    suite = project.folder / "evals/suite"
+    suite.mkdir(parents=True)
+    for folder in (suite, suite.parent):
+        (folder / "__init__.py").touch()
+    ran = run(
+        project,
+        evals__suite__shared_py="VALUE = 7\n",
+        evals__suite__deep_py="from .shared import VALUE\nDEEP = 'deep'\n",
+        evals__suite__eval_packaged_py=HEAD + PACKAGED,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_prints_are_kept_with_their_trial_and_out_of_reports(project: Project) -> None:
+    """Whatever a file, its setup and its checks print, `--json` prints one document; `trace` shows it."""
+    ran = run(project, "--json", evals__eval_prints_py=HEAD + PRINTING.format(folder=str(project.folder)))
+    assert ran.returncode == 1, ran.stderr
+    assert json.loads(ran.stdout)["schema"] == "demeanor-report/1"
+    ledger = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()
+    outcomes = {record["eval"]: record["verdict"]["outcome"] for record in map(json.loads, ledger)}
+    assert outcomes == {"prints": "pass", "prints_and_fails": "fail"}
+    assert "printed by setup" in ran.stderr
+    assert "printed by the file" in ran.stderr
+    failing = project.demeanor("trace", "prints_and_fails/writer/1").stdout
+    assert "printed before it failed" in failing
+    assert "printed by the check" not in failing
+    assert "printed by the check" in project.demeanor("trace", "prints/writer/1").stdout
+
+
+def test_a_setup_that_fails_or_ends_its_process_is_an_error(project: Project) -> None:
+    """The run says which file; nothing else is disturbed."""
+    ran = run(project, evals__eval_a_py=HEAD + FAILING_SETUP.format("raise ValueError('no such thing')"))
+    assert ran.returncode != 0
+    assert "raised ValueError: no such thing" in ran.stdout + ran.stderr
+    ran = run(project, evals__eval_a_py=HEAD + FAILING_SETUP.format("os._exit(0)"))
+    assert ran.returncode != 0
+    assert "ended the process in which it ran" in ran.stdout + ran.stderr
