@@ -215,6 +215,8 @@ def test_the_next_prompt_may_come_from_a_program_that_starts_anew():
     assert heard(seen(first, offering(second, "bash"), prompts=prompts)) == ["One.", "sub-agent 1: Two."]
     unknown = asked(2, "Agent with notes.", user("Look around."), says=(Text(text="Two."),))
     assert heard(seen(first, unknown, prompts=prompts)) == ["One.", "sub-agent 1: Two."]
+    other = offering(asked(2, "Agent.", user("Look around."), says=(Text(text="Two."),)), "bash")
+    assert heard(seen(first, other, prompts=prompts)) == ["One.", "sub-agent 1: Two."]
 
 
 def test_a_sub_agent_may_get_the_users_prompt_word_for_word():
@@ -230,6 +232,68 @@ def test_a_sub_agent_may_get_the_users_prompt_word_for_word():
     assert heard(seen(first, same, last, prompts=(prompt,))) == ["sub-agent 1: Fine.", "Ok."]
     again = asked(2, "Agent.", user(prompt), says=(Text(text="Fine."),))
     assert heard(seen(first, again, prompts=(prompt,))) == ["Fine."]
+
+
+def test_a_sub_agent_may_be_like_the_agent_but_for_its_task():
+    """The same system prompt and the same tools, as those of Codex and opencode."""
+    task = "Look at a.txt."
+    first = asked(1, "Agent.", user("Do it."), says=(call("c1", task=task),))
+    helper = asked(2, "Agent.", user(task), says=(Text(text="Found."),))
+    assert heard(seen(first, helper)) == ["sub-agent 1: Found."]
+
+
+def test_a_call_that_repeats_the_users_words_starts_nothing_by_itself():
+    """As an entry of a list of tasks does: neither its result nor the user's next prompt comes from a sub-agent."""
+    prompt = "Review parser.py."
+    planned = asked(1, "Agent.", user(prompt), says=(call("c1", task=prompt),))
+    done = asked(2, "Agent.", user(prompt), model(call("c1", task=prompt)), told("c1", "ok"), says=(Text(text="Ok."),))
+    again = asked(2, "Agent.", user(prompt), says=(Text(text="Fine."),))
+    assert heard(seen(planned, done, prompts=(prompt,))) == ["Ok."]
+    assert heard(seen(planned, again, prompts=())) == ["Fine."]
+
+    prompts = ("Do it.", prompt)
+    before = asked(1, "Agent.", user("Do it."), says=(Text(text="First."), call("c1", task=prompt)))
+    start = (user("Do it."), model("First.", call("c1", task=prompt)), told("c1", "ok"))
+    same = asked(2, "Agent.", *start, model("Hm."), user(prompt), says=(Text(text="Second."),))
+    anew = asked(2, "Agent.", user(prompt), says=(Text(text="Second."),))
+    assert heard(seen(before, same, prompts=prompts)) == ["First.", "Second."]
+    assert heard(seen(before, anew, prompts=prompts)) == ["First.", "Second."]
+
+
+def test_results_of_tools_continue_the_conversation_whatever_else_changes():
+    """The system prompt and the tools may both change; that of the second prompt, too."""
+    first = asked(1, "Agent.", user("Do it."), says=(Text(text="One."),))
+    second = asked(2, "Agent.", user("Do more."), says=(call("c1", path="a"),))
+    start = (user("Do more."), model(call("c1", path="a")), told("c1", "ok"))
+    third = offering(asked(3, "Agent, dirty.", *start, says=(Text(text="Two."),)), "bash")
+    assert heard(seen(first, second, third, prompts=("Do it.", "Do more."))) == ["One.", "Two."]
+
+
+def test_a_copy_of_the_conversation_with_another_system_prompt_and_other_tools_is_a_sub_agent():
+    """If the message that follows it is not the user's."""
+    first = asked(1, "Agent.", user("Do it."), says=(Text(text="Done."),))
+    copy = asked(2, "You check.", user("Do it."), model("Done."), user("Is it right?"), says=(Text(text="Yes."),))
+    assert heard(seen(first, offering(copy, "read_file"))) == ["Done.", "sub-agent 1: Yes."]
+
+
+def test_a_sub_agents_system_prompt_may_change():
+    """As it works, like that of the agent."""
+    task = "Look at a.txt."
+    trajectory = seen(
+        asked(1, "Agent.", user("Do it."), says=(call("c1", task=task),)),
+        asked(2, "You explore. Clean.", user(task), says=(call("x", path="a"),)),
+        asked(
+            3, "You explore. Dirty.", user(task), model(call("x", path="a")), told("x", "1"), says=(Text(text="1."),)
+        ),
+    )
+    assert heard(trajectory) == ["sub-agent 1: ", "sub-agent 1: 1."]
+
+
+def test_a_sub_agent_may_follow_a_request_that_failed():
+    """Nothing is known of what the agent waits for."""
+    failed = replace(asked(1, "Agent.", user("Do it.")), response=None)
+    other = offering(asked(2, "You explore.", user("Look around."), says=(Text(text="Seen."),)), "read_file")
+    assert heard(seen(failed, other))[-1] == "sub-agent 1: Seen."
 
 
 def test_tools_that_are_loaded_later_do_not_end_the_conversation():

@@ -151,3 +151,47 @@ def test_a_permission_request_is_placed_before_its_call() -> None:
     assert placed == replace(asked, turn=2, id="b", tool="edit", kind=Kind.EXECUTE)
     assert isinstance(edit, Called)
     assert edit.permission == "allow"
+
+
+def test_an_equal_id_of_another_tool_is_a_coincidence() -> None:
+    """Logs may count calls from one, too."""
+    events, contradictions = merge((call("1"),), (logged("1", "delete_file", turn=2),))
+    assert calls(events) == [("1", "wire"), ("1", "log")]
+    assert len(contradictions) == 2
+
+
+def test_equal_arguments_of_another_tool_are_a_coincidence() -> None:
+    """A file that was viewed was not deleted."""
+    path = {"path": "a.txt"}
+    events, contradictions = merge((call("a", "view", arguments=path),), (logged("x", "delete", arguments=path),))
+    assert calls(events) == [("a", "wire"), ("x", "log")]
+    assert len(contradictions) == 2
+
+
+def test_a_log_with_other_ids_and_turns_is_matched_by_its_arguments() -> None:
+    """Not by its order."""
+    wire = (call("a", arguments={"command": "ls"}), call("b", turn=2, arguments={"command": "make"}))
+    log = (
+        logged("x", turn=8, arguments={"cmd": "make"}, result="made"),
+        logged("y", turn=9, arguments={"cmd": "ls"}, result="listed"),
+    )
+    events, contradictions = merge(wire, log)
+    assert [event.result for event in events if isinstance(event, Called)] == ["listed", "made"]
+    assert contradictions == ()
+
+
+def test_one_call_in_the_log_is_one_call() -> None:
+    """The second of two equal calls is missing."""
+    write = {"arguments": {"path": "a.txt"}}
+    log = (logged("effect-1", "Writing a.txt", arguments={"file": "a.txt"}),)
+    events, contradictions = merge((call("a", "write", **write), call("b", "write", **write)), log)
+    assert calls(events) == [("a", "both"), ("b", "wire")]
+    assert len(contradictions) == 1
+
+
+def test_a_question_about_another_call_excuses_nothing() -> None:
+    """Only the call that was asked about may be missing in the log."""
+    asked = Asked(turn=1, id="a", tool="bash", kind=Kind.EXECUTE, answer="deny")
+    assert merge((call("a"), call("b")), (asked,))[1] == (
+        "bash(command='b') was requested by the model, but is not in the agent's log",
+    )
