@@ -163,6 +163,25 @@ def test_a_response_with_null_usage_round_trips() -> None:
     assert written["usage"] is None
 
 
+@pytest.mark.parametrize(
+    ("word", "stop"),
+    [
+        ("end_turn", StopReason.END),
+        ("max_tokens", StopReason.LENGTH),
+        ("stop_sequence", StopReason.STOP_SEQUENCE),
+        ("pause_turn", StopReason.PAUSE),
+        ("refusal", StopReason.REFUSAL),
+    ],
+)
+def test_stop_reasons_are_known(word: str, stop: StopReason) -> None:
+    """In a response that is not streamed; it is written with the same word."""
+    said = {**RESPONSE, "content": [{"type": "text", "text": "Hi."}], "stop_reason": word}
+    response = ANTHROPIC.read_response(json.dumps(said).encode())
+    assert response.stop is stop
+    written = ANTHROPIC.write_response(response, Request(model="m", messages=()))
+    assert json.loads(written.body)["stop_reason"] == word
+
+
 def test_unsigned_thinking_is_not_sent_to_the_model() -> None:
     """Anthropic refuses thinking that it did not sign, and cache markers on thinking."""
     content = [
