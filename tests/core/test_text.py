@@ -2,12 +2,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.core.text import all_of, ascii_only, count, excerpt, one_line, opening, printable, slug
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.text import (
+    all_of,
+    ascii_only,
+    count,
+    excerpt,
+    one_line,
+    opening,
+    printable,
+    redact_before_shortening,
+    slug,
+)
 
 ANY = st.text(st.characters(exclude_categories=()))
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
@@ -84,3 +96,40 @@ def test_what_was_left_out_is_counted() -> None:
     """Lines of a long text, at its start or at its end."""
     assert excerpt("a\nb\nc", lines=2) == "… 1 line left out\nb\nc"
     assert opening("a\nb\nc\nd", lines=2) == "a\nb\n… 2 lines left out"
+
+
+KEY = "sk-live-0123456789-abcdefghij"
+
+
+@pytest.fixture
+def redacting() -> Iterator[None]:
+    """Text is shortened as in a run that knows a key."""
+    redact_before_shortening(Redactor({"KEY": KEY}, digits=False).text)
+    yield
+    redact_before_shortening(str)
+
+
+@pytest.mark.parametrize("shorten", [one_line, excerpt, opening], ids=["one_line", "excerpt", "opening"])
+@pytest.mark.parametrize("at", range(1, len(KEY)))
+@pytest.mark.usefixtures("redacting")
+def test_not_even_one_character_of_a_key_is_left_where_text_is_cut(shorten: Callable[..., str], at: int) -> None:
+    """The key is recognised before it is cut in two."""
+    text = "." * (60 - at) + KEY + " and more" * 20
+    shown = shorten(text, width=61)
+    assert "‹" in shown
+    assert "sk" not in shown
+    assert len(shown) == 61
+
+
+@pytest.mark.usefixtures("redacting")
+def test_a_key_that_continues_on_a_line_that_is_left_out_is_removed() -> None:
+    """Whichever end is shown."""
+    text = "\n".join(["one", "two", f"three {KEY[:12]}", f"{KEY[12:]} four", "five", "six"])
+    assert KEY[12:] not in excerpt(text, lines=3)
+    assert KEY[:12] not in opening(text, lines=3)
+
+
+@pytest.mark.usefixtures("redacting")
+def test_much_white_space_does_not_hide_where_a_key_is_cut() -> None:
+    """White space is collapsed before the text is cut."""
+    assert "sk-l" not in one_line(" " * 10_000 + "x" * 90 + KEY, width=100)

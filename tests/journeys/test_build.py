@@ -199,9 +199,10 @@ def _hears_ctrl_c() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 def test_a_stopped_build_leaves_no_process_and_no_run(builds: Builds, number: signal.Signals):
-    """As if the command had not been started."""
+    """As if the command had not been started; not even a daemon in its own session, when Demeanor returns."""
     sign = builds.folder.parent / "started"
-    builds.makefile(f"build:\n\techo $$$$ > {sign}; exec sleep 60\n")
+    daemon = f'setsid sh -c "echo \\$$\\$$ > {sign}.new; mv {sign}.new {sign}; exec sleep 1000" &'
+    builds.makefile(f"build:\n\t{daemon} sleep 1000\n")
     with subprocess.Popen(
         builds.project.command("run"), cwd=builds.folder, env=builds.project.env,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread

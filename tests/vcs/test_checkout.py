@@ -33,7 +33,7 @@ def interrupted(started: Callable[..., None], pids: list[int], number: signal.Si
 
     def start(self: subprocess.Popen[bytes], args: Any, *rest: Any, **more: Any) -> None:
         started(self, args, *rest, **more)
-        if tuple(args) == BUILD:
+        if tuple(args)[-len(BUILD) :] == BUILD:  # below the process that ends its tree
             pids.append(self.pid)
             signal.raise_signal(number)
 

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+_MARGIN = 4096
+"""How much more than is shown of a line is searched for secrets."""
+
+_NEIGHBOURS = 40
+"""How many lines before and after those shown are searched for secrets."""
+
+_redact: Callable[[str], str] = str
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROLS = re.compile(
@@ -42,9 +51,27 @@ def ascii_only(text: str) -> str:
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
+def redact_before_shortening(redact: Callable[[str], str]) -> None:
+    """Remove secrets with `redact` before text is shortened, in this process and in those that are forked from it: the
+    rest of a secret that was cut in two can't be recognised.
+    """
+    global _redact  # noqa: PLW0603 - text is shortened in many places, none of which may be forgotten
+    _redact = redact
+
+
+def without_secrets(text: str) -> str:
+    """`text` as it is to be shortened."""
+    return _redact(text)
+
+
 def one_line(text: str, *, width: int = 100) -> str:
     """`text` on one line of at most `width` characters, for a table cell or a call chain."""
     flat = " ".join(printable(text).split())
+    if len(flat) <= width:
+        return flat
+    beginning = text[: width + _MARGIN]  # what follows is cut off, unless there is much white space
+    clean = without_secrets(beginning if len(" ".join(beginning.split())) > width + _MARGIN // 2 else text)
+    flat = " ".join(printable(clean).split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
@@ -52,14 +79,14 @@ def excerpt(text: str, *, lines: int = 20, width: int = 200) -> str:
     """The last `lines` lines of `text`, each cut at `width`, saying how much was left out."""
     kept = printable(text).splitlines()
     left_out = max(0, len(kept) - lines)
-    return "\n".join(([f"… {count(left_out, 'line')} left out"] if left_out else []) + _cut(kept[left_out:], width))
+    return "\n".join(([f"… {count(left_out, 'line')} left out"] if left_out else []) + _cut(kept, -lines, width))
 
 
 def opening(text: str, *, lines: int = 20, width: int = 200) -> str:
     """The first `lines` lines of `text`, each cut at `width`, saying how much was left out."""
     kept = printable(text).expandtabs(4).splitlines()
     left_out = max(0, len(kept) - lines)
-    return "\n".join(_cut(kept[:lines], width) + ([f"… {count(left_out, 'line')} left out"] if left_out else []))
+    return "\n".join(_cut(kept, lines, width) + ([f"… {count(left_out, 'line')} left out"] if left_out else []))
 
 
 def count(number: int, noun: str) -> str:
@@ -83,5 +110,20 @@ def _visible(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _cut(lines: list[str], width: int) -> list[str]:
-    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+def _cut(lines: list[str], number: int, width: int) -> list[str]:
+    """The first `number` lines, or the last ones if it is negative, each cut at `width`, without secrets.
+
+    The lines next to them are searched too, since a secret may continue there.
+    """
+    first, last = (0, number) if number >= 0 else (max(0, len(lines) + number), len(lines))
+    kept = lines[first:last]
+    if len(kept) == len(lines) and all(len(line) <= width for line in lines):
+        return lines
+    before, after = lines[max(0, first - _NEIGHBOURS) : first], lines[last : last + _NEIGHBOURS]
+    whole = [line[: width + _MARGIN] for line in (*before, *kept, *after)]
+    clean = without_secrets("\n".join(whole)).split("\n")
+    if len(clean) == len(whole):
+        kept = clean[len(before) : len(before) + len(kept)]
+    else:  # a secret of several lines became one mark
+        kept = clean[:number] if number >= 0 else clean[number:]
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in kept]

@@ -25,6 +25,7 @@ from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.values import redacted
 from demeanor.core.run_request import RunRequest
 from demeanor.core.started import mark_started
+from demeanor.core.text import redact_before_shortening
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
@@ -135,6 +136,7 @@ def prepare(
     under test: files that its build changed do not make it dirty. `log` gets a message before the build. With
     `checks_here`, checks run in this process, for a debugger.
     """
+    redact_before_shortening(catalog.redactor.text)  # before processes for checks are forked
     checks = open_checks((cell.eval for cell in plan.cells), catalog.config, here=checks_here)
     folder: RunFolder | None = None
     sandbox: Level | None = None

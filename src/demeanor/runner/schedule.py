@@ -65,20 +65,26 @@ async def run_trials(
     slots = asyncio.Semaphore(executor.slots)
 
     async def run_trial(trial: Trial) -> None:
+        """Run a trial that has a slot for its first attempt."""
         before = (tried or {}).get(trial.id, 0)
         for attempt in range(before + 1, before + retries.most + 1):
-            async with slots:
+            try:
                 if stop.reason is not None:
                     return
                 started(trial, attempt)
                 capture = await executor.run_attempt(trial, attempt)
                 record = await conclude(trial, attempt, capture, attempt == before + retries.most)
+                del capture
+            finally:
+                slots.release()
             if record.final:
                 return
             await asyncio.sleep(retries.seconds(attempt - before))
+            await slots.acquire()
 
     async with asyncio.TaskGroup() as group:
         for trial in trials:
+            await slots.acquire()  # a task per trial from the start would need memory for all of them
             group.create_task(run_trial(trial))
 
 

@@ -1,22 +1,31 @@
 """Run the build command of a project.
 
 It is the project's own code, so it runs on this machine as the user would run it, outside of any sandbox, which `log`
-announces first. None of its processes outlives it.
+announces first. None of its processes outlives it: it runs below a process that ends the whole tree when the build
+ends, when it is interrupted, or when Demeanor dies (sandboxes/supervisor/run_tree.py, which is another program).
 """
 
 from __future__ import annotations
 
 import os
-import signal
+import socket
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from demeanor.config.tables import BuildRules
 from demeanor.core.errors import UsageError
 from demeanor.core.text import excerpt
 from demeanor.vcs.signals import signals_deferred
+
+_PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from demeanor.sandboxes.supervisor.run_tree import main
+main()
+"""
+_PACKAGES = str(Path(__file__).parents[2])
 
 
 class BuildFailed(UsageError):
@@ -29,17 +38,19 @@ def run_build(
     """Run the build command in `root`, with its output in `log_file`; `what` is built. Raises BuildFailed."""
     shown = " ".join(rules.command)
     log(f"building {what} with `{shown}`, on this machine, outside of any sandbox")
+    control, theirs = socket.socketpair()
     process: subprocess.Popen[bytes] | None = None
-    with log_file.open("wb") as out:
+    with control, log_file.open("wb") as out:
         try:
-            with signals_deferred():  # an interrupted Popen would leave an untracked process
+            with theirs, signals_deferred():  # an interrupted Popen would leave an untracked process
                 process = subprocess.Popen(
-                    rules.command,
+                    [sys.executable, "-I", "-S", "-c", _PROGRAM, _PACKAGES, str(theirs.fileno()), *rules.command],
                     cwd=root,
                     env=dict(environ),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=subprocess.STDOUT,
+                    pass_fds=[theirs.fileno()],
                     start_new_session=True,
                 )
             code = process.wait(timeout=rules.timeout)
@@ -51,7 +62,10 @@ def run_build(
             ) from None
         finally:
             if process is not None:
-                _kill_group(process)
+                _end_tree(process, control)
+        problem = control.recv(16)
+    if problem:
+        raise BuildFailed(f"build = {shown!r}: can't start it: {os.strerror(int(problem))}")
     if code != 0:
         raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{_end(log_file)}")
 
@@ -61,9 +75,8 @@ def _end(log_file: Path) -> str:
     return excerpt(log_file.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the build and all processes of its group."""
+def _end_tree(process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    """Hang up, so that all processes of the build are killed, and wait until they are."""
     with signals_deferred():
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        control.shutdown(socket.SHUT_WR)
         process.wait()

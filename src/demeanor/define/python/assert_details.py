@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from demeanor.core.text import count
+from demeanor.core.text import count, without_secrets
 
 _MOST_LINES = 60
 _MOST_COMPARED = 20_000
@@ -25,10 +25,34 @@ def __getattr__(name: str) -> Any:
 
 def explain_comparisons() -> None:
     """Install a detailed explanation of failing comparisons, unless there is one already."""
+    from _pytest._io import saferepr
     from _pytest.assertion import util
 
     if util._reprcompare is None:
         util._reprcompare = _explain
+    if saferepr.SafeRepr.__module__ == saferepr.__name__:
+        saferepr.SafeRepr = _redacting(saferepr.SafeRepr)  # type: ignore[misc]
+
+
+def _redacting(usual: Any) -> Any:
+    """pytest's way to shorten values, which removes secrets first."""
+
+    class RedactingRepr(usual):  # type: ignore[misc]
+        """The same text, unless a secret would be cut in two."""
+
+        def repr(self, x: object) -> str:
+            """A short text for a value."""
+            shown: str = super().repr(x)
+            if self.maxsize is None or "..." not in shown:
+                return shown
+            whole: str = usual(_MOST_COMPARED, self.use_ascii).repr(x)
+            clean = without_secrets(whole)
+            if clean == whole:
+                return shown
+            half = max(0, (self.maxsize - 3) // 2)
+            return clean if len(clean) <= self.maxsize else f"{clean[:half]}...{clean[-half:]}"
+
+    return RedactingRepr
 
 
 def _explain(op: str, left: object, right: object) -> str | None:
