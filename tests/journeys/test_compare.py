@@ -238,6 +238,16 @@ def test_the_same_subject_on_both_sides_is_an_error(project: Project):
     assert "are the same: writer with fingerprint" in again.stderr
 
 
+def test_results_are_not_compared_with_themselves(versions: Versions):
+    """By whatever name: a difference could not be found. The agent is one of the project, so it may change."""
+    ran = versions.project.demeanor("run", "--trials", "1", "--policy", "all")
+    (run,) = (path.name for path in (versions.folder / "results").glob("2*"))
+    for names in ((run, run), ("writer", "writer"), (run, "latest")):
+        done = versions.project.demeanor("compare", *names)
+        assert (done.returncode, done.stdout) == (2, ""), ran.stdout + done.stdout
+        assert f"{names[0]} and {names[1]} are the same trials, of 1 run: {run}" in done.stderr
+
+
 def test_a_subject_that_uses_no_file_of_a_commit_is_left_out(versions: Versions):
     """The others are compared."""
     config = versions.folder / "demeanor.toml"

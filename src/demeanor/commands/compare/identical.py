@@ -14,6 +14,7 @@ from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import git
 from demeanor.core.history import RunCell
+from demeanor.core.text import count
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.project_files import uses_project_files
 from demeanor.store.history.nights import fingerprints
@@ -54,6 +55,12 @@ def outside_of_commits(subjects: Iterable[str], catalogs: Sequence[tuple[Checkou
 
 def refuse_identical(catalog: Catalog, base: Side, new: Side) -> tuple[str, ...]:
     """Refuse sides whose subjects all have the same fingerprints on both; notes about those of which only some have."""
+    if base.cells and base.cells == new.cells:
+        raise UsageError(
+            f"{base.name} and {new.name} are the same trials, of {count(len(base.runs), 'run')}: "
+            f"{', '.join(base.runs)}\n"
+            "  → name two runs, subjects, branches or commits (`demeanor history` lists them)"
+        )
     subjects = tuple(dict.fromkeys(cell.subject for cell in base.cells))
     others = {cell.subject for cell in new.cells}
     if len(subjects) == len(others) == 1 and {*subjects} != others:
