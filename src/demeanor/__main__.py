@@ -8,6 +8,7 @@ import sys
 
 from demeanor.core.streams import install_streams
 
+_INTERRUPTED = 130
 _LOST = "demeanor: standard output can't be written: {why}; exit code 70 instead of {code}\n"
 
 
@@ -23,6 +24,8 @@ def main() -> None:
         sys.stderr.write(_LOST.format(why=why, code=int(code)))
         code = 70
     sys.stderr.flush()
+    if code == _INTERRUPTED:
+        os._exit(code)  # freeing everything takes seconds on a busy machine
     sys.exit(code)
 
 

@@ -106,3 +106,18 @@ def test_pauses_grow_and_are_bounded():
     assert 0.75 <= retries.seconds(1) <= 1.25
     assert 3.0 <= retries.seconds(3) <= 5.0
     assert retries.seconds(30) <= 12.5
+
+
+def test_only_trials_that_have_a_slot_need_memory() -> None:
+    """A run of many thousand trials does not create a task for each of them before the first one starts."""
+    tasks: list[int] = []
+
+    class Counting(Machine):
+        async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
+            tasks.append(len(asyncio.all_tasks()))
+            return await super().run_attempt(trial, attempt)
+
+    machine = Counting(slots=3)
+    run(machine, trials(500), lambda trial, attempt: Pass(findings=()))
+    assert len(machine.ran) == 500
+    assert max(tasks) <= 10
