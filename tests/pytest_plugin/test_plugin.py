@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -188,3 +190,42 @@ by_name = {"three": made("three")}
     assert sorted(one["name"] for one in listed) == wanted
     ran = evals.pytest("tests/test_more.py", "-q")
     assert "3 passed, 2 skipped" in ran.stdout, ran.stdout
+
+
+def test_last_failed_runs_only_what_failed(project: Project) -> None:
+    """`--lf` finds evals again, whose names have the subject in brackets."""
+    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
+    command = [sys.executable, "-m", "pytest", "evals", "--eval-subject", "good", "--eval-subject", "liar"]
+    options = {"cwd": project.folder, "env": project.env, "capture_output": True, "text": True}
+    first = subprocess.run([*command, "-k", "writes"], check=False, timeout=600, **options)
+    assert "writes[liar]" in first.stdout
+    again = subprocess.run([*command, "--lf", "--collect-only", "-q"], check=False, timeout=600, **options)
+    assert "writes[liar]" in again.stdout
+    assert "writes[good]" not in again.stdout
+
+
+def test_the_configuration_is_that_of_the_evals_below_the_rootdir(project: Project) -> None:
+    """pytest's rootdir may be the whole repository; evals of two projects in one run are refused."""
+    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
+    above = project.folder.parent
+    ran = project.pytest("evals", "--rootdir", str(above), "--collect-only", "-q")
+    assert "writes[good]" in ran.stdout
+    other = above / "other"
+    other.mkdir()
+    for name in ("agents.py", "demeanor.toml"):
+        (other / name).write_text((project.folder / name).read_text())
+    (other / "eval_b.py").write_text(EVALS.replace("def writes", "def other_writes"))
+    both = project.pytest("evals", str(other), "--rootdir", str(above), "--collect-only", "-q")
+    assert "evals of several projects in one run" in both.stdout
+    assert both.returncode != 0
+
+
+def test_exit_first_starts_nothing_after_a_failure(project: Project) -> None:
+    """With `-x`, evals run one after the other in one run, and none is started once one has failed."""
+    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
+    ran = project.pytest("evals", "-x", "--eval-subject", "good", "--eval-subject", "liar", RUN_EVALS="1")
+    assert ran.returncode == 1, ran.stdout
+    ledger = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()
+    tried = {(record["eval"], record["subject"]) for record in map(json.loads, ledger)}
+    assert tried == {("writes", "good"), ("writes", "liar")}
+    assert len(list((project.folder / "results").glob("20*"))) == 1

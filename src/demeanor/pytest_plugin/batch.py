@@ -13,7 +13,8 @@ import pytest
 
 from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.commands.run.workflow import make_report, publish
-from demeanor.config.config import read_config
+from demeanor.config.config import find_config, read_config
+from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
@@ -38,7 +39,7 @@ class Batch:
             sandbox=option.eval_sandbox,
             policy="all",
         )
-        self.catalog = Catalog(config=read_config(config.rootpath), environ=os.environ)
+        self.catalog = Catalog(config=read_config(_project_of(config)), environ=os.environ)
         self.report: RunReport | None = None
         self._results = (
             Path(option.eval_out) if option.eval_out else self.catalog.config.root / self.catalog.config.results
@@ -148,6 +149,19 @@ class _Part:
         with self._news:
             self._error = error
             self._news.notify_all()
+
+
+def _project_of(config: pytest.Config) -> Path:
+    """The project whose evals were asked for: pytest's rootdir may be above it."""
+    places = [config.invocation_params.dir / arg.partition("::")[0] for arg in config.args]
+    found = {path.parent for place in places if place.exists() and (path := find_config(place.resolve()))}
+    if len(found) > 1:
+        raise BadInput(
+            f"evals of several projects in one run: {', '.join(sorted(map(str, found)))}",
+            where="pytest",
+            remedy="run pytest once per project",
+        )
+    return found.pop() if found else config.rootpath
 
 
 KEY: pytest.StashKey[Batch] = pytest.StashKey()

@@ -153,10 +153,13 @@ def _items(parent: Any, evals: Sequence[Eval]) -> Iterator[EvalItem]:
         return
     batch: Batch = batch_of(parent.config)
     for cell in batch.plan(evals).cells:
-        yield EvalItem.from_parent(parent, name=f"{cell.eval.name}[{cell.subject}]", cell=cell)
+        name = f"{cell.eval.name}[{cell.subject}]"
+        nodeid = f"{parent.nodeid}::{name}"  # as text, so that pytest reads it like those that --lf has stored
+        yield EvalItem.from_parent(parent, name=name, nodeid=nodeid, cell=cell)
 
 
 def _cells_to_run(item: EvalItem) -> list[Cell]:
-    """The cells to run together: all selected ones, or only this one if xdist distributes items one by one."""
-    items: list[Any] = [item] if hasattr(item.config, "workerinput") else item.session.items
+    """The cells to run together: all selected ones, or only this one with `-x` and if xdist distributes items."""
+    alone = hasattr(item.config, "workerinput") or item.config.option.maxfail
+    items: list[Any] = [item] if alone else item.session.items
     return [one.cell for one in items if isinstance(one, EvalItem) and not one.get_closest_marker("skip")]
