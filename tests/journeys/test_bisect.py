@@ -131,7 +131,7 @@ def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
     commits = toy.history(9, breaks_at=6)
     code, first, stderr = bisect(project, "--good", commits[0], "--most", "7")
     assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), stderr
-    assert "stopped: 7 trials were run" in first["notes"][-1]
+    assert "stopped after 7 trials" in first["notes"][-1]
     code, second, stderr = bisect(project, "--good", commits[0])
     assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), stderr
     config, evals = toy.folder / "demeanor.toml", toy.folder / "evals" / "eval_toy.py"

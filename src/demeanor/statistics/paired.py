@@ -91,14 +91,16 @@ def clustered_mean(counts: Sequence[Count], *, level: float = 0.95) -> tuple[flo
     """The mean of the pass rates of several clusters (the cases of a table), and its interval.
 
     The trials of one case are alike, so the cases are what was sampled: the interval is Student's, from the differences
-    between cases. A single case has Wilson's interval.
+    between cases. It is never narrower than Wilson's interval of all trials, which would hold if the cases did not
+    differ: cases that all pass say little about how rare a failure is. A single case has Wilson's interval.
     """
     rates = [passed / judged for passed, judged in counts]
     least = math.sqrt(_sampling_variance([[count] for count in counts])) / len(counts)
     found = paired_difference([0.0] * len(rates), rates, level=level, min_error=least)
     if found is None:
         return rates[0], *wilson(*counts[0], level=level)
-    return found.value, max(0.0, found.low), min(1.0, found.high)
+    low, high = wilson(sum(passed for passed, _ in counts), sum(judged for _, judged in counts), level=level)
+    return found.value, max(0.0, min(low, found.low)), min(1.0, max(high, found.high))
 
 
 def _mean_rate(strata: Sequence[Count]) -> float:
