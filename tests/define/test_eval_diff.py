@@ -110,3 +110,61 @@ def test_files_whose_evals_the_source_does_not_name_are_listed(repository: Path)
     git(repository, "branch", "-f", "main")
     (repository / "eval_loop.py").unlink()
     assert edits(discover([repository]), repository).unsure == ("eval_loop.py",)
+
+
+CASES = """\
+@eval_test(USUALLY_PASSES, prompt="Say {word}.", cases=[{"word": "a"}, {"word": "b"}])
+def says(rig, result):
+    assert result
+"""
+TABLE = CASES.replace('[{"word": "a"}, {"word": "b"}]', "'words.csv'")
+MARKED = "@eval_test(USUALLY_PASSES, prompt='Say {word}.')\n@pytest.mark.parametrize('word', ['a', 'b'])\n"
+
+
+def start_again(repository: Path, **files: str) -> None:
+    """Add files to the base commit."""
+    for name, text in files.items():
+        (repository / name.replace("_dot_", ".")).write_text(text)
+    commit(repository)
+    git(repository, "branch", "-f", "main")
+
+
+def test_cases_that_are_still_there_are_not_removed(repository: Path) -> None:
+    """Also if the file changed; a case that is gone is removed, and one that was added is new."""
+    start_again(repository, eval_c_dot_py=HEAD + CASES)
+    (repository / "eval_c.py").write_text(HEAD + CASES.replace("assert result", "assert len(result) > 1"))
+    assert (gone(repository), touched(repository)) == ({}, {"says[a]": "edited", "says[b]": "edited"})
+    (repository / "eval_c.py").write_text(HEAD + CASES.replace('{"word": "b"}', '{"word": "c"}'))
+    assert gone(repository) == {"says[b]": "eval_c.py"}
+    assert touched(repository) == {"says[a]": "edited", "says[c]": "new"}
+    (repository / "eval_c.py").unlink()
+    assert gone(repository) == {"says[a]": "eval_c.py", "says[b]": "eval_c.py"}
+
+
+def test_cases_of_a_scenario_folder_are_named_too(repository: Path) -> None:
+    """One table per case."""
+    cases = SCENARIO + '[[case]]\nword = "a"\n[[case]]\nword = "b"\n'
+    (repository / "folder" / "scenario.toml").write_text(cases)
+    start_again(repository)
+    (repository / "folder" / "scenario.toml").write_text(cases.replace('"b"', '"c"'))
+    assert gone(repository) == {"folder[b]": "folder/scenario.toml"}
+
+
+@pytest.mark.parametrize("source", [TABLE, f"import pytest\n{MARKED}def says(rig, result, word):\n    assert result\n"])
+def test_cases_that_the_source_does_not_tell_make_the_comparison_unsure(repository: Path, source: str) -> None:
+    """Those of a CSV file or of a mark. If all of them are gone, their common name is."""
+    start_again(repository, eval_c_dot_py=HEAD + source, words_dot_csv="word\na\nb\n")
+    assert edits(discover([repository]), repository).unsure == ()
+    (repository / "eval_c.py").write_text(HEAD + source.replace("assert result", "assert len(result) > 1"))
+    found = edits(discover([repository]), repository)
+    assert (found.removed, found.unsure) == ({}, ("eval_c.py",))
+    (repository / "eval_c.py").unlink()
+    assert gone(repository) == {"says": "eval_c.py"}
+
+
+def test_a_changed_file_of_cases_makes_the_comparison_unsure(repository: Path) -> None:
+    """Its rows are evals; other tables of the repository are not."""
+    start_again(repository, eval_c_dot_py=HEAD + TABLE, words_dot_csv="word\na\nb\n")
+    (repository / "words.csv").write_text("word\na\n")
+    (repository / "folder" / "scenario.toml").unlink()
+    assert edits(discover([repository]), repository).unsure == ("words.csv",)

@@ -148,8 +148,23 @@ def test_a_removed_eval_leaves_the_gate_undecided_until_it_is_accepted(versions:
     assert json.loads(versions.project.demeanor("gate", "--json").stdout)["removed"] == {"usually": "evals/eval_a.py"}
     accepted = versions.project.demeanor("gate", "--accept-removed", "usually")
     assert (accepted.returncode, accepted.stdout.splitlines()[0]) == (0, "May merge: the only cell is accepted")
+    misspelt = json.loads(versions.project.demeanor("gate", "--json", "--accept-removed", "usualy").stdout)
+    assert "--accept-removed usualy: no eval of this name was removed, did you mean 'usually'?" in misspelt["notes"]
     ran = versions.project.demeanor("run", "--policy", "all", COLUMNS="120")
     assert "1 eval collected; the last night had 2; removed: usually" in ran.stdout
+
+
+def test_a_gate_says_if_it_cannot_tell_which_evals_were_removed(project: Project):
+    """The base commit created evals in a loop, and there is no night that names them."""
+    made = Versions(project)
+    loop = "\nALL = [eval_test(USUALLY_PASSES, prompt='x', name=f'n{n}')(usually.check) for n in (1, 2)]\n"
+    made.evals.write_text(EVALS + loop)
+    made.commit()
+    made.evals.write_text(EVALS)
+    found = json.loads(project.demeanor("gate", "--json").stdout)
+    assert found["notes"] == [
+        "removed evals may be missing here: the names of the evals of evals/eval_a.py are known only when it runs"
+    ]
 
 
 def test_a_gate_of_nothing_says_so(project: Project):

@@ -8,7 +8,7 @@ its files is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from demeanor.core.eval import Eval
 from demeanor.core.git import GitError, commit_of, fork_point, git
-from demeanor.define.removed_evals import removed_evals
+from demeanor.define.removed_evals import base_evals
 
 Edit: TypeAlias = Literal["new", "edited"]
 
@@ -38,7 +38,7 @@ class Edits:
     """The evals that only the base commit has, by name, each with its file."""
 
     unsure: tuple[str, ...] = ()
-    """Changed files that created evals at the base commit whose names their source does not tell."""
+    """Changed files that may have created evals at the base commit whose names their source does not tell."""
 
 
 def edits(
@@ -72,12 +72,22 @@ def edits(
             if edit:
                 found[one.name] = edit
     scope = _scope(within if within is not None else [root], top)
-    removed, unsure = removed_evals(
-        (name for name in changed if any(f"{name}/".startswith(place) for place in scope)),
-        partial(_before, top, commit),
-        {one.name for one in evals},
-    )
-    return Edits(base=commit, evals=found, removed=removed, unsure=unsure)
+    inside = [name for name in changed if any(f"{name}/".startswith(place) for place in scope)]
+    earlier = base_evals(inside, partial(_before, top, commit), evals)
+    unsure = (*earlier.unsure, *_case_files(inside, evals, top))
+    if not unsure:
+        found |= {
+            one.name: "new" for one in evals if one.cases_of and found.get(one.name) and one.name not in earlier.names
+        }
+    return Edits(base=commit, evals=found, removed=earlier.removed, unsure=unsure)
+
+
+def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> list[str]:
+    """The changed files that may be tables of cases, and so may have named other evals at the base commit."""
+    sources = {one.source.path.resolve() for one in evals if one.cases_of}
+    folders = {path if path.is_dir() else path.parent for path in sources}
+    tables = [name for name in sorted(changed) if name.endswith((".csv", ".jsonl"))]
+    return [name for name in tables if any((top / name).is_relative_to(folder) for folder in folders)]
 
 
 def _scope(paths: Sequence[str | Path], top: Path) -> list[str]:

@@ -1,18 +1,23 @@
 """Find the evals that a base commit has and the working tree has not, without running the code of the base commit.
 
-Names are read from the source: functions decorated with `@eval_test(…)`, and the files of scenario and task folders.
-The names of evals that a file creates in another way, such as a loop, are not known; such files are listed instead.
+Names are read from the source: functions decorated with `@eval_test(…)` and their cases, and the files of scenario and
+task folders. The names of evals that a file creates in another way, such as a loop or from a file of cases, are not
+known; such files are listed instead.
 """
 
 from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from demeanor.config.table import Table
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval
+from demeanor.define.cases import read_cases
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
 from demeanor.define.folder.toml_folder import SCENARIO
 from demeanor.define.harbor.task_digest import TASK
@@ -27,17 +32,34 @@ class NamedEvals:
     names: frozenset[str] = frozenset()
     """Their names."""
 
+    families: frozenset[str] = frozenset()
+    """The names, without the id of a case, of evals whose cases are known only when the file runs."""
+
     complete: bool = True
     """False if the file creates further evals whose names are known only when it runs."""
 
 
-def removed_evals(
-    changed: Iterable[str], content_at_base: Callable[[str], str | None], names: Collection[str]
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The removed evals (name → file at the base commit), and the changed files whose evals can't all be named.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseEvals:
+    """The evals of the base commit in files that have changed since, as far as their source tells."""
 
-    `changed` are the files that differ from the base commit; `names` are those of the evals that exist now.
-    """
+    names: frozenset[str]
+    """All of them."""
+
+    removed: dict[str, str]
+    """Those that do not exist any more, each with its file at the base commit."""
+
+    unsure: tuple[str, ...]
+    """The changed files whose evals can't all be named."""
+
+
+def base_evals(
+    changed: Iterable[str], content_at_base: Callable[[str], str | None], evals: Sequence[Eval]
+) -> BaseEvals:
+    """Compare `evals`, which exist now, with the base commit. `changed` are the files that differ from it."""
+    now = {one.name for one in evals}
+    families = {one.cases_of for one in evals if one.cases_of}
+    names: set[str] = set()
     removed: dict[str, str] = {}
     unsure: list[str] = []
     for place in sorted(changed):
@@ -47,10 +69,12 @@ def removed_evals(
         if content is None:
             continue
         found = named_evals(place, content)
-        removed.update({name: place for name in found.names if name not in names})
+        names |= found.names
+        removed.update({name: place for name in found.names if name not in now})
+        removed.update({name: place for name in found.families if name not in now | families})
         if not found.complete:
             unsure.append(place)
-    return removed, tuple(unsure)
+    return BaseEvals(names=frozenset(names), removed=removed, unsure=tuple(unsure))
 
 
 def named_evals(place: str, content: str) -> NamedEvals:
@@ -66,7 +90,10 @@ def named_evals(place: str, content: str) -> NamedEvals:
         return NamedEvals(complete=False)
     own = _table(_table(table, "metadata"), "demeanor") if path.name == TASK else table
     name = own.get("name")
-    return NamedEvals(names=frozenset({name if isinstance(name, str) else path.parent.name}))
+    family = name if isinstance(name, str) else path.parent.name
+    if path.name == SCENARIO and ("case" in own or "cases" in own):
+        return _with_cases(family, own.get("case"))
+    return NamedEvals(names=frozenset({family}))
 
 
 def _can_have_evals(place: str) -> bool:
@@ -79,18 +106,47 @@ def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _with_cases(family: str, rows: object) -> NamedEvals:
+    """The evals of a table of cases; only their common name if the rows are not there to be read."""
+    try:
+        table = Table({}, where="cases")
+        cases = read_cases(rows, table, "cases", Path()) if isinstance(rows, list | tuple) else ()
+    except BadInput:
+        cases = ()
+    if not cases:
+        return NamedEvals(families=frozenset({family}), complete=False)
+    return NamedEvals(names=frozenset(f"{family}[{case.id}]" for case in cases))
+
+
 def _named_in_python(source: str) -> NamedEvals:
     tree = ast.parse(source)
     decorated = list(decorated_functions(tree))
-    names = {name for function, call in decorated for name in _name_of(function, call)}
+    found = [_named_by(function, call) for function, call in decorated]
+    names = frozenset(name for one in found for name in one.names)
+    families = frozenset(name for one in found for name in one.families)
     calls = sum(is_eval_test(node) for node in ast.walk(tree))
-    return NamedEvals(names=frozenset(names), complete=len(names) == len(decorated) == calls)
+    complete = len(decorated) == calls and all(one.complete for one in found)
+    return NamedEvals(names=names, families=families, complete=complete)
 
 
-def _name_of(function: Function, call: ast.Call) -> Iterable[str]:
-    """The name of a decorated function's eval; nothing if it is not a plain string."""
+def _named_by(function: Function, call: ast.Call) -> NamedEvals:
+    """The evals of a decorated function; none if its name is not a plain string."""
     given = [word.value for word in call.keywords if word.arg in {"name", None}]
-    if not given:
-        return (function.name,)
-    value = given[0]
-    return (value.value,) if isinstance(value, ast.Constant) and isinstance(value.value, str) else ()
+    name = given[0].value if given and isinstance(given[0], ast.Constant) else None if given else function.name
+    if not isinstance(name, str):
+        return NamedEvals(complete=False)
+    cases = [word.value for word in call.keywords if word.arg == "cases"]
+    if cases:
+        return _with_cases(name, _literal(cases[0]))
+    if any("parametrize" in ast.dump(one) for one in function.decorator_list):
+        return _with_cases(name, None)
+    return NamedEvals(names=frozenset({name}))
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a literal; None if it is computed."""
+    try:
+        value: object = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value

@@ -137,7 +137,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     report = make_report(
         result,
         plan=state.planned(),
-        notes=gate_notes(state, stopped=result.stopped is not None),
+        notes=gate_notes(state, stopped=result.stopped is not None, accepted=args.accept_removed),
         decide=lambda tally: decisions[tally.eval, tally.subject],
         collection=state.collection,
     )

@@ -17,7 +17,7 @@ from demeanor.commands.run.report import Collection, RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
 from demeanor.core.error_rates import ErrorRates
-from demeanor.core.errors import UsageError
+from demeanor.core.errors import UsageError, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
@@ -234,15 +234,27 @@ class GateFiles(TypedDict):
     files: Mapping[str, str]
 
 
-def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
-    """Remarks for the report."""
-    notes = []
+def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ()) -> tuple[str, ...]:
+    """Remarks for the report. `accepted` are the removed evals that the user accepts."""
+    notes = [_not_removed(name, state.collection) for name in accepted if name not in state.collection.removed]
     needed = sum(one.more for one in state.answers())
     if needed and not stopped and state.max_trials is not None:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
     if state.base.problem:
         notes.append(f"new and edited evals were found from the history only: {state.base.problem}")
+    elif state.base.unsure and state.collection.earlier is None:
+        files = ", ".join(state.base.unsure)
+        notes.append(
+            f"removed evals may be missing here: the names of the evals of {files} are known only when it runs"
+        )
     return (*notes, *state.notes)
+
+
+def _not_removed(name: str, collection: Collection) -> str:
+    close = nearest(name, collection.removed)
+    return f"--accept-removed {name}: no eval of this name was removed" + (
+        f", did you mean {close!r}?" if close else ""
+    )
 
 
 def nothing_gated(state: GateState) -> bool:
