@@ -92,6 +92,18 @@ def test_a_run_that_its_budget_stops_is_undecided(project: Project, option: str,
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
 
 
+def test_a_run_that_its_budget_stops_is_undecided_even_if_its_trials_were_enough(project: Project):
+    """Two of three trials would accept the eval; the third was not run."""
+    write(project)
+    ran = project.demeanor("run", "evals", "--trials", "3", "--budget-usd", "0.04")
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (3, "Undecided: the run was stopped, 1 trial not run")
+    resumed = project.demeanor("run", "--resume", "latest")  # with the same budget, which is spent
+    assert (resumed.returncode, resumed.stdout.splitlines()[0]) == (3, ran.stdout.splitlines()[0])
+    assert "stopped: the budget of $0.04 is spent ($0.0400)" in resumed.stdout
+    exact = project.demeanor("run", "evals", "--trials", "2", "--budget-usd", "0.04")
+    assert exact.returncode == 0, exact.stdout
+
+
 def test_the_expected_cost_comes_from_earlier_runs(project: Project):
     """It is unknown before the first run, then the mean of a trial; more than the budget is told."""
     write(project)

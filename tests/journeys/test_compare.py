@@ -277,3 +277,43 @@ def test_two_subjects_of_one_run_are_compared(project: Project):
     assert copies.returncode == 2
     assert "[agents.mine-a] and [agents.copy-a] have the same settings" in copies.stderr
     assert versions.worktrees() == []
+
+
+def test_a_run_of_both_sides_counts_for_one_of_them(project: Project):
+    """A commit is compared with the other runs of its branch, and a run of two names is refused."""
+    made = Versions(project)
+    made.behave("f")
+    made.commit("worse")
+    first = made.night()
+    made.behave("p")
+    made.commit("better")
+    made.nights(3)
+    found = json.loads(project.demeanor("compare", "HEAD~1", "main", "--json").stdout)
+    assert {one["eval"]: (one["base"], one["new"]) for one in found["comparison"]["evals"]} == dict.fromkeys(
+        ("always", "usually"), ([0, 1], [3, 3])
+    )
+    assert f"1 run of both sides counted only for the base: {first}" in found["notes"]
+    assert first not in found["new"]["runs"]
+
+
+def test_known_failures_are_not_part_of_the_pass_rate(project: Project):
+    """They are shown separately, and each format shows the policy."""
+    made = Versions(project)
+    known_bad = made.evals.read_text().replace("ALWAYS_PASSES", "USUALLY_FAILS").replace("def always", "def never")
+    made.evals.write_text(known_bad.replace('"out.txt"].text == "hi"', '"nowhere.txt"]', 1))
+    made.commit("evals")
+    made.nights(1)
+    made.behave("f")
+    made.commit("worse")
+    made.nights(1)
+    words = ("compare", "HEAD~1", "HEAD")
+    found = json.loads(project.demeanor(*words, "--json").stdout)["comparison"]
+    assert [found["suite"][key] for key in ("base", "new", "evals")] == [1.0, 0.0, 1]
+    assert [found["known_bad"][key] for key in ("base", "new", "evals")] == [0.0, 0.0, 1]
+    assert {one["eval"]: one["policy"] for one in found["evals"]} == {
+        "never": "USUALLY_FAILS", "usually": "USUALLY_PASSES",
+    }  # fmt: skip
+    shown = project.demeanor(*words, COLUMNS="120").stdout
+    assert "pass rate 100 % → 0 %" in shown
+    assert "known bad 0 % → 0 %, +0.0 points, mean over 1 eval USUALLY_FAILS, not part of the pass rate" in shown
+    assert "| `never` | usually fails |" in project.demeanor(*words, "--format", "markdown").stdout

@@ -94,7 +94,7 @@ def test_options_that_may_change_take_effect(ran: Project):
         (["--sandbox", "bubblewrap"], "--sandbox"),
         (["--fault", "429@1"], "--fault"),
         (["--seed", "7"], "--seed"),
-        (["other"], "PATHS"),
+        (["other"], "PATH"),
     ],
 )
 def test_options_that_determine_the_trials_are_refused_by_name(ran: Project, words: list[str], option: str):
@@ -102,6 +102,11 @@ def test_options_that_determine_the_trials_are_refused_by_name(ran: Project, wor
     shown = ran.demeanor("run", *words, "--resume", "latest")
     assert shown.returncode == 2
     assert f"{option} can't change when a run is resumed" in shown.stderr
+    assert (
+        "ran with evals" in shown.stderr
+        if option == "PATH"
+        else f"ran with {option} " in shown.stderr or f"ran without {option}\n" in shown.stderr
+    )
 
 
 def test_resume_works_from_another_folder(ran: Project, tmp_path: Path):

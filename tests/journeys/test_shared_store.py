@@ -132,6 +132,9 @@ def test_commands_read_runs_of_other_machines(machines: tuple[Project, Project],
     assert "4 trials" in rejudged
     assert f"the new verdicts of {name} are not stored: its folder is " in rejudged
     assert ask("export", name, "--format", "csv").count("writes,writer,") == 2
+    assert f"1 run: {passed}" in ask("analyze")  # `latest` is a run of this machine, for every command
+    assert passed in ask("report", "latest")
+    assert f"base run {passed}" in ask("compare", "latest", name, "--allow-identical")
     assert "2 attempts" in ask("export", name, "--format", "atif", "--out", "atif")
     assert "writes" in ask("report", name)
     assert "regressed" in ask("compare", passed, name, "--allow-identical")

@@ -28,9 +28,12 @@ def test_file_can_be_read_in_every_way():
 def test_missing_file_fails_and_names_what_is_there():
     """A file that is not there is the agent's failure, with the nearest name and the list."""
     with pytest.raises(
-        MissingFile, match=r"there is no 'notes.txt' in the workspace, but 'note.txt'; it contains: a.py, note.txt"
+        MissingFile,
+        match=r"there is no 'notes.txt' in the workspace \(nearest: 'note.txt'\); it contains: a.py, note.txt",
     ):
         _ = workspace({"note.txt": "", "a.py": ""})["notes.txt"].text
+    with pytest.raises(MissingFile, match=r"there is no 'notes.txt' in the workspace; it contains: note.txt"):
+        _ = workspace({"note.txt": ""})["notes.txt"].text
     assert issubclass(MissingFile, AssertionError)
 
 

@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 EXIT_CODES = (
-    "exit codes: 0 accepted, 1 rejected, 2 usage error, 3 undecided (only voids), 4 refused (fix), "
+    "exit codes: 0 accepted, 1 rejected, 2 usage error, 3 undecided, 4 refused (fix), "
     "70 internal error, 130 interrupted"
 )
 

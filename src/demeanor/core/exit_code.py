@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
     """The command or its input is invalid. Nothing was run, written or spent."""
 
     UNDECIDED = 3
-    """Nothing was rejected, but at least one cell has only voids, or nothing could run: there is no verdict."""
+    """Nothing was rejected, but a cell has too few judged trials, the run was stopped, or nothing could run."""
 
     REFUSED = 4
     """`demeanor fix`: the agent's patch breaks a rule, so it was not tested."""

@@ -182,7 +182,7 @@ class WorkspaceView:
         """The entry at `path`, following links; fails the check if there is none."""
         if not self.exists(path):
             close = nearest(path, self._files)
-            hint = f", but {printable(close)!r}" if close else ""
+            hint = f" (nearest: {printable(close)!r})" if close and len(self._files) > 1 else ""
             files = f"it contains: {_listed(self._files)}" if self._files else "it is empty"
             raise MissingFile(f"there is no {path!r} in the workspace{hint}; {files}")
         found = self._follow(path)

@@ -24,7 +24,7 @@ def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
 def test_markdown_shows_the_same() -> None:
     """One row per eval."""
     text = compare_markdown(a_comparison())
-    assert "| regressed | `worse` | `a:m` | 30/30 | 10/30 | &lt;0.001 |" in text
+    assert "| regressed | `worse` | usually | `a:m` | 30/30 | 10/30 | &lt;0.001 |" in text
 
 
 def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None:

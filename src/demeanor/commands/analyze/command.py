@@ -46,8 +46,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
-    with open_project_history(config, os.environ, results=args.results) as history:
-        sources = sources_of(history, args.runs)
+    results = args.results or config.root / config.results
+    with open_project_history(config, os.environ, results=results) as history:
+        sources = sources_of(history, args.runs, results)
     found = analysis(
         sources,
         ks=(1, *(args.k or (3,))),

@@ -35,7 +35,7 @@ def _lines(found: Analysis, screen: Screen) -> Iterator[Text]:
         yield from table(list(_columns(found, rows, one, screen)), screen.width, ellipsis=screen.safe("…"))
     for one in found.summaries:
         if one.known_bad:
-            text = f"{one_line(one.subject)}: {known_bad(one)}; failing is expected of them"
+            text = f"{one_line(one.subject)}: {known_bad(one)}: failing is expected"
             yield from wrapped(Text(screen.safe(text), "dim"), screen.width)
     for note in _notes(found):
         yield from wrapped(Text(screen.safe(note), "dim"), screen.width)

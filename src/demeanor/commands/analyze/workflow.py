@@ -10,6 +10,7 @@ from demeanor.commands.report.workflow import find_past_run
 from demeanor.core.errors import UsageError
 from demeanor.core.ports import History
 from demeanor.store.imports import demeanor_report
+from demeanor.store.runs.run_dirs import LATEST
 
 FIXES = "fixes"
 """The folder of the fixes in a results folder."""
@@ -21,14 +22,14 @@ _SQLITE = b"SQLite format 3\0"
 _DATABASE_COMPANIONS = (".db-wal", ".db-shm", ".db-journal")
 
 
-def sources_of(history: History, wanted: Sequence[str]) -> tuple[AnalysisSource, ...]:
+def sources_of(history: History, wanted: Sequence[str], results: Path) -> tuple[AnalysisSource, ...]:
     """The runs to analyse (default: the latest). Files and folders are read in place, without importing them.
 
     `results/*` also names other files: the link to the latest run, the database, and the fixes. Of several names,
     these are left out.
     """
     if not wanted:
-        return (_from_history(history, None),)
+        return (_from_history(history, LATEST, results),)
     names = list(dict.fromkeys(_resolved(name) for name in wanted))
     runs = [name for name in names if len(names) == 1 or not _beside_runs(Path(name))]
     if not runs:
@@ -36,7 +37,7 @@ def sources_of(history: History, wanted: Sequence[str]) -> tuple[AnalysisSource,
     return tuple(
         source
         for name in runs
-        for source in (_from_files(Path(name)) if Path(name).exists() else (_from_history(history, name),))
+        for source in (_from_files(Path(name)) if Path(name).exists() else (_from_history(history, name, results),))
     )
 
 
@@ -57,9 +58,8 @@ def _beside_runs(path: Path) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def _from_history(history: History, name: str | None) -> AnalysisSource:
-    latest = history.runs(limit=1)
-    run = latest[0] if latest and name is None else find_past_run(history, name)
+def _from_history(history: History, name: str, results: Path) -> AnalysisSource:
+    run = find_past_run(history, name if history.runs(limit=1) else None, results=results)
     planned = {
         (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skip_reason)
         for cell in history.cells(run.name)

@@ -97,19 +97,21 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """Compare results in the history."""
     from demeanor.commands.compare.identical import refuse_identical
-    from demeanor.commands.compare.operands import chosen_cells, sides_of
+    from demeanor.commands.compare.operands import chosen_cells, sides_of, without_shared
     from demeanor.commands.compare.workflow import compare_decisions, make_comparison
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import keep_decisions, open_project_history
 
     with open_project_history(config, os.environ, results=results) as history:
-        sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last)
+        sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last, results=results)
     base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
     if args.keyword or args.suite or args.tag or args.model:
         raise UsageError("-k, --suite, --tag and --model work only with --base\n  → use --scenario and --subject")
     notes: tuple[str, ...] = ()
     if not args.allow_identical:
         notes = refuse_identical(Catalog(config=config, environ=os.environ), base, new)
+        base, new, shared = without_shared(base, new)
+        notes += shared
     report = make_comparison(base, new, notes=notes)
     unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
     return replace(report, notes=(*report.notes, *unkept))

@@ -15,15 +15,16 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.git import GitError, commit_of
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
+from demeanor.core.text import count
 
 NIGHTS = 7
 """The number of runs of a branch, or nights of a subject."""
 
 
 def sides_of(
-    history: History, base: str, new: str, root: Path, *, last: int | None = None, folders: bool = True
+    history: History, base: str, new: str, root: Path, *, last: int | None = None, results: Path | None = None
 ) -> tuple[Side, Side]:
-    """Both sides; `folders`: a run may also be named by its folder.
+    """Both sides. With `results`, a run may also be named by its folder, and `latest` is the latest run there.
 
     Two subjects are compared within the newest run that has both, unless it is a night or `last` is
     given: then within the last nights."""
@@ -33,8 +34,8 @@ def sides_of(
         return _subject_in(base, together, cells), _subject_in(new, together, cells)
     nights = last or NIGHTS
     return (
-        side_of(history, base, root, nights=nights, folders=folders),
-        side_of(history, new, root, nights=nights, folders=folders),
+        side_of(history, base, root, nights=nights, results=results),
+        side_of(history, new, root, nights=nights, results=results),
     )
 
 
@@ -43,9 +44,9 @@ def _subject_in(name: str, run: PastRun, cells: Sequence[RunCell]) -> Side:
     return Side(name=name, kind="subject", runs=(run.name,), commit=run.info.commit, cells=own)
 
 
-def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS, folders: bool = True) -> Side:
+def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS, results: Path | None = None) -> Side:
     """The side with this name: a run, else a subject, else a branch, else a commit."""
-    found = _run(history, name, folders=folders) or _subject(history, name, nights) or _branch(history, name, nights)
+    found = _run(history, name, results) or _subject(history, name, nights) or _branch(history, name, nights)
     found = found or _commit(history, name, root)
     if found is None:
         raise UsageError(
@@ -55,12 +56,12 @@ def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS, fo
     return found
 
 
-def _run(history: History, name: str, *, folders: bool) -> Side | None:
+def _run(history: History, name: str, results: Path | None) -> Side | None:
     try:
-        run = find_past_run(history, name) if folders else history.run(name)
+        run = history.run(name) if results is None else find_past_run(history, name, results=results)
     except UnknownName:
         return None
-    return _sum_up(history, name, "run", (run,))
+    return _sum_up(history, run.name, "run", (run,))
 
 
 def _subject(history: History, name: str, nights: int) -> Side | None:
@@ -99,6 +100,28 @@ def _sum_up(history: History, name: str, kind: str, runs: tuple[PastRun, ...]) -
         commit=next(iter(commits)) if len(commits) == 1 else None,
         cells=cells,
     )
+
+
+def without_shared(base: Side, new: Side) -> tuple[Side, Side, tuple[str, ...]]:
+    """Both sides without results that belong to both: these count only for the side with fewer runs. And a note."""
+    shared = {_result(cell) for cell in base.cells} & {_result(cell) for cell in new.cells}
+    if not shared:
+        return base, new, ()
+    runs = {run for run, _, _ in shared}
+    kept, cut = ("base", new) if len(base.runs) <= len(new.runs) else ("new side", base)
+    left = replace(
+        cut,
+        runs=tuple(run for run in cut.runs if run not in runs),
+        cells=tuple(cell for cell in cut.cells if _result(cell) not in shared),
+    )
+    if not left.runs:
+        raise UsageError(f"both sides are the same: {', '.join(sorted(runs))}\n  → name two different sides")
+    note = f"{count(len(runs), 'run')} of both sides counted only for the {kept}: {', '.join(sorted(runs))}"
+    return (base, left, (note,)) if cut is new else (left, new, (note,))
+
+
+def _result(cell: RunCell) -> tuple[str, str, str]:
+    return cell.run, cell.eval, cell.subject
 
 
 def chosen_cells(side: Side, *, names: Sequence[str] = (), subjects: Sequence[str] = ()) -> Side:

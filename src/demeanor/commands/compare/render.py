@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from rich.text import Text
 
 from demeanor.commands.compare.report import CompareOutcome, CompareReport, Counts, Shift, SideNote
+from demeanor.commands.run.phrases import POLICIES, policy_word
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
@@ -67,6 +68,8 @@ def _shifts(report: CompareReport) -> Iterator[tuple[str, str]]:
     found = report.comparison
     if found.suite is not None:
         yield "pass rate", _points(found.suite)
+    if found.known_bad is not None:
+        yield "known bad", f"{_points(found.known_bad)} USUALLY_FAILS, not part of the pass rate"
     rows: tuple[tuple[str, Shift | None, Callable[[float], str]], ...] = (
         ("cost", found.cost_usd, _money),
         ("tokens", found.tokens, lambda value: f"{value:,.0f}"),
@@ -91,7 +94,10 @@ def _points(shift: Shift) -> str:
 def _interval(shift: Shift, shown: Callable[[float], str]) -> str:
     if shift.low is None or shift.high is None:
         return ""
-    low, high = (f"{'-' if end < 0 else '+'}{shown(abs(end))}" for end in (shift.low, shift.high))
+    zero = shown(0.0)
+    low, high = (
+        f"{'-' if end < 0 and shown(-end) != zero else '+'}{shown(abs(end))}" for end in (shift.low, shift.high)
+    )
     return f", difference [{low} to {high}]"
 
 
@@ -143,6 +149,8 @@ def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
     if len({one.subject for one in evals}) > 1:
         who = [Text(screen.safe(one_line(one.subject, width=300)), "dim") for one in evals]
         yield Column(title="subject", cells=who, comfort=20, least=8)
+    policies = [Text(policy_word(one.policy, screen.width)) for one in evals]
+    yield Column(title="policy", cells=policies, rank=4)
     yield figure("base", [_score(one.base) for one in evals])
     yield figure("new", [_score(one.new) for one in evals])
     yield figure("p", [p_value(one.p_value) for one in evals], rank=2)
@@ -154,12 +162,13 @@ def _markdown(report: CompareReport) -> Iterator[str]:
     yield markdown.headline(headline(report), report.exit_code) + "\n"
     yield f"- base: {_code(_side(report.base))}"
     yield f"- new: {_code(_side(report.new))}\n"
-    yield "| Outcome | Eval | Subject | Base | New | p | adjusted | visible drop |"
-    yield "| --- | --- | --- | --: | --: | --: | --: | --: |"
+    yield "| Outcome | Eval | Policy | Subject | Base | New | p | adjusted | visible drop |"
+    yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: |"
     for one in report.comparison.evals:
         cells = [
             one.outcome.value,
             _code(one.eval),
+            POLICIES[one.policy],
             _code(one.subject),
             _score(one.base),
             _score(one.new),

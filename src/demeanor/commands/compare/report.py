@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
 from demeanor.render.documents import ReportDocument
 
 Counts = tuple[int, int]
@@ -39,6 +40,9 @@ class EvalComparison:
 
     subject: str
     """The subject; `a → b` if two subjects are compared."""
+
+    policy: Policy
+    """The policy of the eval, on the new side if it changed."""
 
     outcome: CompareOutcome
     """The result."""
@@ -96,7 +100,10 @@ class Comparison:
     """One per eval and subject, regressions first."""
 
     suite: Shift | None
-    """The difference of the suite's mean pass rate; None if no eval can be compared."""
+    """The difference of the suite's mean pass rate, without USUALLY_FAILS; None if no eval can be compared."""
+
+    known_bad: Shift | None
+    """The difference of the mean pass rate of USUALLY_FAILS evals; None if there are none."""
 
     cost_usd: Shift | None
     """Cost per judged trial; None if no eval has a known cost on both sides."""
@@ -122,7 +129,7 @@ class Side:
     """One side of a comparison, with its results."""
 
     name: str
-    """The name as given by the user."""
+    """The name of the run; of another side, as given by the user."""
 
     kind: str
     """`run`, `subject`, `branch` or `commit`."""
@@ -142,7 +149,7 @@ class SideNote:
     """One side of a comparison, without its results."""
 
     name: str
-    """The name as given by the user."""
+    """The name of the run; of another side, as given by the user."""
 
     kind: str
     """`run`, `subject`, `branch` or `commit`."""

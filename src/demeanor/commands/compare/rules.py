@@ -13,6 +13,7 @@ from typing import TypeAlias, TypedDict
 
 from demeanor.commands.compare.report import CompareOutcome, Comparison, Counts, EvalComparison, Shift
 from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.false_discovery import adjusted
 from demeanor.statistics.paired import Count, paired_difference, paired_rates
@@ -46,6 +47,8 @@ def compare(
     """Compare `new` with `base` by eval and subject; by eval only if each side has one subject and they differ."""
     pairs, left_out = pair_up(list(base), list(new))
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
+    policies = {key: b[-1].policy for key, (_, b) in pairs.items()}
+    known_bad = {key for key, policy in policies.items() if policy is Policy.USUALLY_FAILS}
     drops = adjusted([p_drop(*score) for score in scores.values()])
     rises = adjusted([p_drop(b, a) for a, b in scores.values()])
     evals = []
@@ -58,6 +61,7 @@ def compare(
             EvalComparison(
                 eval=name,
                 subject=subject,
+                policy=policies[name, subject],
                 outcome=outcome,
                 base=a,
                 new=b,
@@ -69,7 +73,8 @@ def compare(
         )
     return Comparison(
         evals=tuple(sorted(evals, key=lambda one: (_ORDER.index(one.outcome), one.p_value, one.eval, one.subject))),
-        suite=suite_shift(scores),
+        suite=suite_shift({key: score for key, score in scores.items() if key not in known_bad}),
+        known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}),
         incomparable=tuple(left_out),
         level=level,
         **usage_shifts(pairs),
@@ -132,6 +137,8 @@ def _why_not(base: Sequence[RunCell], new: Sequence[RunCell]) -> str | None:
     if not base or not new:
         return "only on the new side" if new else "only on the base"
     for side, cells in (("base", base), ("new side", new)):
+        if all(cell.skipped for cell in cells):
+            return f"it was skipped on the {side}"
         if not any(cell.judged for cell in cells):
             return f"no trial of the {side} could be judged"
     hashes = [{cell.eval_hash for cell in cells if cell.eval_hash and cell.judged} for cells in (base, new)]

@@ -51,7 +51,7 @@ def export(
 ) -> tuple[str | None, int]:
     """Write a run for other tools; return the text, if there is no file to write, and the number of attempts."""
     check_format(form)
-    run = find_past_run(history, name)
+    run = find_past_run(history, name, results=results)
     records = history.records(run.name)
     if form == "parquet":
         from demeanor.store.exports.table import write_parquet

@@ -160,9 +160,9 @@ def _choose_run(
 ) -> tuple[PastRun, tuple[str, ...]]:
     """Return the run to look at, and the requested evals; empty means every failing eval of the run."""
     if what is None or run is not None:
-        return find_past_run(history, run), (what,) if what else ()
+        return find_past_run(history, run, results=project.results), (what,) if what else ()
     try:
-        return find_past_run(history, what), ()
+        return find_past_run(history, what, results=project.results), ()
     except UnknownName as unknown:
         if what not in project.evals and not history.eval_history(what):
             raise UnknownName("run or eval", what, {*project.evals, *unknown.known}) from None

@@ -31,8 +31,8 @@ def promotion_terminal(report: PromotionReport, screen: Screen | None = None) ->
 def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     target = TARGETS[report.action].value
     evals = count(len(report.candidates), "eval")
-    ready = "none" if not report.ready else str(len(report.ready))
-    yield from wrapped(Text(f"{ready} of {evals} to {report.action} to {target}", "bold"), screen.width)
+    ready = f"{len(report.ready)} of {evals}" if report.ready else f"No eval of {len(report.candidates)}"
+    yield from wrapped(Text(f"{ready} to {report.action} to {target}", "bold"), screen.width)
     if report.candidates:
         yield Text()
         yield from table(list(_columns(report.candidates, screen)), screen.width, ellipsis=screen.safe("…"))

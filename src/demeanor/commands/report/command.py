@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     with open_project_history(config, os.environ, results=results) as history:
         report = make_night_report(
             history,
-            _chosen(history, args),
+            _chosen(history, args, results),
             nights=args.nights,
             branch=args.branch,
             details=args.details,
@@ -72,11 +72,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _chosen(history: History, args: argparse.Namespace) -> PastRun:
+def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:
     """The run of the report; with --branch, it must be one of that branch."""
     from demeanor.commands.report.workflow import find_past_run
 
-    found = find_past_run(history, args.run, branch=args.branch)
+    found = find_past_run(history, args.run, branch=args.branch, results=results)
     if args.branch is not None and found.info.branch != args.branch:
         where = f"on {found.info.branch}" if found.info.branch else "on no branch"
         raise UsageError(f"--branch {args.branch}: {found.name} ran {where}\n  → leave out --branch, or the run")

@@ -15,12 +15,15 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
 from demeanor.statistics.change import MEMORY
+from demeanor.store.runs.run_dirs import LATEST, find_run
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 
-def find_past_run(history: History, name: str | None, *, branch: str | None = None) -> PastRun:
+def find_past_run(
+    history: History, name: str | None, *, branch: str | None = None, results: Path | None = None
+) -> PastRun:
     """A run by its name, its uid or its folder; None means the latest nightly run, or else the latest run, of `branch`
-    if given."""
+    if given. `latest` is the latest run in `results`, as for every command; if there is none, that of the history."""
     if name is None:
         found = history.runs(kind="nightly", branch=branch, limit=1) or history.runs(branch=branch, limit=1)
         if not found and branch is not None:
@@ -31,7 +34,7 @@ def find_past_run(history: History, name: str | None, *, branch: str | None = No
                 "the history has no run yet\n  → demeanor nightly starts one, demeanor import imports others"
             )
         return found[0]
-    folder = Path(name)
+    folder = _latest_of(results) if name == LATEST and results is not None else Path(name)
     if (folder / RUN_FILE).is_file():
         info = RunFolder(folder).info()
         try:
@@ -39,6 +42,14 @@ def find_past_run(history: History, name: str | None, *, branch: str | None = No
         except UnknownName:
             raise UsageError(f"{folder}: this run is not in the history\n  → demeanor import {folder}") from None
     return history.run(name)
+
+
+def _latest_of(results: Path) -> Path:
+    """The folder of the latest run on this machine; a path that is not a run if there is none."""
+    try:
+        return find_run(results).folder
+    except UnknownName:
+        return results / LATEST
 
 
 def make_night_report(

@@ -32,6 +32,7 @@ MEANINGS: Mapping[ExitCode, str] = {
 """What each exit code says about a run."""
 
 EXPECTED_FAIL = "expected fail"
+NOT_RUN = "NOT RUN"
 _LONGEST = 1000
 _MOST_NAMED = 10
 
@@ -42,6 +43,8 @@ def status(cell: CellReport) -> str:
         return "NEWS"
     if cell.tally.policy is Policy.USUALLY_FAILS and cell.tally.judged:
         return EXPECTED_FAIL
+    if cell.tally.missing and not cell.trials:
+        return NOT_RUN
     return cell.tally.status.value
 
 
@@ -67,8 +70,7 @@ def headline(report: RunReport) -> str:
     without = answers.count("undecided")
     evals = count(ran, "eval") if len(report.summaries) <= 1 else f"{count(ran, 'cell')} ({_size(report)})"
     if report.exit_code is ExitCode.INTERRUPTED:
-        missing = sum(cell.tally.missing for cell in report.cells)
-        return f"Interrupted: {count(missing, 'trial')} not run"
+        return f"Interrupted: {count(_missing(report), 'trial')} not run"
     if report.exit_code is ExitCode.REJECTED:
         rejected = answers.count("reject")
         more = f", {without} without a verdict" if without else ""
@@ -79,7 +81,14 @@ def headline(report: RunReport) -> str:
         return f"Accepted: {only if ran == 1 else f'{every} hold'}"
     if ran == 0:
         return "Undecided: nothing could be run"
+    if without == 0:
+        return f"Undecided: the run was stopped, {count(_missing(report), 'trial')} not run"
     return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"
+
+
+def _missing(report: RunReport) -> int:
+    """The trials that were planned and not run."""
+    return sum(cell.tally.missing for cell in report.cells)
 
 
 def _size(report: RunReport) -> str:
@@ -108,7 +117,7 @@ def known_bad(summary: Summary) -> str:
     if summary.known_bad_rate is None:
         return ""
     rate = numbers.rate(summary.known_bad_rate)
-    return f"not in the mean: {count(summary.known_bad, 'eval')} USUALLY_FAILS, {rate}"
+    return f"not in the mean: {count(summary.known_bad, 'USUALLY_FAILS eval')}, {rate}"
 
 
 def case_group(group: CaseGroup) -> str:

@@ -14,8 +14,9 @@ from demeanor.core.trial import Plan
 from demeanor.runner.baselines import eval_hashes
 from demeanor.store.runs.run_folder import RunFolder
 
+_PATHS = "PATH"
 _OPTIONS: Mapping[str, str] = {
-    "paths": "PATHS",
+    "paths": _PATHS,
     "subjects": "--subject",
     "model": "--model",
     "names": "--scenario",
@@ -63,8 +64,8 @@ def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
         value = getattr(given, name)
         if value != getattr(default, name) and value != getattr(earlier, name):
             raise UsageError(
-                f"{option} can't change when a run is resumed: {run.folder.name} ran with"
-                f" {_shown(getattr(earlier, name))}\n  → leave {option} out, or start a new run"
+                f"{option} can't change when a run is resumed: {run.folder.name} ran"
+                f" {_shown(option, getattr(earlier, name))}\n  → leave {option} out, or start a new run"
             )
     done = max((record.number for record in run.records()), default=0)
     if given.trials is not None and given.trials < done:
@@ -110,7 +111,9 @@ def _notes(records: Iterable[Record], plan: Plan, evals: set[str], subjects: set
     return notes
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return " ".join(map(str, value)) or "none"
-    return "none" if value in (None, "", False) else str(value)
+def _shown(option: str, value: object) -> str:
+    """`with --seed 5` or `without --seed`."""
+    if value in (None, "", False, ()):
+        return f"without {option}"
+    given = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"with {given}" if option == _PATHS else f"with {option} {given}"

@@ -13,6 +13,7 @@ from demeanor.commands.run.resume import Stale, stale_attempts
 from demeanor.core.atomic_file import write_atomically
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
+from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
 from demeanor.core.intervention import Intervention
 from demeanor.core.redaction.redactor import Redactor
@@ -50,6 +51,8 @@ def run_and_report(
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
     report = make_report(result, plug_in=plug_in, collection=collection, notes=stale.notes)
+    if result.stopped and report.exit_code is ExitCode.ACCEPTED and any(cell.tally.missing for cell in report.cells):
+        report = replace(report, exit_code=ExitCode.UNDECIDED)
     report = replace(report, notes=(*report.notes, *tell_decisions(_decisions(report))))
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report

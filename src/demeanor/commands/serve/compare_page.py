@@ -50,9 +50,7 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     if not a or not b:
         return values
     version = history.database.version()
-    base, new = context.cached(
-        ("sides", a, b), version, lambda: sides_of(history, a, b, context.config.root, folders=False)
-    )
+    base, new = context.cached(("sides", a, b), version, lambda: sides_of(history, a, b, context.config.root))
     state = context.state([*base.runs, *new.runs])
     report: CompareReport = context.cached(("compare", a, b), state, lambda: make_comparison(base, new))
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))

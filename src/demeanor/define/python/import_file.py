@@ -81,7 +81,7 @@ def _why_lost(one: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
         problem = f"another eval at line {now.source.line} has taken its name `{name}`"
         return problem, "rename one of the functions; in a loop, append each eval to a list of the module"
     if name in namespace:
-        problem = f"the name `{name}` is now {describe(now)}"
+        problem = f"the name `{name}` is now {'None' if now is None else describe(now)}"
         return problem, "put @eval_test above all other decorators, and assign nothing else to the name"
     return f"the module has no name `{name}`", "assign it to a name, or to a list, tuple or dict, of the module"
 
