@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from demeanor.store.history import open_history
@@ -75,8 +76,12 @@ def test_a_database_that_is_down_does_not_stop_a_run(writer: Project, store: str
     assert "added to the history" not in third.stdout
 
 
-def test_doctor_checks_the_store(writer: Project, store: str):
-    """The history, runs that it is missing, and the captures."""
+def test_doctor_checks_the_store(writer: Project, store: str, server: str):
+    """The history, runs that it is missing, and the captures; the check itself writes nothing."""
+    before = writer.demeanor("doctor", DEMEANOR_STORE=f"{server}&schema=untouched").stdout
+    assert "empty; the first run creates the tables" in before
+    with psycopg.connect(server) as connection:
+        assert not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'untouched'").fetchall()
     missing = run(writer, DOWN)
     broken = writer.demeanor("doctor", DEMEANOR_STORE=DOWN)
     assert broken.returncode == 1

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from demeanor.commands.promote.report import Candidate
+from demeanor.commands.serve.overview import near_promotion
 from tests.helpers.dashboard_server import Dashboard, ParsedPage, served
 from tests.helpers.dashboard_store import (
     HAIKU,
@@ -50,6 +52,17 @@ def test_the_overview_says_what_got_worse_and_between_which_nights(dashboard: Da
     assert f"★ {HAIKU}".replace("_", "_ ") in page.text
     assert "provider 3" in page.text
     assert f"/trial/{dashboard.store.last}/{READS}/native%3Acareful/first" in page.links()
+
+
+def test_only_evals_that_need_a_few_nights_are_near_promotion(dashboard: Dashboard):
+    """Those that are ready come first. Here, all evals are at most at 4 of 10 nights, so that none is near."""
+    assert "Near promotion" not in dashboard.page("/").text
+    answers = (("a", "wait", 10), ("b", "wait", 5), ("c", "promote", 0), ("d", "refuse", 1), ("e", "wait", 1))
+    found = [
+        Candidate(eval=name, answer=answer, reason="", rule="classic", distance=nights)
+        for name, answer, nights in answers
+    ]
+    assert [one.eval for one in near_promotion(found)] == ["c", "e", "b"]
 
 
 def test_the_newest_night_is_next_to_the_name(dashboard: Dashboard):

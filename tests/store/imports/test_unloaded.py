@@ -13,6 +13,12 @@ from demeanor.store.imports import ImportOptions, Written, read_imports, write_i
 from tests.helpers.import_samples import put, vitest
 
 DAY = 24 * 3600 * 1000
+STACK = (
+    "Error: Expect test to fail\n"
+    "    at runTest (file:///x/node_modules/@vitest/runner/dist/chunk-artifact.js:3042:31)\n"
+    "    at process.processTicksAndRejections (node:internal/process/task_queues:95:5)"
+)
+"""What Vitest 4.1 writes for a test with `it.fails` that passes."""
 
 
 @pytest.fixture
@@ -92,10 +98,30 @@ def test_other_reports_of_the_night_tell_the_tests_too(history: SqlHistory, tmp_
     assert found == {("saves", 1): "pass", ("deletes", 1): "pass", ("saves", 2): "pass", ("deletes", 2): "void"}
 
 
+def test_the_tests_of_a_file_whose_set_up_failed_are_void(history: SqlHistory, tmp_path: Path):
+    """Vitest 1.6, 3.2 and 4.1 report them as skipped (or pending), and only the file as failed."""
+    write(history, put(tmp_path / "before.json", report(0, saves="passed", asks="failed", later="skipped")))
+    data = report(1, saves="skipped", asks="pending", later="skipped", other="passed")
+    data["testResults"][0]["status"] = "failed"
+    written = write(history, put(tmp_path / "now.json", data))
+    assert outcomes(history, written.imported.run.id) == {"saves": "void", "asks": "void", "other": "pass"}
+    (note,) = written.imported.notes
+    assert note.startswith(
+        "/x/evals/memory.eval.ts failed in its set-up (mine:m, trial 1), 2 tests of earlier runs void"
+    )
+    data["testResults"][0]["assertionResults"][3]["status"] = "failed"  # the file failed because a test did
+    again = write(history, put(tmp_path / "again.json", data))
+    assert outcomes(history, again.imported.run.id) == {"other": "fail"}
+
+
 def test_a_test_that_is_expected_to_fail_and_passes_is_news(history: SqlHistory, tmp_path: Path):
     """Vitest reports it as failed. It is a pass of an eval that usually fails, and a message says so."""
     data = report(0, saves="passed", apologises="failed", asks="failed")
-    data["testResults"][0]["assertionResults"][1]["failureMessages"] = ["Error: Expect test to fail\n    at x.ts:3"]
+    data["testResults"][0]["assertionResults"][1]["failureMessages"] = [STACK]
+    thrown = STACK.replace(
+        "runTest (file:///x/node_modules/@vitest/runner/dist/chunk-artifact.js", "/x/evals/memory.eval.ts"
+    )
+    data["testResults"][0]["assertionResults"][2]["failureMessages"] = [thrown]  # by the test itself
     written = write(history, put(tmp_path / "now.json", data))
     assert outcomes(history, written.imported.run.id) == {"saves": "pass", "apologises": "pass", "asks": "fail"}
     assert {cell.eval: cell.policy.name for cell in history.cells(written.imported.run.id)}[

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from demeanor.config.config import Config
 from demeanor.core.errors import DemeanorError
 from demeanor.core.text import count
-from demeanor.runner.history import open_project_history
 from demeanor.store.captures.capture_store import open_capture_store, read_start
+from demeanor.store.history.connect import history_address, inspect_history
 from demeanor.store.runs.sync import PENDING
 
 
@@ -30,10 +30,13 @@ def check_store(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[st
 
 
 def _history(config: Config, environ: Mapping[str, str]) -> str:
-    with open_project_history(config, environ) as history:
-        runs = history.runs()
-        latest = f"; the latest is {runs[0].name}" if runs else ""
-        return f"{history.database.label}: {count(len(runs), 'run')}{latest}"
+    """The number of runs. A check changes nothing: the first run creates the tables."""
+    found = inspect_history(history_address(config, environ))
+    if found.empty:
+        return f"{found.label}: empty; the first run creates the tables"
+    latest = f"; the latest is {found.latest}" if found.latest else ""
+    waiting = f"; the next run applies {count(found.missing, 'migration')}" if found.missing else ""
+    return f"{found.label}: {count(found.runs, 'run')}{latest}{waiting}"
 
 
 def _captures(config: Config) -> str:

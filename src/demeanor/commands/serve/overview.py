@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,9 @@ from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import outcomes, void_causes
 
 NIGHTS = 13
+_NEAR = 5
+"""An eval is near its promotion if it needs at most this many further nights: half of the shortest incubation."""
+
 _MOST_NEAR = 5
 _MOST_SHIFTS = 8
 
@@ -76,7 +79,7 @@ def _examples(history: SqlHistory, run: PastRun, view: NightView) -> dict[tuple[
 
 
 def _near_promotion(context: PageContext, history: SqlHistory, state: object) -> tuple[Candidate, ...]:
-    """The evals that need the fewest further nights; none if the project's evals can't be read."""
+    """The evals that are ready or need only a few further nights; none if the project's evals can't be read."""
     evals, _ = context.evals()
     if not evals:
         return ()
@@ -87,7 +90,13 @@ def _near_promotion(context: PageContext, history: SqlHistory, state: object) ->
             report = make_promotion_report(history, catalog, tuple(evals.values()), "promote")
         except DemeanorError:
             return ()  # the board says why
-        found = [one for one in report.candidates if one.answer in {"promote", "wait"}]
-        return tuple(sorted(found, key=lambda one: one.distance)[:_MOST_NEAR])
+        return near_promotion(report.candidates)
 
     return context.cached("near", state, make)
+
+
+def near_promotion(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """The evals that are ready, then those that need only a few further nights."""
+    ready = {"promote": 0, "wait": _NEAR}
+    found = [one for one in candidates if one.answer in ready and one.distance <= ready[one.answer]]
+    return tuple(sorted(found, key=lambda one: (one.answer, one.distance))[:_MOST_NEAR])

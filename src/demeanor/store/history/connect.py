@@ -6,6 +6,7 @@ The history is beside the results, or at the address in `store` or DEMEANOR_STOR
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -78,6 +79,53 @@ def open_database(address: str, *, timeout: float = 30.0, reading: bool = False)
 def open_history(address: str, *, reading: bool = False) -> SqlHistory:
     """Open the history at an address."""
     return SqlHistory(open_database(address, reading=reading))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryState:
+    """What a history contains, found without changing anything."""
+
+    label: str
+    """Its address, without a password."""
+
+    runs: int
+    """The number of its runs."""
+
+    latest: str | None
+    """The run that started last."""
+
+    missing: int
+    """The migrations that the next run will apply; all of them if the database is empty."""
+
+    empty: bool
+    """Whether the database has no tables yet."""
+
+
+def inspect_history(address: str) -> HistoryState:
+    """Look at the history at an address; raises StoreError if it can't be reached or belongs to another program."""
+    if address.startswith(("postgresql:", "postgres:")):
+        from demeanor.store.history.postgres import Postgres
+
+        database: Database = Postgres(address, create=False)
+    else:
+        from demeanor.store.history.sqlite import Sqlite
+
+        if not Path(address).exists():
+            return HistoryState(label=address, runs=0, latest=None, missing=len(migrations()), empty=True)
+        database = Sqlite(Path(address))
+    try:
+        known = migrations()
+        applied = _applied(database, known)
+        runs = database.rows("SELECT name FROM runs ORDER BY started DESC, id DESC") if applied else []
+        return HistoryState(
+            label=database.label,
+            runs=len(runs),
+            latest=runs[0][0] if runs else None,
+            missing=len(known) - len(applied),
+            empty=not applied,
+        )
+    finally:
+        database.close()
 
 
 def migrations() -> dict[str, str]:

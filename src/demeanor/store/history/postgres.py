@@ -26,8 +26,9 @@ class Postgres:
 
     for_update = " FOR UPDATE"
 
-    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
-        """`url` is a libpq URL; `?schema=NAME` selects another schema than `demeanor`."""
+    def __init__(self, url: str, *, timeout: float = 30.0, create: bool = True) -> None:
+        """`url` is a libpq URL; `?schema=NAME` selects another schema than `demeanor`. With `create`, a schema that is
+        missing is created."""
         self.label = without_password(url)
         try:
             import psycopg
@@ -50,7 +51,7 @@ class Postgres:
                 keepalives_count=3, tcp_user_timeout=30_000,
             )  # fmt: skip
             self._connection.execute(f"SET lock_timeout = '{int(timeout * 1000)}ms'")
-            if not self.rows("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,)):
+            if create and not self.rows("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,)):
                 # Two processes may come at the same time, and IF NOT EXISTS alone does not protect from that.
                 with self.writing():
                     self.lock_schema()

@@ -33,7 +33,7 @@ class ImportOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnloadedFile:
-    """A test file of one report that could not be loaded."""
+    """A test file of one report that could not be loaded, or whose set-up (`beforeAll`) failed."""
 
     subject: str
     """The subject of the report."""
@@ -49,6 +49,9 @@ class UnloadedFile:
 
     tests: tuple[str, ...] = ()
     """The tests that other reports of the same run have of this file."""
+
+    skipped: tuple[str, ...] = ()
+    """If the file was loaded, but its set-up failed: the tests that Vitest skipped for it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,7 @@
-"""Test files that could not be loaded. Their report has no tests, but earlier runs tell which tests they had."""
+"""Test files that could not be loaded, or whose set-up failed.
+
+The report of the former has no tests, and of the latter only skipped ones; earlier runs tell which tests they had.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,11 @@ def void_unloaded(found: Imported, history: History) -> Imported:
         known = dict.fromkeys((*file.tests, *_earlier_tests(found, file.subject, history)))
         skipped = {cell.eval for cell in found.cells if cell.subject == file.subject and cell.skipped}
         missing = [name for name in known if name not in tried and name not in skipped]
-        where = f"{one_line(file.path)} could not be loaded ({file.subject}, trial {file.number})"
-        detail = f"the test file {file.path} could not be loaded: {file.reason}"
+        what = "could not be loaded"
+        if file.skipped:  # a test that earlier runs skipped too is skipped on purpose
+            missing, what = [name for name in file.skipped if name in known], "failed in its set-up"
+        where = f"{one_line(file.path)} {what} ({file.subject}, trial {file.number})"
+        detail = f"the test file {file.path} {what}: {file.reason}"
         records += [WrittenRecord(record=_void(name, file, detail)) for name in missing]
         voids = f"{count(len(missing), 'test')} of earlier runs void" if missing else "no earlier run tells its tests"
         notes.append(f"{where}, {voids}: {one_line(file.reason)}")

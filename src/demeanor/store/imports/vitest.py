@@ -5,8 +5,9 @@
 
 Some details differ from the reports. A skipped test is skipped, not failed. A test that was given up after errors 500
 or 503, according to the reliability log, is void; the report has it as passed. Each attempt is one trial of its model,
-not a separate test. A test file that could not be loaded has no tests in the report; see unloaded.py. A test that is
-expected to fail (`it.fails`) and passes is reported as failed: it is a pass of a USUALLY_FAILS eval, which is news.
+not a separate test. A test file that could not be loaded has no tests in the report, and one whose `beforeAll` failed
+has only skipped ones; see unloaded.py. A test that is expected to fail (`it.fails`) and passes is reported as failed:
+it is a pass of a USUALLY_FAILS eval, which is news.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ _OLD_ARTEFACT = re.compile(r"eval-logs-(\d+)")
 _OLD_MODEL = "gemini-2.5-pro"
 _SKIPPED = ("skipped", "pending", "todo", "disabled")
 _EXPECTED_TO_FAIL = re.compile(r"(?:\w*Error: )?Expect test to fail(?:\n|$)")
-"""The message of Vitest for a test with `it.fails` that passed."""
+"""The message of Vitest (1.6, 3.2 and 4.1) for a test with `it.fails` that passed. Since 3, a stack follows, which does
+not contain the test's own file; that of an error with the same text, thrown by the test, does."""
 
+_NO_SET_UP = "Vitest reports the file as failed, but none of its tests, so a hook such as beforeAll failed"
 _PASSED_UNEXPECTEDLY = "expected to fail (it.fails), but passed"
 
 
@@ -74,11 +77,13 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
         starts.append(iso_time(data.get("startTime")))
         given_up = _given_up(path.with_name("api-reliability.jsonl"))
         own = trial if trial is not None else reports[subject]
+        left_out: dict[str, list[str]] = {}
         for file, reason in _unloaded(data, path):
             unloaded.append(UnloadedFile(subject=subject, number=own, path=file, reason=reason))
         for name, verdict, spent, ended, file in _tests(data, path, given_up):
             if verdict is None:
                 skipped.append(PlannedCell(eval=name, subject=subject, skipped="skipped by vitest"))
+                left_out.setdefault(file, []).append(name)
                 continue
             tests_of.setdefault(file, {})[name] = None
             if isinstance(verdict, Pass) and verdict.findings[0].reason == _PASSED_UNEXPECTEDLY:
@@ -87,6 +92,11 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
                 eval=name, subject=subject, number=own, attempt=1, verdict=verdict, spent=spent, ended=ended or ""
             )
             records.append(WrittenRecord(record=record))
+        unloaded += [
+            UnloadedFile(subject=subject, number=own, path=file, reason=_NO_SET_UP, skipped=tuple(left_out[file]))
+            for file in _without_set_up(data)
+            if file in left_out
+        ]
     started = min((when for when in starts if when), default="1970-01-01T00:00:00.000+00:00")
     kind = options.kind or ("nightly" if nightly else "ci")
     run = imported_run(ORIGIN, started=started, uid=import_uid(ORIGIN, *sorted(contents)), kind=kind)
@@ -122,6 +132,14 @@ def _unloaded(data: Any, path: Path) -> Iterator[tuple[str, str]]:
             yield as_text(file.get("name")) or f"testResults[{i}]", as_text(file.get("message")) or "no message"
 
 
+def _without_set_up(data: Any) -> Iterator[str]:
+    """The files that failed although none of their tests did: a hook, such as `beforeAll`, failed."""
+    for file in data["testResults"]:
+        statuses = {test.get("status") for test in file.get("assertionResults") or ()}
+        if file.get("status") == "failed" and statuses and "failed" not in statuses:
+            yield as_text(file.get("name"))
+
+
 def _tests(
     data: Any, path: Path, given_up: dict[str, str]
 ) -> Iterator[tuple[str, Verdict | None, Spent, str | None, str]]:
@@ -141,11 +159,11 @@ def _tests(
             seen[name] += name != title
             status = expect(test.get("status"), str, path, f"{here}.status")
             spent = Spent(seconds=(as_number(test.get("duration")) or 0.0) / 1000)
-            verdict = _verdict(title, status, test, given_up)
-            yield name, verdict, spent, iso_time(file.get("endTime")), as_text(file.get("name"))
+            place = as_text(file.get("name"))
+            yield name, _verdict(title, status, test, given_up, place), spent, iso_time(file.get("endTime")), place
 
 
-def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, str]) -> Verdict | None:
+def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, str], file: str) -> Verdict | None:
     if status in _SKIPPED:
         return None
     if name in given_up:
@@ -154,7 +172,7 @@ def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, s
         return Pass(findings=(Finding(check=name, answer="yes"),))
     messages = test.get("failureMessages")
     reason = "\n".join(as_text(one) for one in messages) if isinstance(messages, list) else status
-    if _EXPECTED_TO_FAIL.match(reason):
+    if _EXPECTED_TO_FAIL.match(reason) and not (file and file in reason):
         return Pass(findings=(Finding(check=name, answer="yes", reason=_PASSED_UNEXPECTEDLY),))
     return Fail(findings=(Finding(check=name, answer="no", reason=reason),))
 
