@@ -6,14 +6,22 @@ import gc
 import os
 import sys
 
-from demeanor.core.streams import install_streams
-
 _INTERRUPTED = 130
+_NO_WINDOWS = """\
+demeanor: Windows is not supported: agents are started and ended by means that only Linux and macOS have
+  → use WSL 2 (wsl --install), and install Demeanor there
+  → more about this: install.md in the documentation
+"""
 _LOST = "demeanor: standard output can't be written: {why}; exit code 70 instead of {code}\n"
 
 
 def main() -> None:
     """Run the command line and end with its exit code; with 70 if its output could not be written."""
+    if sys.platform == "win32":
+        sys.stderr.write(_NO_WINDOWS)
+        sys.exit(2)
+    from demeanor.core.streams import install_streams
+
     lost = install_streams(os.environ)
     try:
         code = _run()

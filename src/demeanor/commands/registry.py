@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from demeanor._version import __version__
+from demeanor.commands.examples import examples
 
 COMMANDS: Mapping[str, str] = {
     "run": "run evals and decide whether they hold",
@@ -57,6 +58,15 @@ EXIT_CODES = (
 )
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Wraps descriptions, and leaves the lines of examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        before, found, after = text.partition("examples:\n")
+        wrapped = super()._fill_text(before, width, indent) if before.strip() else ""
+        return wrapped + ("\n\n" if wrapped and found else "") + found + after
+
+
 def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands. If one is chosen, only its options are added."""
     parser = argparse.ArgumentParser(
@@ -67,9 +77,12 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"demeanor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        sub = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        sub = commands.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=_Formatter
+        )
         if chosen in {None, name}:
             command_module(name).arguments(sub)
+            sub.epilog = f"{sub.epilog}\n\n{examples(name)}" if sub.epilog else examples(name)
     return parser
 
 

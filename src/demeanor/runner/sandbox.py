@@ -70,14 +70,13 @@ MAKERS: Mapping[str, Callable[[Config], Level]] = {
 }
 """The functions that create sandboxes, by level."""
 
-_ONLY_ON = {"landlock": "linux", "seatbelt": "darwin"}
+_ONLY_ON = {"bubblewrap": "linux", "docker": "linux", "podman": "linux", "landlock": "linux", "seatbelt": "darwin"}
 
 _REMEDIES = {
     "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow user namespaces",
     "docker": "install docker, start its daemon, and check that `docker run` works for you",
     "podman": "install podman with a runtime (apt install podman runc), and check that `podman run` works for you",
     "landlock": "use Linux 6.7 or later with landlock enabled (`landlock` in /sys/kernel/security/lsm)",
-    "seatbelt": "seatbelt works on macOS only; use another level",
 }
 
 
@@ -106,7 +105,11 @@ def verified_sandbox(name: str, config: Config) -> Level:
         sandbox.verify()
     except WorldError as error:
         weaker = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
-        remedies = [_REMEDIES.get(name, ""), *(f"or use weaker isolation: --sandbox {level}" for level in weaker)]
+        can_work = _ONLY_ON.get(name, here) == here
+        remedies = [
+            _REMEDIES.get(name, "") if can_work else "",
+            *(f"{'or ' if can_work else ''}use weaker isolation: --sandbox {level}" for level in weaker),
+        ]
         remedy = "\n  → ".join(filter(None, remedies))
         problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
         raise UsageError(f"{problem}\n  → {remedy}") from None

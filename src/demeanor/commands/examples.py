@@ -1,0 +1,173 @@
+"""The examples at the end of each command's help: command → lines, each with what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
+    "run": (
+        ("demeanor run", "the evals with ALWAYS_PASSES"),
+        ("demeanor run evals/eval_notes.py --trials 10", "all evals of a file, ten trials each"),
+        ("demeanor run --subject codex:gpt-5 -k notes", "other agent and model, evals that match"),
+        ("demeanor run --policy all --dry-run", "the plan and its expected cost; runs nothing"),
+        ("demeanor run --resume latest", "only the missing trials of the latest run"),
+    ),
+    "nightly": (
+        ("demeanor nightly", "all evals on all subjects"),
+        ("demeanor nightly --resume", "the missing trials of the last night"),
+        ("demeanor nightly --budget-usd 20", "with a limit on what it spends"),
+    ),
+    "gate": (
+        ("demeanor gate", "may the checked-out change merge?"),
+        ("demeanor gate --base origin/main", "compare with another commit than the default"),
+        ("demeanor gate --max-trials 200 --comment", "in CI: limited, with a comment"),
+    ),
+    "compare": (
+        ("demeanor compare --base main", "build and run this commit and main"),
+        ("demeanor compare main feature", "two branches, from the history"),
+        ("demeanor compare native:big native:small", "two subjects of stored runs"),
+    ),
+    "bisect": (
+        ("demeanor bisect reads_first --good v1.4", "find the commit that changed the behaviour"),
+        ("demeanor bisect reads_first --good v1.4 --bad HEAD~2", "if HEAD itself is not the bad one"),
+    ),
+    "promote": (
+        ("demeanor promote", "which evals are ready for ALWAYS_PASSES?"),
+        ("demeanor promote --apply", "change their policy, and verify it"),
+    ),
+    "demote": (
+        ("demeanor demote", "which evals fail too often?"),
+        ("demeanor demote --apply saves_the_note", "change the policy of one"),
+    ),
+    "report": (
+        ("demeanor report", "the last night and the seven before it"),
+        ("demeanor report --nights 30", "more nights"),
+        ("demeanor report --format html --out night.html", "as one file for a browser"),
+    ),
+    "serve": (
+        ("demeanor serve", "open the dashboard at port 8765"),
+        ("demeanor serve --port 0 --notes", "any free port; allow notes from the browser"),
+        ("demeanor serve --export site", "write the pages of the last night as files"),
+    ),
+    "history": (
+        ("demeanor history saves_the_note", "every night of an eval"),
+        ("demeanor history saves_the_note --subject native:m", "with one subject"),
+    ),
+    "analyze": (
+        ("demeanor analyze", "the latest run"),
+        ("demeanor analyze results/* --k 5", "several runs, with pass@5 and pass^5"),
+        ("demeanor analyze --patterns known.yaml", "classify failures by your own patterns"),
+    ),
+    "list": (
+        ("demeanor list", "all evals"),
+        ("demeanor list evals -k 'notes and not slow'", "those that match"),
+    ),
+    "validate": (
+        ("demeanor validate", "can each eval pass, and can it fail?"),
+        ("demeanor validate evals/eval_notes.py", "the evals of one file"),
+        ("demeanor validate --strict", "in CI"),
+    ),
+    "trace": (
+        ("demeanor trace", "the first trial of the latest run that did not pass"),
+        ("demeanor trace saves_the_note/native:scripted/2", "one trial"),
+        ("demeanor trace saves_the_note --diff", "beside the most similar passing trial"),
+    ),
+    "note": (
+        ("demeanor note EVAL/SUBJECT/1 --label flaky 'races'", "label a trial"),
+        ("demeanor note --list", "all labels"),
+    ),
+    "prompt": (
+        ("demeanor prompt", "the instructions that the agent sent, with ids"),
+        ("demeanor run --without b9ff9143", "run the evals without one of them"),
+    ),
+    "rejudge": (
+        ("demeanor rejudge", "the latest run, with the edited checks"),
+        ("demeanor rejudge saves_the_note --last 5", "one eval, in its last five runs"),
+    ),
+    "watch": (
+        ("demeanor watch", "judge stored trials again on every edit"),
+        ("demeanor watch --run --budget-usd 1", "also run what can't be judged again"),
+    ),
+    "triage": (
+        ("demeanor triage", "the failures of the latest run, in groups"),
+        ("demeanor triage --brief 1", "the first group as a task"),
+    ),
+    "fix": (
+        ("demeanor fix saves_the_note --dry-run", "the task for the fixing agent; runs nothing"),
+        ("demeanor fix saves_the_note", "fix and verify; the result is a patch"),
+        ("demeanor fix saves_the_note --apply", "also apply the patch"),
+    ),
+    "import": (
+        ("demeanor import other-machine/results", "all runs of a folder"),
+        ("demeanor import report.json", "results of another tool"),
+    ),
+    "export": (
+        ("demeanor export latest --format csv --out t.csv", "the trials of a run as a table"),
+        ("demeanor export latest --format otlp --out s.json", "as OpenTelemetry spans"),
+    ),
+    "power": (
+        ("demeanor power", "trials to detect a drop from 95 % to 80 %"),
+        ("demeanor power 99% 90% --trials 10", "another drop, and what ten trials detect"),
+    ),
+    "contract": (
+        ("demeanor contract", "test all translations between model APIs"),
+        ("demeanor contract -k 'ids and gemini'", "some of them"),
+    ),
+    "agents": (
+        ("demeanor agents", "what is installed, what each supports"),
+        ("demeanor agents install claude-code", "install the tested version"),
+        ("demeanor agents check claude-code", "test what it supports, without a paid model"),
+    ),
+    "harbor": (
+        ("demeanor harbor", "which Harbor is used"),
+        ("demeanor harbor install", "install it into a folder of its own"),
+    ),
+    "models": (
+        ("demeanor models", "the models that run on this machine"),
+        ("demeanor models fetch qwen2.5-coder-1.5b", "download one"),
+    ),
+    "gateway": (
+        ("demeanor gateway --model scripted", "serve a model; prints the variables to set"),
+        ("demeanor gateway --port 8080 --log log.jsonl", "at a fixed port, with a log of all exchanges"),
+    ),
+    "task": (("demeanor task new count-lines", "a small, complete task in tasks/count-lines"),),
+    "init": (
+        ("demeanor init", "asks for agent, model and CI service"),
+        ("demeanor init --agent codex --ci gitlab", "without questions"),
+    ),
+    "skills": (
+        ("demeanor skills install", "guides for all agents"),
+        ("demeanor skills check", "are they up to date?"),
+    ),
+    "doctor": (
+        ("demeanor doctor", "what works here, and how to fix the rest"),
+        ("demeanor doctor --sandboxes", "try hostile actions at each sandbox level"),
+    ),
+    "help": (
+        ("demeanor help", "list all pages"),
+        ("demeanor help ci", "read one"),
+        ("demeanor help --search nightly", "search all"),
+    ),
+    "explain": (
+        ("demeanor explain bad-input", "an error"),
+        ("demeanor explain rate_limit", "a void cause"),
+        ("demeanor explain 3", "an exit code"),
+    ),
+    "schema": (
+        ("demeanor schema", "list all schemas"),
+        ("demeanor schema scenario > scenario.schema.json", "write one to a file"),
+    ),
+    "completion": (
+        ('eval "$(demeanor completion bash)"', "for this shell"),
+        ("demeanor completion fish > ~/.config/fish/…", "for all new shells"),
+    ),
+}
+
+
+def examples(command: str) -> str:
+    """The examples of a command as text for the end of its help."""
+    if command not in EXAMPLES:  # a test requires examples; a command without them works all the same
+        return ""
+    width = max(len(line) for line, _ in EXAMPLES[command])
+    rows = [f"  {line:<{width}}  {about}" for line, about in EXAMPLES[command]]
+    return "\n".join(["examples:", *rows])

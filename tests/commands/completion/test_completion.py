@@ -1,0 +1,94 @@
+"""Shell completion in a real bash: commands, options, and names of the project."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.project import Project
+
+EVAL = """\
+from demeanor import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2)
+def saves_the_note(rig, result):
+    assert rig.workspace["notes.txt"].text == "buy milk\\n"
+"""
+COMPLETE = """\
+source {script}
+COMP_WORDS=({words})
+COMP_CWORD=$(({number} - 1))
+_shtab_demeanor
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with one run, and `demeanor` on its PATH."""
+    project = Project(tmp_path_factory.mktemp("completion") / "project")
+    project.write(evals__eval_notes_py=EVAL, demeanor_toml='subjects = ["native:scripted"]\nsandbox = "none"\n')
+    done = project.demeanor("run", "--policy", "all")
+    assert done.returncode in {0, 1}, done.stderr
+    programs = project.folder.parent / "bin"
+    programs.mkdir()
+    (programs / "demeanor").write_text(f'#!/bin/sh\nexec {sys.executable} -m demeanor "$@"\n')
+    (programs / "demeanor").chmod(0o755)
+    project.env["PATH"] = f"{programs}:{project.env['PATH']}"
+    (project.folder.parent / "completion.bash").write_text(project.demeanor("completion", "bash").stdout)
+    return project
+
+
+def completed(project: Project, *words: str) -> list[str]:
+    """What bash offers for the last word."""
+    script = COMPLETE.format(
+        script=project.folder.parent / "completion.bash", number=len(words),
+        words=" ".join(f"'{word}'" for word in words),
+    )  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    return [line for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["gat"], ["gate", "gateway"]),
+        (["run", "--scenario", "saves"], ["saves_the_note"]),
+        (["run", "--subject", "native:s"], ["native:scripted"]),
+        (["history", "sav"], ["saves_the_note"]),
+        (["triage", "lat"], ["latest"]),
+        (["trace", "saves"], ["saves_the_note/native:scripted/1", "saves_the_note/native:scripted/2"]),
+        (["help", "tutor"], ["tutorial"]),
+    ],
+)
+def test_bash_completes_names(ran: Project, words: list[str], offered: list[str]) -> None:
+    """Commands, evals, subjects with their colon, runs, trials and topics."""
+    assert sorted(completed(ran, "demeanor", *words)) == offered
+
+
+def test_runs_are_offered_newest_first(ran: Project) -> None:
+    """`latest` comes before the names of runs."""
+    name = (ran.folder / "results/latest").resolve().name
+    assert completed(ran, "demeanor", "report", "") == ["latest", name]
+
+
+def test_a_folder_without_a_project_offers_nothing(project: Project) -> None:
+    """No error in the middle of a command line."""
+    done = project.demeanor("completion", "--names", "evals")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+def test_every_shell_gets_a_script(project: Project) -> None:
+    """And without a shell, the message names them."""
+    for shell in ("bash", "zsh", "tcsh", "fish"):
+        assert "demeanor" in project.demeanor("completion", shell).stdout
+    done = project.demeanor("completion")
+    assert done.returncode == 2
+    assert "bash | zsh" in done.stderr
+    assert not Path(project.folder / "results").exists()
