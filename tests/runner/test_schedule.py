@@ -16,6 +16,7 @@ from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import Fail, Pass, Verdict, Void, VoidCause
+from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.schedule import Retries, Stop, is_final, run_trials
 
 EVAL = Eval(
@@ -24,15 +25,15 @@ EVAL = Eval(
 QUICK = Retries(most=3, pause=0.0)
 
 
-class Machine:
+class Machine(LocalExecutor):
     """An executor that records which attempts ran, and how many at the same time."""
 
     def __init__(self, slots: int) -> None:
-        self.slots = slots
+        super().__init__(slots=slots, attempt=self._make)
         self.ran: list[tuple[str, int]] = []
         self.busy = self.busiest = 0
 
-    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
+    async def _make(self, trial: Trial, attempt: int) -> Capture:
         """An attempt during which others can run."""
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)

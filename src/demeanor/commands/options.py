@@ -6,12 +6,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from demeanor.config.config import Config, read_config
 from demeanor.core.agent import DEBUG_VARIABLE
 from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.executor_spec import EXECUTORS, ExecutorSpec
 from demeanor.core.run_request import RunRequest
 from demeanor.core.sandbox_spec import RANKS
 
@@ -137,6 +139,50 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def executor_arguments(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say where attempts run."""
+    group.add_argument(
+        "--executor", choices=EXECUTORS, help="where attempts run: on this machine (default), or on a Dask cluster"
+    )
+    where = group.add_mutually_exclusive_group()
+    where.add_argument(
+        "--workers", type=positive_int, metavar="N", help="start a cluster of N workers on this machine (default: 2)"
+    )
+    where.add_argument("--scheduler", metavar="tls://HOST:PORT", help="use the cluster of this scheduler")
+    group.add_argument("--certs", metavar="DIR", help="folder with the certificates of the cluster")
+    group.add_argument(
+        "--slots", type=positive_int, metavar="N", help="attempts in parallel on each worker (default: what it offers)"
+    )
+    group.add_argument(
+        "--insecure-loopback", action="store_true", help="no TLS inside a cluster that is started with --workers"
+    )
+    group.add_argument(
+        "--allow-different", action="store_true", help="also use workers with other versions of Demeanor or agents"
+    )
+
+
+def with_executor(config: Config, args: argparse.Namespace) -> Config:
+    """The configuration with the executor that the options select; local for commands without these options."""
+    options = vars(args)
+    if "executor" not in options:
+        return replace(config, executor=ExecutorSpec(name="local"))
+    given = ExecutorSpec(
+        name=options["executor"],
+        scheduler=options["scheduler"] or "",
+        workers=options["workers"],
+        slots=options["slots"],
+        certs=options["certs"] or "",
+        insecure_loopback=options["insecure_loopback"],
+        allow_different=options["allow_different"],
+    )
+    found = given.over(config.executor)
+    if given.insecure_loopback and found.scheduler:
+        raise UsageError("--insecure-loopback is for a cluster that is started with --workers\n  → leave it out")
+    if found.certs and not given.certs:  # relative to the configuration
+        found = replace(found, certs=str(config.root / found.certs))
+    return replace(config, executor=found)
+
+
 def build_argument(group: argparse._ArgumentGroup) -> None:
     """Add `--no-build`, for commands that test the working tree."""
     group.add_argument(
@@ -204,7 +250,7 @@ def load_config(args: argparse.Namespace, *, near: Path | None = None) -> Config
     config = read_config(near if near is not None and near.is_dir() else Path.cwd(), args.config)
     if config.hint:
         sys.stderr.write(f"demeanor: {config.hint}\n")
-    return config
+    return with_executor(config, args)
 
 
 def positive_int(text: str) -> int:

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "power": "show how many trials it takes to detect a drop, and the error rates of each rule",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "list, install or check coding agents",
+    "cluster": "make certificates for a cluster of workers, or check its workers",
     "harbor": "show or install Harbor, which runs whole tasks",
     "models": "list, download or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",

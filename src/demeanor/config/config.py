@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from demeanor.config.executor import read_executor
 from demeanor.config.fix import FixRules, read_fix_rules
 from demeanor.config.harbor import HarborRules, read_harbor
 from demeanor.config.table import Table
@@ -27,6 +28,7 @@ from demeanor.config.tables import (
     read_replay,
 )
 from demeanor.core.errors import BadInput
+from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
@@ -137,6 +139,11 @@ class Config:
     build: BuildRules = field(default_factory=BuildRules)
     """The command that builds the project before it is tested, such as `["make", "build"]`; or a table with `command`
     and `timeout` (seconds). See [Agents](test-your-agent.md#build-the-agent-first).
+    """
+
+    executor: ExecutorSpec = field(default_factory=ExecutorSpec)
+    """Where attempts run: `name` (`local` or `dask`), `scheduler`, `certs`, `workers`, `slots`, `silence`,
+    `allow_different`; see [Scale](scale.md).
     """
 
     cassettes: str = "evals/cassettes"
@@ -251,6 +258,7 @@ def _config(table: Table, path: Path) -> Config:
         evidence=read_evidence(table),
         fix=read_fix_rules(table.table("fix")),
         build=read_build(table),
+        executor=read_executor(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=read_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),

@@ -36,6 +36,11 @@ class Table:
         self._data: Mapping[str, Any] = data
         self._known: dict[str, None] = {}
 
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The whole table, unchecked."""
+        return self._data
+
     def __contains__(self, key: str) -> bool:
         return key in self._data
 

@@ -125,6 +125,8 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
     if len(rest) == 1:
         inner = _reader(rest[0])
         return lambda data, at: None if data is None and optional else inner(data, at)
+    if not all(dataclasses.is_dataclass(member) for member in rest):
+        return _read_by_shape(rest)
     tag = _tag(rest[0]) or ""
     by_tag = {dict(_defaults(member))[tag]: _reader(member) for member in rest}
 
@@ -137,6 +139,15 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
         return by_tag[found](data, at)
 
     return read
+
+
+def _read_by_shape(members: list[Any]) -> Reader:
+    """A union of a tuple and something that is not written as a list."""
+    lists = [_reader(member) for member in members if typing.get_origin(member) is tuple]
+    others = [_reader(member) for member in members if typing.get_origin(member) is not tuple]
+    if len(lists) != 1 or len(others) != 1:
+        raise TypeError(f"can't decode a union of {members}")
+    return lambda data, at: (lists if isinstance(data, list) else others)[0](data, at)
 
 
 def _read_literal(choices: tuple[Any, ...]) -> Reader:

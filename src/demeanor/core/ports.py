@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from demeanor.core.capture import Capture
     from demeanor.core.evidence import Evidence
     from demeanor.core.exchange import Exchange
+    from demeanor.core.executor_spec import Slots
     from demeanor.core.history import KeptDecision, PastRun, Ruling, RunCell
     from demeanor.core.process import Launch, Limits, ProcessEnd
     from demeanor.core.record import Record, RunInfo, RunKind
@@ -215,6 +216,27 @@ class Executor(Protocol):
     @property
     def slots(self) -> int:
         """The number of attempts that can run in parallel."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know, such as workers that were lost; complete once the run has ended."""
+        ...
+
+    async def start(self, abort: Callable[[str], None]) -> None:
+        """Get ready; raises UsageError if no attempt can run. `abort` is called when no further attempt can run."""
+        ...
+
+    async def stop(self) -> None:
+        """End all attempts, wherever they run, and release everything."""
+        ...
+
+    def settle(self, record: Record) -> None:
+        """Take note of what an attempt has spent, once it is judged."""
+        ...
+
+    def free_slots(self) -> Slots:
+        """The slots in which attempts run."""
         ...
 
     async def run_attempt(self, trial: Trial, attempt: int) -> Capture:

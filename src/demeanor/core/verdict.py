@@ -53,6 +53,9 @@ class VoidCause(StrEnum):
     VERIFIER = "verifier"
     """The verifier of a Harbor task gave no readable reward."""
 
+    WORKER = "worker"
+    """The worker of the cluster that made the attempt died, did not answer, or sent an invalid result."""
+
     CANCELLED = "cancelled"
     """The run was stopped before the trial ended."""
 
@@ -65,6 +68,7 @@ class VoidCause(StrEnum):
             VoidCause.STALLED,
             VoidCause.SANDBOX,
             VoidCause.HARNESS,
+            VoidCause.WORKER,
         }
 
     @property
@@ -88,6 +92,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.INTERVENTION: "list the instructions that the agent really sends, with their ids: demeanor prompt",
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
     VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
+    VoidCause.WORKER: "see which workers can be used: demeanor cluster check",
     VoidCause.CANCELLED: "continue the run: demeanor run --resume latest",
 }
 

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from demeanor.commands.run.workflow import make_report, publish
 from demeanor.config.config import find_config, read_config
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
+from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
@@ -39,7 +41,8 @@ class Batch:
             sandbox=option.eval_sandbox,
             policy="all",
         )
-        self.catalog = Catalog(config=read_config(_project_of(config)), environ=os.environ)
+        here = replace(read_config(_project_of(config)), executor=ExecutorSpec(name="local"))
+        self.catalog = Catalog(config=here, environ=os.environ)
         self.report: RunReport | None = None
         self._results = (
             Path(option.eval_out) if option.eval_out else self.catalog.config.root / self.catalog.config.results

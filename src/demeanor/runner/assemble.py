@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,12 +28,13 @@ from demeanor.core.trial import Plan, Trial
 from demeanor.gateway.local import weights as local
 from demeanor.gateway.null import NullGateway
 from demeanor.judge.answers import ask_here, blame_unknown
-from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt
+from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
-from demeanor.runner.cassettes import recorder, replay_model
+from demeanor.runner.cassettes import cassette_text, recorder, replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.executors.local import LocalExecutor
+from demeanor.runner.gateways import make_gateway
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
 """Makes one attempt at a trial."""
-
-_PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
-"""Programs that change what agents do, or how they describe their tools, if they are on PATH."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,11 +94,6 @@ class RunContext:
 
     leaks_fail: bool = True
     """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
-
-
-def path_tools() -> str:
-    """Those of the programs that are on PATH, for the fingerprint of subjects."""
-    return " ".join(tool for tool in _PATH_TOOLS if shutil.which(tool))
 
 
 def run_info(config: Config, request: RunRequest, environ: Mapping[str, str]) -> RunInfo:
@@ -168,12 +160,14 @@ def assemble(
 ) -> RunContext:
     """Everything that a run is executed with."""
     config = catalog.config
-    gateway = _gateway(catalog, plan, request)
+    templates = TemplateCache(sandbox.folder, checks.run_setup)
+    on_cluster = config.executor.is_cluster
+    gateway = NullGateway() if on_cluster else _gateway(catalog, plan, request)
     context = AttemptContext(
         agent=catalog.of,
         sandbox=sandbox,
         gateway=gateway,
-        template=TemplateCache(sandbox.folder, checks.run_setup).get,
+        template=templates.get,
         seed=seed,
         facts={PATH_TOOLS: path_tools()},
         idle=config.idle_timeout,
@@ -189,9 +183,12 @@ def assemble(
         for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
         notes = for_tasks.environment.notes
+    executor: Executor = LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt)
+    if on_cluster:
+        executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)
     return RunContext(
         agent=catalog.of,
-        executor=LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt),
+        executor=executor,
         sandbox=sandbox,
         other_sandboxes=other_sandboxes,
         notes=notes,
@@ -203,6 +200,47 @@ def assemble(
         cleaner=Cleaner(catalog.redactor),
         leaks_fail=config.canary == "fail",
         checks=checks,
+    )
+
+
+def _cluster_executor(
+    catalog: Catalog, plan: Plan, request: RunRequest, templates: TemplateCache, sandbox: Level, *, seed: int
+) -> Executor:
+    """The executor of a run on a cluster; imported only if it is used."""
+    from demeanor.runner.executors.cluster_client import check_address, require_distributed
+
+    spec = catalog.config.executor
+    require_distributed()
+    if spec.scheduler:
+        check_address(spec.scheduler, spec.certs)
+    from demeanor.runner.executors.budget_ledger import BudgetLedger
+    from demeanor.runner.executors.dask import DaskExecutor
+    from demeanor.runner.executors.run_setup import needs_project, pack_project, run_setup
+
+    sent = bool(spec.scheduler) and needs_project(catalog.config)
+    return DaskExecutor(
+        run_setup(catalog, plan, request, seed=seed),
+        spec,
+        template=templates.get,
+        cassette=partial(cassette_text, request.replay),
+        folder=sandbox.folder / "received",
+        ledger=BudgetLedger(budget_limits(catalog.config, request)),
+        jobs=request.jobs or catalog.config.jobs,
+        project=partial(pack_project, catalog.config) if sent else None,
+    )
+
+
+def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
+    """The gateway on this machine."""
+    replay = None
+    if request.replay is not None:
+        replay = partial(replay_model, catalog, plan, request.replay)
+    return make_gateway(
+        catalog,
+        (cell.subject for cell in plan.cells if cell.skipped is None),
+        budget_limits(catalog.config, request),
+        replay=replay,
+        tasks=has_tasks(plan),
     )
 
 
@@ -225,26 +263,3 @@ def _default_jobs(plan: Plan) -> int:
     if has_tasks(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)
-
-
-def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
-    """The gateway; imported only if an agent of the plan needs a model."""
-    running = [cell.subject for cell in plan.cells if cell.skipped is None]
-    subjects = [subject for subject in running if catalog.of(subject).dialect is not None]
-    models = {model for subject in subjects for model in (subject.model, *catalog.also(subject.agent))}
-    if not models:
-        return NullGateway()
-    from demeanor.gateway.server.budget import Budget, Budgets
-    from demeanor.gateway.server.http_server import GatewayServer
-
-    limits = budget_limits(catalog.config, request)
-    budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
-    if request.replay is not None:
-        replayed = replay_model(catalog, plan, request.replay)
-        return GatewayServer(lambda name: replayed, budgets=budgets, limits=catalog.config.gateway_limits)
-    known = {model: catalog.models.model(model) for model in models}
-    if has_tasks(plan):  # Harbor's adapters strip everything up to the slash
-        known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
-    return GatewayServer(
-        known, budgets=budgets, limits=catalog.config.gateway_limits, configured=catalog.models.is_configured
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -22,6 +23,14 @@ from demeanor.core.trajectory import Event
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.unreadable_files import unreadable_files
+
+_PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
+"""Programs that change what agents do, or how they describe their tools, if they are on PATH."""
+
+
+def path_tools() -> str:
+    """Those of the programs that are on PATH, for the fingerprint of subjects."""
+    return " ".join(tool for tool in _PATH_TOOLS if shutil.which(tool))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
 from demeanor.core.capture import Capture
+from demeanor.core.errors import CassetteError
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan, Trial
@@ -36,6 +37,11 @@ def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[Cassett
     agents = {*BARE_AGENTS, *config.agents}
     trials = config.trials or DEFAULT_TRIALS
     return tuple(audit(CassetteFolder(_relative(folder)), known, chosen=names, agents=agents, trials=trials))
+
+
+def shown_path(folder: Path) -> str:
+    """A folder as messages show it."""
+    return str(_relative(folder))
 
 
 def _relative(folder: Path) -> Path:
@@ -73,6 +79,20 @@ def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
         normaliser=Normaliser(catalog.config.replay),
         secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),
     )
+
+
+def cassette_text(folder: str | None, trial: Trial) -> tuple[bytes | None, str]:
+    """The cassette of a trial as text, or the reason why there is none; empty if nothing is replayed."""
+    if folder is None:
+        return None, ""
+    from demeanor.gateway.cassette.cassette import write_cassette
+    from demeanor.gateway.cassette.folder import CassetteFolder
+
+    try:
+        _, found = CassetteFolder(_relative(Path(folder))).read(trial.eval.name, str(trial.subject), trial.number)
+    except CassetteError as error:
+        return None, error.detail
+    return write_cassette(found).encode("utf-8", "replace"), ""
 
 
 def cassette_notes(request: RunRequest, record: Callable[[Trial, Capture], None] | None) -> tuple[str, ...]:

@@ -96,6 +96,7 @@ class Catalog:
             root=config.root,
             environ=self.environ,
             where=config.where,
+            need_keys=not config.executor.is_cluster,
         )
 
     @property
@@ -120,6 +121,11 @@ class Catalog:
         from demeanor.gateway.local.model import missing_requirement
 
         return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
+
+    @property
+    def added_providers(self) -> Mapping[str, Mapping[str, object]]:
+        """The providers that evals brought along, by name."""
+        return self.models.added if "models" in vars(self) else {}
 
     def also(self, agent: str) -> tuple[str, ...]:
         """The models that an agent may request besides its subject's."""

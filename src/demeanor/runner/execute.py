@@ -83,6 +83,7 @@ class PreparedRun:
             *self.hooks.notes,
             *cassette_notes(self.request, self.context.record),
             *self.context.notes,
+            *self.context.executor.notes,
             *self.context.store.notes,
         )
 
@@ -242,6 +243,8 @@ async def execute_async(
             for service in services:
                 await service.start()
                 stack.push_async_callback(service.stop)
+            await context.executor.start(stop.set)
+            stack.push_async_callback(context.executor.stop)
             context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
             begun = True
             mark_started()
@@ -283,6 +286,7 @@ async def _run_missing(
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
         record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
         spending.add(record.spent)
+        context.executor.settle(record)
         watch(AttemptJudged(record=record))
         run.hooks.attempt_ended(record)
         _stop_if_due(run.limits, record, trial, spending, stop)

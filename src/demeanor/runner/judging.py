@@ -84,7 +84,7 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
     evidence = replace(evidence, after=capture.after)
     verdict = record.verdict
     prompt, facts = record.prompt_hash, capture.facts
-    version = facts.get("agent_version") or (agent.version() if capture.ends else None)
+    version = facts.get("agent_version") or (agent.version() if capture.ends and "worker" not in facts else None)
     record = replace(
         record,
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -62,7 +62,7 @@ async def run_trials(
 
     `tried` holds the number of stored attempts by trial id; further attempts are numbered from there.
     """
-    slots = asyncio.Semaphore(executor.slots)
+    slots = executor.free_slots()
 
     async def run_trial(trial: Trial) -> None:
         """Run a trial that has a slot for its first attempt."""

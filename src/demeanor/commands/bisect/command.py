@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from demeanor.commands.options import (
     config_argument,
     env_argument,
+    executor_arguments,
     load_config,
     positive_int,
     print_report,
@@ -55,6 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help=f"maximum number of trials (default: {_MOST})",
     )
     trial_arguments(how)
+    executor_arguments(how)
     env_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")

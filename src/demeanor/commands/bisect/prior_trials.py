@@ -14,7 +14,7 @@ from demeanor.core.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_has
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.subject import Subject
-from demeanor.runner.assemble import path_tools
+from demeanor.runner.attempt import path_tools
 from demeanor.statistics.bisection import Tries
 
 

@@ -13,6 +13,7 @@ from demeanor.commands.options import (
     choice_arguments,
     config_argument,
     env_argument,
+    executor_arguments,
     load_config,
     output_format,
     positive_int,
@@ -58,6 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
     )
     trial_arguments(how)
+    executor_arguments(how)
     env_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")

@@ -25,6 +25,7 @@ from demeanor.core.trial import Trial
 from demeanor.core.verdict import Pass
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare
+from demeanor.runner.executors.local import WrappedExecutor
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
@@ -101,18 +102,13 @@ def run_fixer(
     return _result(run.folder, result.records[-1], recorder)
 
 
-class _ChangeRecorder:
+class _ChangeRecorder(WrappedExecutor):
     """An executor that keeps the changes of the last attempt in memory: stored captures are redacted and may be cut."""
 
     def __init__(self, inner: Executor) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.changes: tuple[Change, ...] = ()
         self.gaps: tuple[str, ...] = ()
-
-    @property
-    def slots(self) -> int:
-        """The number of slots of the wrapped executor."""
-        return self._inner.slots
 
     async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Run one attempt, and keep its changes."""

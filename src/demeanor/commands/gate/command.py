@@ -14,6 +14,7 @@ from demeanor.commands.options import (
     builds_first,
     choice_arguments,
     config_argument,
+    executor_arguments,
     load_config,
     positive_int,
     print_report,
@@ -63,6 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="accept that the change removes this eval; without it, the gate is undecided; repeatable",
     )
     trial_arguments(how)
+    executor_arguments(how)
     build_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")

@@ -16,6 +16,7 @@ from demeanor.commands.options import (
     builds_first,
     choice_arguments,
     config_argument,
+    executor_arguments,
     load_config,
     positive_int,
     request_of,
@@ -70,6 +71,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
+    executor_arguments(how)
     build_argument(how)
     how.add_argument("--fail-fast", action="store_true", help="start no further trial after the first failure")
     how.add_argument(

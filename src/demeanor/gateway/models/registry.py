@@ -50,8 +50,13 @@ class ModelRegistry:
         root: Path,
         environ: Mapping[str, str],
         where: Path | str = "configuration",
+        need_keys: bool = True,
     ) -> None:
-        """`models` and `providers` are the tables by name, read from `where`; their paths are relative to `root`."""
+        """`models` and `providers` are the tables by name, read from `where`; their paths are relative to `root`.
+
+        Without `need_keys`, keys may be missing: other machines call the providers.
+        """
+        self._need_keys = need_keys
         self._where = where
         self._models = models
         self._providers = dict(providers)
@@ -60,6 +65,8 @@ class ModelRegistry:
         self._upstreams: dict[str, Upstream] = {}
         self._provider_cache: dict[str, Provider] = {}
         self._listed = False
+        self.added: dict[str, Mapping[str, object]] = {}
+        """The tables of providers that are not in the configuration, by name."""
 
     @property
     def price_list(self) -> str:
@@ -68,7 +75,9 @@ class ModelRegistry:
 
     def add_provider(self, name: str, table: Table) -> None:
         """Add a provider, unless the configuration has one of that name."""
-        self._providers.setdefault(name, table)
+        if name not in self._providers:
+            self._providers[name] = table
+            self.added[name] = table.data
 
     def names(self) -> tuple[str, ...]:
         """The names of all models; `scripted` always exists. (Local models work too but are not listed.)"""
@@ -147,11 +156,11 @@ class ModelRegistry:
             if name not in self._providers and name not in WELL_KNOWN:
                 raise UnknownName("provider", name, {*self._providers, *WELL_KNOWN}, where=where)
             table = self._providers.get(name) or Table({}, where=where, prefix=f"providers.{name}.")
-            self._provider_cache[name] = read_provider(name, table, self._environ)
+            self._provider_cache[name] = read_provider(name, table, self._environ, need_key=self._need_keys)
         return self._provider_cache[name]
 
 
-def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provider:
+def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_key: bool = True) -> Provider:
     """Read a provider's table; the well-known providers have defaults."""
     known = WELL_KNOWN.get(name, KnownProvider(base_url="", dialects="", key_env=""))
     base_url = table.text("base_url", known.base_url, required=not known.base_url)
@@ -167,7 +176,7 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provid
         name,
         base_url=base_url,
         dialects=[DIALECTS[dialect] for dialect in names],
-        key=_key(table, known.key_env, environ),
+        key=_key(table, known.key_env, environ, needed=need_key),
         headers=table.strings("headers"),
         concurrency=table.whole("concurrency", least=1),
         per_minute=table.whole("requests_per_minute", least=1),
@@ -178,11 +187,13 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provid
     return provider
 
 
-def _key(table: Table, default_variable: str, environ: Mapping[str, str]) -> str:
+def _key(table: Table, default_variable: str, environ: Mapping[str, str], *, needed: bool) -> str:
     """The key: from the configuration or an environment variable; a self-hosted provider may need none."""
     key, variable = table.text("key"), table.text("key_env", default_variable)
     if key or not variable:
         return key
     if not environ.get(variable):
+        if not needed:
+            return ""
         table.fail("key_env", f"the variable {variable} is not set", f"set it: export {variable}=…")
     return environ[variable]

@@ -56,11 +56,14 @@ class GatewayServer:
         port: int = 0,
         unix_path: Path | None = None,
         sock: socket.socket | None = None,
+        parent_account: Callable[[Trial], BudgetAccount] | None = None,
     ) -> None:
         """Listens on `host` and `port`, on a Unix socket at `unix_path`, or on the given `sock`.
 
-        `configured` tells whether a name is that of a model which other sessions may use.
+        `configured` tells whether a name is that of a model which other sessions may use. `parent_account` gives the
+        account of a trial's eval and run, if other gateways spend the same budgets; `budgets` has that of the trial.
         """
+        self._parent_account = parent_account or self._eval_account
         self._models = models
         self._budgets = budgets or Budgets()
         self._bind_address = (host, port)
@@ -102,11 +105,7 @@ class GatewayServer:
     @asynccontextmanager
     async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
         """A session for one attempt at one trial."""
-        name = trial.eval.name
-        account = self._eval_accounts.setdefault(
-            name, BudgetAccount(f"the eval {name!r}", self._budgets.eval, self._run_account)
-        )
-        account = BudgetAccount("the trial", self._budgets.trial, account)
+        account = BudgetAccount("the trial", self._budgets.trial, self._parent_account(trial))
         session = Session(
             trial,
             seed=seed,
@@ -125,6 +124,11 @@ class GatewayServer:
             yield session
         finally:
             await self._close(session)
+
+    def _eval_account(self, trial: Trial) -> BudgetAccount:
+        name = trial.eval.name
+        own = BudgetAccount(f"the eval {name!r}", self._budgets.eval, self._run_account)
+        return self._eval_accounts.setdefault(name, own)
 
     async def listen(self, sock: socket.socket, session: Session) -> None:
         """Serve a session on its own socket, which only its agent can reach.

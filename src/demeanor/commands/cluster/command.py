@@ -1,0 +1,79 @@
+"""`demeanor cluster`: make certificates for a cluster, or check its workers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from demeanor.commands.options import config_argument, executor_arguments, load_config, positive_int
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.sandbox_spec import RANKS
+
+_EXAMPLES = """\
+examples:
+  demeanor cluster certs certs/
+  demeanor cluster check --scheduler tls://scheduler.example:8786 --certs certs/
+  demeanor cluster check --workers 2
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.epilog = _EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "action",
+        choices=("certs", "check"),
+        help="certs: write the certificates of a new cluster; check: show which workers can be used, and why not",
+    )
+    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help="where `certs` writes the certificates")
+    parser.add_argument(
+        "--days", type=positive_int, default=365, metavar="N", help="how long certificates are valid (default: 365)"
+    )
+    group = parser.add_argument_group("which cluster")
+    executor_arguments(group)
+    group.add_argument("--sandbox", choices=tuple(RANKS), help="the isolation that workers must offer")
+    group.add_argument(
+        "--subject", action="append", default=[], metavar="AGENT:MODEL", help="a subject to run there; repeatable"
+    )
+    parser.add_argument("--json", action="store_true", help="print the workers as JSON")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Write certificates, or check workers."""
+    if args.action == "certs":
+        return _certs(args)
+    from demeanor.commands.cluster.render import workers_json, workers_text
+    from demeanor.render.terminal import screen_of
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.executors.cluster_client import require_distributed
+
+    require_distributed()
+    from demeanor.runner.executors.cluster_check import check_cluster
+
+    config = load_config(args)
+    if not config.executor.is_cluster:
+        raise UsageError(
+            "no cluster is named\n  → add --scheduler tls://HOST:PORT --certs DIR, or --workers N to start one here"
+        )
+    catalog = Catalog(config=config, environ=os.environ)
+    subjects = tuple(catalog.subject(text) for text in args.subject or catalog.subjects)
+    workers = asyncio.run(check_cluster(catalog, subjects, args.sandbox))
+    print(workers_json(workers) if args.json else workers_text(workers, screen_of(sys.stdout)), end="")
+    return ExitCode.ACCEPTED if all(not worker.problem for worker in workers) else ExitCode.REJECTED
+
+
+def _certs(args: argparse.Namespace) -> ExitCode:
+    from demeanor.runner.executors.certificates import write_certificates
+
+    if args.folder is None:
+        raise UsageError("no folder is named\n  → demeanor cluster certs DIR")
+    for path in write_certificates(args.folder, days=args.days):
+        print(path)
+    print("Copy ca.pem, worker.pem and worker.key to the workers, scheduler.* to the scheduler; keep client.* here.")
+    return ExitCode.ACCEPTED

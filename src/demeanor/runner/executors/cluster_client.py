@@ -1,0 +1,94 @@
+"""Connects to the scheduler of a cluster: over TLS with certificates on both sides, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from demeanor.core.errors import UsageError
+from demeanor.runner.executors.certificates import CertificateFolder
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+RESOURCE = "demeanor"
+"""The Dask resource of which a worker has as many as it makes attempts in parallel."""
+
+_CONNECT_SECONDS = 30
+_RETRIES_ON = """\
+the scheduler at {address} lets other workers repeat the tasks of a worker that died, without a trace \
+(allowed-failures = {found})
+  → start it with DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 in its environment"""
+
+
+def require_distributed() -> None:
+    """Raise UsageError if the extra is not installed."""
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise UsageError("the executor 'dask' needs the extra `cluster`\n  → pip install 'demeanor[cluster]'") from None
+
+
+async def connect(address: str, certs: Path | None) -> Client:
+    """A connected client; raises UsageError. Without certificates, only for a cluster that this process started."""
+    import dask
+    from distributed import Client
+    from distributed.security import Security
+
+    security = Security()
+    if certs is not None:
+        folder = CertificateFolder(folder=certs)
+        folder.require("client")
+        security = Security(**folder.security("client"))
+    with dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s"}):
+        client: Any = Client(
+            address, security=security, asynchronous=True, set_as_default=False, timeout=_CONNECT_SECONDS
+        )
+        try:
+            await client
+        except (OSError, TimeoutError, ValueError) as error:
+            await client.close(timeout=1)
+            raise UsageError(
+                f"the scheduler at {address} can't be reached: {error}\n"
+                "  → check the address, that it uses TLS, and that its certificates are of the same authority: "
+                "demeanor cluster check"
+            ) from None
+    return client
+
+
+async def require_no_retries(client: Client, address: str) -> None:
+    """Raise UsageError if the scheduler would repeat tasks in silence."""
+    import dask
+
+    found = await client.run_on_scheduler(dask.config.get, "distributed.scheduler.allowed-failures")
+    if found != 0:
+        raise UsageError(_RETRIES_ON.format(address=address, found=found))
+
+
+async def listed_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+    """The workers that the scheduler knows, by address."""
+    identity: Mapping[str, Any] = await client.scheduler.identity(n_workers=-1)
+    found: Mapping[str, Mapping[str, Any]] = identity["workers"]
+    return found
+
+
+def slots_of(worker: Mapping[str, Any], most: int | None) -> tuple[int, dict[str, int]]:
+    """How many attempts a worker makes in parallel, and what each of them takes of its Dask resources."""
+    declared = int(worker["resources"].get(RESOURCE, 0))
+    slots = min(declared, int(worker["nthreads"])) if declared else int(worker["nthreads"])
+    return min(slots, most or slots), {RESOURCE: 1} if declared else {}
+
+
+def check_address(address: str, certs: str) -> None:
+    """Raise UsageError if an existing cluster would be used without TLS or without certificates."""
+    if not address.startswith("tls://"):
+        raise UsageError(
+            f"--scheduler {address}: only TLS is used, because anybody who reaches a scheduler can run code on all "
+            "workers\n  → write tls://HOST:PORT, and start scheduler and workers with certificates: "
+            "demeanor cluster certs DIR"
+        )
+    if not certs:
+        raise UsageError(
+            f"--scheduler {address} needs certificates\n  → name their folder: --certs DIR, or [executor] certs"
+        )

@@ -1,0 +1,322 @@
+"""Runs attempts on the workers of a Dask cluster.
+
+This process plans, judges and stores; workers only make captures. Each attempt is sent to one worker, and to no other:
+if that worker dies, does not answer or sends something invalid, the attempt is void(worker), which is stored like any
+other attempt and retried by our own policy. A result that arrives after its attempt was given up is discarded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from demeanor.core.capture import Capture
+from demeanor.core.errors import StoreError, WorldError
+from demeanor.core.executor_spec import ExecutorSpec
+from demeanor.core.fingerprints import scenario_hashes
+from demeanor.core.ports import Template
+from demeanor.core.record import Record
+from demeanor.core.scenario import Scenario
+from demeanor.core.starting_state import start_hash
+from demeanor.core.tree import Tree
+from demeanor.core.trial import Trial
+from demeanor.core.verdict import VoidCause
+from demeanor.runner.attempt import capture_errors
+from demeanor.runner.executors.archive import Archive, pack
+from demeanor.runner.executors.budget_ledger import BudgetLedger
+from demeanor.runner.executors.cluster_client import connect, require_distributed, require_no_retries
+from demeanor.runner.executors.cluster_processes import ClusterProcesses
+from demeanor.runner.executors.messages import (
+    AttemptReply,
+    AttemptRequest,
+    BadMessage,
+    RunSetup,
+    pack_message,
+    unpack_message,
+)
+from demeanor.runner.executors.places import Places
+from demeanor.runner.executors.run_setup import sent_scenario
+from demeanor.runner.executors.worker import cancel_attempts, make_attempt_here, seconds_of_attempt
+from demeanor.runner.executors.worker_link import WorkerLink, WorkerLost
+from demeanor.runner.executors.worker_pool import WorkerPool
+from demeanor.store.captures.capture_json import read_capture_json
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Cassettes: TypeAlias = Callable[[Trial], tuple[bytes | None, str]]
+"""The text of a trial's cassette, or the reason why there is none."""
+
+SILENCE = 30.0
+_GRACE = 60.0
+"""Seconds that an attempt may take longer than its time limit: to set up and tear down its sandbox."""
+
+_LARGEST_GRAPH = "1 GiB"
+
+
+class DaskExecutor:
+    """Runs attempts on a cluster: an existing one, or one that is started for this run."""
+
+    def __init__(
+        self,
+        setup: RunSetup,
+        spec: ExecutorSpec,
+        *,
+        template: Callable[[Scenario], Awaitable[Template]],
+        cassette: Cassettes,
+        folder: Path,
+        ledger: BudgetLedger,
+        jobs: int | None = None,
+        project: Callable[[], Archive] | None = None,
+    ) -> None:
+        """`folder` is for temporary files; `jobs` limits the attempts in parallel on all workers together.
+
+        `project` packs the project's files, if workers need them and can't read them.
+        """
+        self._setup = setup
+        self._pack_project = project
+        self._ledger = ledger
+        self._spec = spec
+        self._template = template
+        self._cassette = cassette
+        self._folder = folder
+        self._jobs = jobs
+        self._silence = spec.silence or SILENCE
+        self._places = Places()
+        self._starts: dict[Path, tuple[Archive, str]] = {}
+        self._packing = asyncio.Lock()
+        self._own: ClusterProcesses | None = None
+        self._client: Client | None = None
+        self._pool: WorkerPool | None = None
+        self._late: set[asyncio.Task[Any]] = set()
+        self._notes: list[str] = []
+
+    @property
+    def slots(self) -> int:
+        """The number of attempts in parallel; before the start, the number that is expected."""
+        if self._pool is not None:
+            return self._places.total
+        expected = (self._spec.workers or 2) * (self._spec.slots or 1)
+        return self._jobs or (1000 if self._spec.scheduler else expected)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Workers that were not used or were lost, and results that were discarded."""
+        return (*self._notes, *(self._pool.notes if self._pool else ()))
+
+    async def start(self, abort: Callable[[str], None]) -> None:
+        """Start or find the cluster; raises UsageError if no worker of it can be used."""
+        require_distributed()
+        import dask
+
+        dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGEST_GRAPH})
+        try:
+            address, certs = self._spec.scheduler, Path(self._spec.certs) if self._spec.certs else None
+            if not address:
+                workers, slots = self._spec.workers or 2, self._spec.slots or 1
+                self._own = ClusterProcesses(workers=workers, slots=slots, tls=not self._spec.insecure_loopback)
+                address = await self._own.start()
+                certs = self._own.certs
+            self._client = await connect(address, certs)
+            await require_no_retries(self._client, address)
+            project = await asyncio.to_thread(self._pack_project) if self._pack_project else None
+            if project is not None:
+                self._setup = replace(self._setup, root="", project=project.sha256)
+            self._pool = WorkerPool(
+                self._client,
+                self._setup,
+                project=project,
+                slots=self._spec.slots,
+                silence=self._silence,
+                expected=self._own.workers if self._own else 1,
+                changed=self._resize,
+                abort=abort,
+            )
+            await self._pool.start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """End all attempts on all workers, then the connection, then the cluster if it is ours."""
+        for task in self._late:
+            task.cancel()
+        if self._pool is not None:
+            await self._pool.stop()
+        if self._client is not None:
+            await self._client.close(timeout=2)
+            self._client = None
+        if self._own is not None:
+            await self._own.stop()
+            self._own = None
+
+    def free_slots(self) -> Places:
+        """The slots of all workers that are used."""
+        return self._places
+
+    def settle(self, record: Record) -> None:
+        """Settle what an attempt had reserved of the budgets."""
+        self._ledger.settle(record)
+
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
+        """Run one attempt on a worker."""
+        return await capture_errors(trial, attempt, self._attempt(trial, attempt))
+
+    def _resize(self, slots: int) -> None:
+        self._places.resize(min(slots, self._jobs or slots))
+
+    async def _attempt(self, trial: Trial, attempt: int) -> Capture:
+        template = await self._template(trial.eval.scenario)
+        start, hashed = await self._start_of(template)
+        text, problem = await asyncio.to_thread(self._cassette, trial)
+        eval_left, run_left = await self._ledger.reserve(trial)
+        request = AttemptRequest(
+            run=self._setup.run,
+            nonce=secrets.token_hex(16),
+            eval=trial.eval.name,
+            scenario=sent_scenario(trial.eval.scenario, where=str(trial.eval.source.path)),
+            subject=trial.subject,
+            number=trial.number,
+            attempt=attempt,
+            timeout=trial.timeout,
+            start=start.sha256,
+            cassette=text,
+            cassette_problem=problem,
+            eval_budget=eval_left,
+            run_budget=run_left,
+        )
+        assert self._pool is not None  # noqa: S101 - it was started
+        async with self._pool.worker() as link:
+            try:
+                reply, body = await self._ask(link, trial, request, start)
+                return await asyncio.to_thread(self._capture, trial, template.tree, hashed, reply, body)
+            except (WorkerLost, BadMessage, StoreError) as error:
+                how = "was lost: it" if isinstance(error, WorkerLost) else "sent an invalid result:"
+                raise WorldError(VoidCause.WORKER, f"the worker {link} {how} {error}") from None
+
+    async def _ask(
+        self, link: WorkerLink, trial: Trial, request: AttemptRequest, start: Archive
+    ) -> tuple[AttemptReply, bytes]:
+        """The worker's reply; it is sent first what it lacks."""
+        assert self._pool is not None  # noqa: S101 - it was started
+        await link.send_start(self._setup.run, start)
+        status = ""
+        for _ in range(3):
+            packed = await self._result(link, trial, request)
+            reply, body = await asyncio.to_thread(unpack_message, AttemptReply, packed)
+            if (reply.nonce, reply.trial, reply.attempt) != (request.nonce, trial.id, request.attempt):
+                raise BadMessage(f"it belongs to {reply.trial!r}, attempt {reply.attempt}, or to another request")
+            if reply.status == "done":
+                return reply, body
+            status = reply.status
+            if status == "unknown run":
+                await self._pool.reopen(link)
+            await link.send_start(self._setup.run, start, again=True)
+        raise BadMessage(f"it still says {status!r}")
+
+    async def _result(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> object:
+        """Dask's result of one attempt; raises WorkerLost if it is given up."""
+        assert self._client is not None  # noqa: S101 - it was started
+        future = self._client.submit(
+            make_attempt_here,
+            pack_message(request),
+            key=f"demeanor-{request.run}-{request.nonce}-{secrets.token_hex(4)}",
+            workers=[link.address],
+            allow_other_workers=False,
+            resources=link.resources,
+            retries=0,
+            pure=False,
+        )
+        result = asyncio.ensure_future(_awaited(future))
+        lost = asyncio.ensure_future(link.lost.wait())
+        limit = trial.timeout + _GRACE
+        try:
+            while not result.done():
+                await asyncio.wait({result, lost}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+                if not result.done():
+                    await self._require_progress(link, trial, request)
+                limit = _GRACE
+        except WorkerLost:
+            self._expect_late(result, f"{trial.id}, attempt {request.attempt}, from {link}")
+            raise
+        except BaseException:
+            result.cancel()
+            raise
+        finally:
+            lost.cancel()
+        try:
+            return result.result()
+        except asyncio.CancelledError:
+            raise WorkerLost("the scheduler has dropped the attempt") from None
+        except Exception as error:  # noqa: BLE001 - whatever broke on the worker, the attempt is void
+            if type(error).__name__ != "KilledWorker":
+                raise WorkerLost(f"failed: {type(error).__name__}: {error}") from None
+            if self._pool is not None:
+                self._pool.lose(link, "died")
+            raise WorkerLost("died") from None
+
+    async def _require_progress(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> None:
+        """Raise WorkerLost if the worker was given up, or if the attempt has been running for too long; end it then."""
+        if link.lost.is_set():
+            raise WorkerLost(link.why_lost)
+        run, nonce = request.run, request.nonce
+        seconds = await link.call(seconds_of_attempt, run, nonce, seconds=self._silence)
+        if isinstance(seconds, float) and seconds > trial.timeout + _GRACE:
+            await link.call(cancel_attempts, run, (nonce,), seconds=self._silence)
+            raise WorkerLost(f"did not end the attempt within {seconds:.0f} seconds")
+
+    def _expect_late(self, result: asyncio.Task[object], what: str) -> None:
+        """Discard the result of an attempt that was given up, if one arrives."""
+
+        def discard(task: asyncio.Task[object]) -> None:
+            self._late.discard(task)
+            if not task.cancelled() and task.exception() is None:
+                self._notes.append(f"a late result was discarded: {what}")
+
+        self._late.add(result)
+        result.add_done_callback(discard)
+
+    async def _start_of(self, template: Template) -> tuple[Archive, str]:
+        """The starting state, packed once, and the hash of its files."""
+        async with self._packing:
+            if template.folder not in self._starts:
+                packed = await asyncio.to_thread(pack, template.folder)
+                self._starts[template.folder] = packed, start_hash(template.tree)
+        return self._starts[template.folder]
+
+    def _capture(self, trial: Trial, before: Tree, hashed: str, reply: AttemptReply, body: bytes) -> Capture:
+        """The capture in a reply, checked; raises BadMessage or StoreError."""
+        capture = read_capture_json(body, before, where="the capture")
+        if (capture.trial, capture.attempt) != (trial.id, reply.attempt):
+            raise BadMessage(f"its capture is of {capture.trial!r}, attempt {capture.attempt}")
+        if not capture.breakdown and reply.start_hash != hashed:
+            raise BadMessage("the attempt began with other files than those that were sent")
+        for path, entry in capture.after.entries.items():
+            content = entry.content if entry.kind == "file" and path not in reply.spooled else None
+            if isinstance(content, bytes) and hashlib.sha256(content).hexdigest() != entry.sha256:
+                raise BadMessage(f"the content of {path!r} does not have its hash")
+        after = _with_spooled(capture.after, reply, self._folder / reply.nonce)
+        if capture.breakdown:
+            return replace(capture, before=Tree(), after=Tree())
+        return replace(capture, scenario=scenario_hashes(trial.eval.scenario), before=before, after=after)
+
+
+async def _awaited(future: Any) -> object:
+    return await future
+
+
+def _with_spooled(after: Tree, reply: AttemptReply, folder: Path) -> Tree:
+    """The tree with copies of the files that are too large to keep, for the commands of checks."""
+    entries = dict(after.entries)
+    for index, (path, content) in enumerate(reply.spooled.items()):
+        if path not in entries:
+            raise BadMessage(f"there is no file {path!r}")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / str(index)).write_bytes(content)
+        entries[path] = replace(entries[path], spooled=folder / str(index))
+    return replace(after, entries=entries) if reply.spooled else after

@@ -1,0 +1,158 @@
+"""The functions that Dask calls on a worker, by name; no code is sent to it.
+
+Attempts run in an event loop of their own, in a thread that lives as long as the worker, so that they don't delay the
+worker's heartbeats. A run whose conductor has not been heard of for a while is closed: its attempts end with all their
+processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+from demeanor.runner.executors.messages import (
+    AttemptReply,
+    AttemptRequest,
+    RunSetup,
+    WorkerReport,
+    pack_message,
+    unpack_message,
+)
+from demeanor.runner.executors.worker_run import WorkerRun, open_run
+
+T = TypeVar("T")
+
+LEASE = 60.0
+"""Seconds without a sign of the conductor after which a run is closed."""
+
+
+class WorkerRuntime:
+    """The runs of this worker, and the event loop in which they take place."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, WorkerRun] = {}
+        self._loop = asyncio.new_event_loop()
+        self._opening = ThreadPoolExecutor(1, thread_name_prefix="demeanor-open")  # its thread starts fork servers
+        threading.Thread(target=self._loop.run_forever, name="demeanor-worker", daemon=True).start()
+        self.submit(self._watch_conductors())
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        """Run a coroutine in the event loop; the result as a future for the calling event loop, or a thread's."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)  # type: ignore[return-value]
+
+    async def open(self, setup: RunSetup, project: bytes | None) -> WorkerReport:
+        """Prepare for the attempts of a run."""
+        if setup.run in self.runs:
+            await self.close(setup.run)
+        report, run = await self._loop.run_in_executor(self._opening, open_run, setup, os.environ, project)
+        if run is not None:
+            await run.start()
+            self.runs[setup.run] = run
+        return report
+
+    async def attempt(self, packed: bytes) -> bytes:
+        """Make an attempt; the reply says so if something has to be sent first."""
+        request, _ = unpack_message(AttemptRequest, packed)
+        trial = f"{request.eval}/{request.subject}/{request.number}"
+        run = self.runs.get(request.run)
+        if run is None or not run.has_start(request.start):
+            status: Any = "unknown run" if run is None else "needs start"
+            return pack_message(AttemptReply(nonce=request.nonce, trial=trial, attempt=request.attempt, status=status))
+        reply, body = await run.attempt(request)
+        return await asyncio.to_thread(pack_message, reply, body)
+
+    async def put_start(self, run: str, sha256: str, packed: bytes) -> None:
+        """Unpack a starting state."""
+        if run in self.runs:
+            await self.runs[run].put_start(sha256, packed)
+
+    async def keep_alive(self, run: str) -> bool:
+        """Note that the conductor is there; False if the run is unknown."""
+        if run in self.runs:
+            self.runs[run].last_sign = time.monotonic()
+        return run in self.runs
+
+    async def attempt_seconds(self, run: str, nonce: str) -> float | None:
+        """How long an attempt has been running; None if it is not."""
+        found = self.runs[run].running.get(nonce) if run in self.runs else None
+        return None if found is None else time.monotonic() - found.started
+
+    async def cancel(self, run: str, nonces: tuple[str, ...] | None) -> None:
+        """End some attempts, or all attempts of a run."""
+        if run in self.runs:
+            await self.runs[run].cancel(tuple(self.runs[run].running) if nonces is None else nonces)
+
+    async def close(self, run: str) -> None:
+        """End a run."""
+        found = self.runs.pop(run, None)
+        if found is not None:
+            await found.close()
+
+    async def _watch_conductors(self) -> None:
+        while True:
+            await asyncio.sleep(LEASE / 12)
+            late = [name for name, run in self.runs.items() if time.monotonic() - run.last_sign > LEASE]
+            for name in late:
+                await self.close(name)
+
+
+@cache
+def _runtime() -> WorkerRuntime:
+    return WorkerRuntime()
+
+
+_first_call = threading.Lock()
+
+
+def _the_runtime() -> WorkerRuntime:
+    with _first_call:
+        return _runtime()
+
+
+async def _elsewhere(work: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine in the event loop of the runtime, from Dask's event loop."""
+    return await asyncio.wrap_future(_the_runtime().submit(work))
+
+
+async def open_run_here(setup: bytes, project: bytes | None = None) -> bytes:
+    """Prepare for the attempts of a run; returns a WorkerReport."""
+    return pack_message(await _elsewhere(_the_runtime().open(unpack_message(RunSetup, setup)[0], project)))
+
+
+async def put_start_here(run: str, sha256: str, packed: bytes) -> None:
+    """Receive a starting state."""
+    await _elsewhere(_the_runtime().put_start(run, sha256, packed))
+
+
+async def keep_run_alive(run: str) -> bool:
+    """Receive a sign of the conductor."""
+    return await _elsewhere(_the_runtime().keep_alive(run))
+
+
+async def seconds_of_attempt(run: str, nonce: str) -> float | None:
+    """How long an attempt has been running; None if it is not."""
+    return await _elsewhere(_the_runtime().attempt_seconds(run, nonce))
+
+
+async def cancel_attempts(run: str, nonces: tuple[str, ...] | None = None) -> None:
+    """End attempts with all their processes."""
+    await _elsewhere(_the_runtime().cancel(run, nonces))
+
+
+async def close_run_here(run: str) -> None:
+    """End a run on this worker."""
+    await _elsewhere(_the_runtime().close(run))
+
+
+def make_attempt_here(request: bytes) -> bytes:
+    """Make one attempt, in a thread of the worker; returns an AttemptReply with the capture."""
+    runtime = _the_runtime()
+    found: Any = runtime.submit(runtime.attempt(request))
+    reply: bytes = found.result()
+    return reply

@@ -1,0 +1,59 @@
+"""Creates the gateway of a run: on this machine, or on a worker of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from demeanor.config.tables import Limit
+from demeanor.core.ports import Gateway
+from demeanor.core.subject import Subject
+from demeanor.gateway.null import NullGateway
+from demeanor.runner.catalog import Catalog
+
+if TYPE_CHECKING:
+    from demeanor.core.trial import Trial
+    from demeanor.gateway.models.upstream import Upstream
+    from demeanor.gateway.server.budget import BudgetAccount
+
+
+def make_gateway(
+    catalog: Catalog,
+    subjects: Iterable[Subject],
+    limits: Mapping[str, Limit],
+    *,
+    replay: Callable[[], Upstream] | None = None,
+    tasks: bool = False,
+    parent_account: Callable[[Trial], BudgetAccount] | None = None,
+) -> Gateway:
+    """The gateway for these subjects; imported only if an agent of them needs a model.
+
+    `limits` are the budgets by scope. `replay` makes the model that answers for all others. `tasks` says that Harbor
+    starts some of the agents. `parent_account` is as for `GatewayServer`.
+    """
+    asking = [subject for subject in subjects if catalog.of(subject).dialect is not None]
+    models = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))}
+    if not models:
+        return NullGateway()
+    from demeanor.gateway.server.budget import Budget, Budgets
+    from demeanor.gateway.server.http_server import GatewayServer
+
+    budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
+    if replay is not None:
+        replayed = replay()
+        return GatewayServer(
+            lambda name: replayed,
+            budgets=budgets,
+            limits=catalog.config.gateway_limits,
+            parent_account=parent_account,
+        )
+    known = {model: catalog.models.model(model) for model in models}
+    if tasks:  # Harbor's adapters strip everything up to the slash
+        known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
+    return GatewayServer(
+        known,
+        budgets=budgets,
+        limits=catalog.config.gateway_limits,
+        configured=catalog.models.is_configured,
+        parent_account=parent_account,
+    )

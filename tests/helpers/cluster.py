@@ -1,0 +1,105 @@
+"""A real cluster on this machine, started as a team starts one: with `dask scheduler` and `dask worker`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from demeanor.runner.executors.certificates import write_certificates
+
+PATIENCE = 300.0
+"""Seconds after which a test gives up waiting; it only guards against hanging."""
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited too long: {what}"
+        time.sleep(0.05)
+
+
+def processes_with(text: str) -> dict[int, str]:
+    """The processes whose environment contains a text, with their command lines."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if text.encode() in (folder / "environ").read_bytes():
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+    return found
+
+
+class Cluster:
+    """A scheduler and workers; each of them logs to a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.certs = folder / "certs"
+        self.address = ""
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        write_certificates(self.certs)
+
+    def start_scheduler(self, *, failures: int = 0) -> None:
+        """Start the scheduler and wait until it listens."""
+        file = self.folder / "scheduler.json"
+        self._start(
+            "scheduler",
+            ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+             "--protocol", "tls", "--scheduler-file", str(file), *self._tls("scheduler")],
+            {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures)},
+        )  # fmt: skip
+        wait_for(lambda: file.is_file() and file.read_text().strip().endswith("}"), "the scheduler")
+        self.address = json.loads(file.read_text())["address"]
+
+    def start_worker(self, name: str, *, preload: str = "", nanny: bool = False, **env: str) -> None:
+        """Start a worker; `preload` is Python code that it runs first."""
+        home = self.folder / name
+        home.mkdir()
+        (home / "sitecustomize.py").write_text(preload)
+        self._start(
+            name,
+            ["distributed.cli.dask_worker", self.address, "--name", name, "--nthreads", "1", "--resources",
+             "demeanor=1", "--nanny" if nanny else "--no-nanny", "--no-dashboard", "--local-directory", str(home),
+             "--host", "127.0.0.1", *self._tls("worker")],
+            {"PYTHONPATH": str(home), **env},
+        )  # fmt: skip
+        wait_for(lambda: "Registered to:" in self.log(name), f"{name}: {self.log(name)}")
+
+    def log(self, name: str) -> str:
+        """What a process has printed."""
+        return (self.folder / f"{name}.log").read_text("utf-8", "replace")
+
+    def stop(self) -> None:
+        """Kill everything."""
+        for process in self.running.values():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _tls(self, role: str) -> list[str]:
+        certs = self.certs
+        return [
+            "--tls-ca-file",
+            f"{certs}/ca.pem",
+            "--tls-cert",
+            f"{certs}/{role}.pem",
+            "--tls-key",
+            f"{certs}/{role}.key",
+        ]
+
+    def _start(self, name: str, words: list[str], env: dict[str, str]) -> None:
+        (self.folder / "tmp").mkdir(exist_ok=True)
+        base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp")}
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.running[name] = subprocess.Popen(
+                [sys.executable, "-m", *words], env={**base, **env}, cwd=self.folder, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
