@@ -31,6 +31,7 @@ demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scr
 	  $(BIN)/demeanor models fetch "$$model" || { model=scripted; \
 	    echo "demo: the model could not be downloaded, using native:scripted, a rule-based script instead of a model" >&2; } ;; esac; \
 	$(BIN)/demeanor run $(DEMO) --policy all --trials 3 --sandbox $$sandbox --subject "native:$$model"; code=$$?; \
+	case $$code in 0|1|3) echo "demo: look at these results in the browser: $(BIN)/demeanor serve" ;; esac; \
 	case $$code in 1|3) echo "demo: finished; some evals failed, see the report above (demeanor run exited with $$code)"; exit 0 ;; esac; \
 	exit $$code
 
@@ -41,7 +42,7 @@ machine:
 browser: $(STAMP)
 	@tools/system.sh chromium || echo "browser: chromium is not available; browser tests will be skipped" >&2
 
-screenshots: $(STAMP) browser  ## Take pictures of every page of the dashboard, in build/screenshots
+screenshots: $(STAMP) browser  ## Take pictures of every page of the dashboard, in build/screenshots (docs/images: tools/screenshots.py --docs)
 	$(BIN)/python tools/screenshots.py
 
 check: $(STAMP) machine  ## Check format, lint, types, layers and generated docs

@@ -95,7 +95,15 @@ class _Sums:
 
 
 def find_changes(series: Sequence[Sequence[Counts]]) -> tuple[RateChange, ...]:
-    """The changes of the rates of one or several series of (passed, judged), one entry per night, in order of alarm."""
+    """The changes of the rates of one or several series of (passed, judged), one entry per night, in order of alarm.
+
+    A scan takes a tenth of a second, so the last ones are remembered: a dashboard asks for the same evals again.
+    """
+    return _find_changes(tuple(map(tuple, series)))
+
+
+@lru_cache(maxsize=1024)
+def _find_changes(series: tuple[tuple[Counts, ...], ...]) -> tuple[RateChange, ...]:
     nights = len(series[0]) if series else 0
     if any(len(one) != nights for one in series):
         raise ValueError("series: all must have the same number of nights")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from demeanor.core.capture import Capture
+from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.trial import Plan, named_cell
+from demeanor.core.verdict import Finding, Pass
+from demeanor.store.runs.run_folder import RunFolder
 from tests.commands.serve.test_site import every_page
 from tests.helpers.browser import axe_script, browser
 from tests.helpers.dashboard_server import Dashboard
@@ -129,6 +138,47 @@ def test_pages_can_be_read_without_javascript(chromium: Any, dashboard: Dashboar
     assert tab.locator(".steps details[open] pre").first.is_visible()
     tab.locator(".tabs a", has_text="Workspace diff").click()
     assert tab.locator(".d-add").count() > 0
+    context.close()
+
+
+def test_a_page_follows_a_run_in_another_process(page: Any, dashboard: Dashboard):
+    """The ledger grows, and the page shows it without being loaded again; folded parts stay as they are."""
+    folder = RunFolder(dashboard.store.root / "results" / "2026-11-17T09-00-00")
+    cell = named_cell("waits", "native:slow", policy=Policy.ALWAYS_PASSES, trials=2)
+    info = RunInfo(id=folder.folder.name, started=datetime.now(UTC).isoformat(), uid="a" * 16, demeanor="0.1")
+    folder.begin(info, Plan(cells=(cell,)))
+    try:
+        page.goto("/live")
+        page.wait_for_selector("html[data-connected=true]")
+        page.evaluate("window.loaded = 'once'")
+        assert "0 of 2" in page.locator("main").inner_text()
+        verdict = Pass(findings=(Finding(check="waits", answer="yes"),))
+        record = Record(
+            eval="waits", subject="native:slow", number=1, attempt=1, verdict=verdict, policy=Policy.ALWAYS_PASSES,
+            ended=datetime.now(UTC).isoformat(timespec="milliseconds"), spent=Spent(seconds=1.0),
+        )  # fmt: skip
+        folder.append(record, Capture(trial=record.trial, attempt=1), Evidence(trial=record.trial))
+        page.wait_for_selector("main :text('1 of 2')")
+        assert page.evaluate("window.loaded") == "once"
+        assert page.locator("main td", has_text="pass").count() == 1
+    finally:
+        folder.close()
+        shutil.rmtree(folder.folder)
+
+
+def test_the_brief_for_a_coding_agent_is_copied(chromium: Any, dashboard: Dashboard):
+    """The button puts it on the clipboard and says so."""
+    context = chromium.new_context(
+        base_url=dashboard.address,
+        permissions=["clipboard-read", "clipboard-write"],
+        viewport={"width": 1500, "height": 900},
+    )
+    context.set_default_timeout(120_000)
+    tab = context.new_page()
+    tab.goto(f"/trial/{dashboard.store.last}/{TRIAL}/first")
+    tab.locator("button", has_text="Copy as a task").click()
+    tab.wait_for_selector("button:text('Copied')")
+    assert "does not call read" in tab.evaluate("navigator.clipboard.readText()")
     context.close()
 
 

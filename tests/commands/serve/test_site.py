@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -298,6 +299,23 @@ def test_comparing_two_runs_two_subjects_and_nothing(dashboard: Dashboard):
     assert "Name a base and a new side" in dashboard.page("/compare").text
     assert dashboard.get(f"/compare?a={first}&b=nope").status == 400
     assert dashboard.get(f"/compare?a={first}&b={dashboard.store.root}/results/{last}").status == 400
+
+
+def test_a_comparison_has_intervals_flips_and_the_steps_of_both_sides(dashboard: Dashboard):
+    """The fall is a flip with an interval below zero; its steps stand beside those of the base."""
+    first, last = dashboard.store.nights[6], dashboard.store.last
+    address = f"/compare?a={first}&b={last}"
+    page = dashboard.page(address)
+    assert re.search(r"Flips, .*: 1 to failing, 1 to passing", page.text)
+    assert re.search(r"edits native: careful underpowered [45]/5 1/5 −[68]0 −\d+ … −?\d+ ✓ → ✗", page.text)
+    assert "Steps of" not in page.text
+    (steps,) = [link for link in page.links() if READS in link and "careful" in link and link.startswith("/compare")]
+    text = dashboard.page(steps.partition("#")[0]).text
+    assert re.search(rf"Steps of {READS} .*that did not pass .*New: trial \d , fail Base: trial \d , pass", text)
+    assert "1 ≠ — read shapes.py" in text
+    subjects = f"/compare?a={SUBJECTS[2]}&b={CAREFUL}&eval={READS}&subject={SUBJECTS[2]} → {CAREFUL}"
+    assert "1 ≠ — read shapes.py" in dashboard.page(quote(subjects, safe="/?=&")).text
+    assert "can't be compared: no trial has stored steps" in dashboard.page(f"{address}&eval=nope&subject=nope").text
 
 
 def test_the_board_lists_what_is_ready_and_what_is_missing(dashboard: Dashboard):

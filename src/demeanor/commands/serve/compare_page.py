@@ -9,21 +9,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.commands.compare.operands import sides_of
-from demeanor.commands.compare.report import CompareReport, Side
+from demeanor.commands.compare.report import CompareReport, EvalComparison, Side
 from demeanor.commands.compare.workflow import make_comparison
 from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.trial_files import DiffLine, diff_kind
-from demeanor.commands.trace.trials import load_capture
+from demeanor.commands.trace.step_rows import AlignedSteps, step_rows
+from demeanor.commands.trace.trials import TrialSteps, load_capture, load_steps
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
 from demeanor.core.text import opening
+from demeanor.core.trajectory_diff import distance
+from demeanor.core.verdict import Pass
+from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
 
 MOST_ROWS = 100
 _MOST_LINES = 400
 _RECENT = 30
+_MOST_TRIALS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +40,43 @@ class PromptDiff:
 
     tools: tuple[DiffLine, ...]
     """The definitions of the tools, as a diff; empty if they are the same."""
+
+    problem: str = ""
+    """Why they can't be compared, if so."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RateDifference:
+    """How the pass rate of one eval differs."""
+
+    value: float
+    """New minus base."""
+
+    low: float
+    """The lower end of its 95 % interval (Newcombe)."""
+
+    high: float
+    """The upper end."""
+
+    flip: int
+    """-1 if most trials passed in the base and most fail now, 1 for the opposite, else 0."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparedTrajectories:
+    """A trial of each side, step by step."""
+
+    eval: str
+    """The eval's name."""
+
+    new: TrialSteps | None = None
+    """The trial of the new side."""
+
+    base: TrialSteps | None = None
+    """The nearest trial of the base."""
+
+    steps: AlignedSteps | None = None
+    """Both, aligned; None if they can't be compared."""
 
     problem: str = ""
     """Why they can't be compared, if so."""
@@ -54,7 +96,52 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     state = context.state([*base.runs, *new.runs])
     report: CompareReport = context.cached(("compare", a, b), state, lambda: make_comparison(base, new))
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))
-    return values | {"report": report, "prompts": prompts, "last_base": base.runs[-1], "last_new": new.runs[-1]}
+    changes = [rate_change(one) for one in report.comparison.evals]
+    flips = {"fell": sum(one.flip < 0 for one in changes), "rose": sum(one.flip > 0 for one in changes)}
+    return values | {
+        "report": report,
+        "prompts": prompts,
+        "last_base": base.runs[-1],
+        "last_new": new.runs[-1],
+        "changes": changes[:MOST_ROWS],
+        "flips": flips,
+        "trajectories": _trajectories(context, base, new, query),
+    }
+
+
+def rate_change(one: EvalComparison) -> RateDifference:
+    """The difference of one eval with its interval."""
+    before, after = (passed / judged for passed, judged in (one.base, one.new))
+    low, high = newcombe(one.base, one.new)
+    flip = (after > 0.5) - (before > 0.5) if 0.5 not in (before, after) else 0
+    return RateDifference(value=after - before, low=low, high=high, flip=flip)
+
+
+def _trajectories(context: PageContext, base: Side, new: Side, query: Mapping[str, str]) -> ComparedTrajectories | None:
+    """`?eval=` and `?subject=` choose the trials: of the new side one that did not pass, of the base the nearest."""
+    name, subject = query.get("eval", ""), query.get("subject", "")
+    if not name:
+        return None
+    subjects = subject.split(" → ") if " → " in subject else [subject, subject]
+    loaded = [_loaded(context, side, name, own) for side, own in zip((base, new), subjects, strict=False)]
+    theirs, ours = ([one for one in side if one.events is not None] for side in loaded)
+    if not theirs or not ours:
+        absent = next((one.absence for side in loaded for one in side if one.absence), "no trial has stored steps")
+        return ComparedTrajectories(eval=name, problem=absent)
+    chosen = next((one for one in ours if not isinstance(one.record.verdict, Pass)), ours[0])
+    nearest = min(theirs, key=lambda one: distance(chosen.events or (), one.events or ()))
+    return ComparedTrajectories(eval=name, new=chosen, base=nearest, steps=step_rows(chosen, nearest, ()))
+
+
+def _loaded(context: PageContext, side: Side, name: str, subject: str) -> list[TrialSteps]:
+    """The trials of the newest run of a side that has this eval."""
+    history = context.history()
+    cell = next((c for c in reversed(side.cells) if (c.eval, c.subject) == (name, subject) and c.judged), None)
+    if cell is None:
+        return []
+    place = place_of(history.run(cell.run), context.results)
+    records = history.trials(cell.run, name=name, subject=subject)[:_MOST_TRIALS]
+    return [load_steps(place, one, context.captures()) for one in records]
 
 
 def _prompts(context: PageContext, history: SqlHistory, base: Side, new: Side) -> PromptDiff | None:
