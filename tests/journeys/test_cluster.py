@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +72,16 @@ from demeanor import ALWAYS_PASSES, eval_test
 @eval_test(ALWAYS_PASSES, prompt="Write a.txt")
 def writes_the_file(rig, result):
     assert "a.txt" in rig.workspace
+"""
+LIAR = """\
+from dataclasses import replace
+from demeanor.runner.executors import worker
+honest = worker.pack_message
+
+def pack_message(value, body=b""):
+    return honest(replace(value, trial="another/trial/1") if body else value, body)
+
+worker.pack_message = pack_message
 """
 SECRET = "tQ7wZr2LkPx9VbN4mJ6d"
 
@@ -165,12 +176,12 @@ def test_a_cluster_without_trusted_tls_is_refused(project: Project, cluster: Clu
     assert not list((project.folder / "results").glob("2*"))
 
 
-def start_waiting(project: Project, *words: str) -> subprocess.Popen[str]:
+def start_waiting(project: Project, more: str = "") -> subprocess.Popen[str]:
     """A run on a cluster of its own, whose first attempt waits for the file `go`."""
-    project.write(demeanor_toml=WAITS.replace("{folder}", str(project.folder.parent)), evals__eval_a_py=WRITES)
+    project.write(demeanor_toml=WAITS.replace("{folder}", str(project.folder.parent)) + more, evals__eval_a_py=WRITES)
     (project.folder.parent / "waiter.sh").write_text(WAITER.replace("{folder}", str(project.folder.parent)))
     process = subprocess.Popen(
-        project.command("run", "--workers", "1", *words),
+        project.command("run", "--workers", "1"),
         cwd=project.folder,
         env=project.env,
         stdout=subprocess.PIPE,
@@ -214,6 +225,43 @@ def test_an_attempt_whose_worker_is_killed_is_void_kept_and_tried_again(project:
     ]
     assert "was lost" in output
     wait_for(lambda: nothing_left(project), "the end of all processes")
+
+
+def test_a_worker_that_is_silent_is_given_up_and_used_again_when_it_answers(project: Project) -> None:
+    """SIGSTOP, until its attempt is void; then SIGCONT. What it was doing meanwhile does not count."""
+    process = start_waiting(project, more="[executor]\nsilence = 10\n")
+    (worker,) = cluster_processes(project, "worker")
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        wait_for(lambda: latest(project).records() or process.poll() is not None, "the void attempt")
+        (project.folder.parent / "go").touch()
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    output = process.communicate(timeout=PATIENCE)[0]
+    assert process.returncode == 0, output
+    records = latest(project).records()
+    assert getattr(records[0].verdict, "cause", "") == "worker"
+    assert "did not answer within 10 seconds" in getattr(records[0].verdict, "detail", "")
+    assert len({record.trial for record in records if record.final}) == 2
+    assert "answers again" in output
+
+
+def test_a_forged_result_is_refused(project: Project, tmp_path: Path) -> None:
+    """A worker that answers for another trial: the attempt is void, and nothing of it is judged."""
+    folder = tmp_path / "liars"
+    folder.mkdir()
+    liars = Cluster(folder)
+    try:
+        liars.start_scheduler()
+        liars.start_worker("liar", preload=LIAR)
+        project.write(demeanor_toml="attempts = 1\n" + CONFIG.replace("attempts = 1\n", ""), large_yaml=SCRIPT)
+        project.write(evals__eval_notes_py=EVALS)
+        ran = project.demeanor("run", "--trials", "1", "--scheduler", liars.address, "--certs", str(liars.certs))
+    finally:
+        liars.stop()
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "sent an invalid result: it belongs to 'another/trial/1'" in ran.stdout + ran.stderr
+    assert getattr(latest(project).records()[0].verdict, "cause", "") == "worker"
 
 
 def test_ctrl_c_ends_everything_everywhere(project: Project) -> None:

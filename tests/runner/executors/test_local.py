@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -39,3 +41,10 @@ def test_two_runs_share_slots_and_interleave() -> None:
     firsts, lasts = order[:10], order[10:]
     assert 3 <= firsts.count("a") <= 7
     assert 3 <= lasts.count("a") <= 7
+
+
+def test_a_local_run_does_not_load_dask() -> None:
+    """Its import takes longer than a short run."""
+    code = "import sys, demeanor.commands.run.command, demeanor.runner.execute; print('distributed' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

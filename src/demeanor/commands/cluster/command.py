@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from pathlib import Path
@@ -48,6 +47,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Write certificates, or check workers."""
     if args.action == "certs":
         return _certs(args)
+    import asyncio
+
     from demeanor.commands.cluster.render import workers_json, workers_text
     from demeanor.render.terminal import screen_of
     from demeanor.runner.catalog import Catalog

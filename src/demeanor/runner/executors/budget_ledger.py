@@ -46,10 +46,10 @@ class BudgetLedger:
     async def reserve(self, trial: Trial) -> tuple[Limit, Limit]:
         """Reserve the expected cost of an attempt; what is left for it of the eval's and of the run's budget.
 
-        Waits while others may need what is left; the only attempt in progress may have it all.
+        Waits while other attempts that spend the same budget may need what is left; the only one may have it all.
         """
         name = trial.eval.name
-        while self._reserved and not self._enough(name):
+        while not (self._enough(self._eval, name) and self._enough(self._run, None, expected=self._expected(name))):
             self._settled.clear()
             await self._settled.wait()
         left = self._left(self._eval, name), self._left(self._run, None)
@@ -71,13 +71,12 @@ class BudgetLedger:
             whole, number = sum(self._spent.values(), Amount()), max(1, self._attempts.total())
         return Amount(whole.usd / number, whole.tokens / number)
 
-    def _enough(self, name: str) -> bool:
-        expected = self._expected(name)
-        left = self._left(self._eval, name), self._left(self._run, None)
-        return all(
-            (one.usd is None or one.usd > expected.usd) and (one.tokens is None or one.tokens > expected.tokens)
-            for one in left
-        )
+    def _enough(self, limit: Limit, scope: str | None, *, expected: Amount | None = None) -> bool:
+        """Whether what is left of a budget covers an attempt, or no other attempt can give anything back."""
+        if not any(scope in (None, name) for name, _ in self._reserved.values()):
+            return True
+        left, cost = self._left(limit, scope), expected or self._expected(scope or "")
+        return (left.usd is None or left.usd > cost.usd) and (left.tokens is None or left.tokens > cost.tokens)
 
     def _left(self, limit: Limit, name: str | None) -> Limit:
         """What is left of a budget, for one eval or for all, beside what others have reserved."""
