@@ -241,7 +241,18 @@ def test_every_void_cause_has_a_remedy() -> None:
 
 
 FOREIGN = {"--ak", "--cap-drop", "--chmod", "--chown", "--cpus", "--debug-file", "--ek", "--exclude", "--from"}
-FOREIGN |= {"--junitxml", "--mount", "--network", "--parents", "--platform", "--print-logs", "--prompt", "--read-only"}
+FOREIGN |= {
+    "--junitxml",
+    "--lf",
+    "--maxfail",
+    "--mount",
+    "--network",
+    "--parents",
+    "--platform",
+    "--print-logs",
+    "--prompt",
+    "--read-only",
+}
 FOREIGN |= {"--security", "--security-opt"}
 """Options of other programs that the docs name."""
 

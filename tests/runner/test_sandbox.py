@@ -39,8 +39,8 @@ def test_a_level_that_does_not_work_names_the_remedy_and_weaker_levels(tmp_path:
     """They are only suggested, and only those of this platform."""
     with pytest.raises(UsageError, match="the sandbox 'seatbelt' does not work on this machine") as caught:
         verified_sandbox("seatbelt", Config(root=tmp_path))
-    assert "→ seatbelt works on macOS only; use another level" in str(caught.value)
-    assert "→ or use weaker isolation: --sandbox none" in str(caught.value)
+    assert "seatbelt needs macOS" in str(caught.value)
+    assert "→ use weaker isolation: --sandbox none" in str(caught.value)
 
 
 def test_no_isolation_needs_no_probe(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ async def _run_missing(
     for record in stored:
         tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
     del stored
-    if missing and (spent := spending.reached(run.limits)):  # by an earlier part of this run
+    if tried and missing and (spent := spending.reached(run.limits)):  # by an earlier part of this run
         stop.set(f"stopped: {spent}")
 
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:

@@ -36,6 +36,8 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.HARNESS: "harness",
     VoidCause.UNREADABLE: "harness",
     VoidCause.CASSETTE: "harness",
+    VoidCause.WORKER: "environment",
+    VoidCause.INTERVENTION: "eval",
     VoidCause.CHECK: "eval",
     VoidCause.VERIFIER: "eval",
     VoidCause.CANCELLED: "cancelled",

@@ -281,8 +281,8 @@ def _passed(record: Record) -> bool:
 
 
 def _comparable(events: Sequence[Event]) -> list[Event]:
-    """Return the events without durations, paths and other values that differ from run to run."""
-    return [_without_volatile(event) if isinstance(event, Called) else event for event in events]
+    """Return the events without times, durations, paths and other values that differ from run to run."""
+    return [replace(_without_volatile(event) if isinstance(event, Called) else event, at=None) for event in events]
 
 
 def _without_volatile(call: Called) -> Called:
