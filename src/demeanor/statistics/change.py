@@ -8,8 +8,8 @@ rate makes the evidence honest for every rate: no prior can make a steady eval l
 The subjects of an eval are scanned together. A change may affect one of them, each by its own rates, or all of them by
 the same rates; the Bayes factor is a mixture of the three. So a drop of all subjects is found earlier than that of one.
 
-The limits were found by simulation: at most one false alarm, of a fall or a rise, in 400 nights on average, whatever
-the rate (`benchmarks/signal.py`).
+The limits were found by simulation: about one false alarm, of a fall or a rise, in 400 nights, and fewer for most rates
+(docs/statistics.md has the figures).
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def _range(point: ChangePoint, days: dict[str, str]) -> str:
 
 def _false_alarms(one: SubjectHistory) -> str:
     stated = (
-        f"expect at most one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}, "
-        "whatever its rate"
+        f"expect about one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}, "
+        "or fewer"
     )
     if one.course.enough:
         return stated
