@@ -194,7 +194,7 @@ def test_number_of_entries_is_limited(tmp_path: Path) -> None:
         (tmp_path / str(number) / "file").touch()
     tree = scan(tmp_path, keep=Keep(entries=15))
     assert len(tree.entries) < 10
-    assert "more than 15 files and folders" in tree.gaps[0]
+    assert "more than 15 entries (files and folders)" in tree.gaps[0]
     with pytest.raises(TooMany):
         scan(tmp_path, at_most=19)
     assert len(scan(tmp_path, at_most=20).entries) == 10

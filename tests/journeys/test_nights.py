@@ -165,7 +165,7 @@ def test_the_history_of_an_eval(nights: Project):
     shown = nights.demeanor("history", "saves_the_note", "--subject", "native:quick")
     assert "█–◆◇█" in shown.stdout, shown.stderr
     assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
-    assert "too few to detect a change" in shown.stdout
+    assert "not enough nights yet to detect a change" in shown.stdout
     found: dict[str, Any] = json.loads(nights.demeanor("history", "saves_the_note", "--json").stdout)
     assert [one["cell"]["state"] for one in found["subjects"][0]["past"]] == ["judged", "absent", "judged"]
     unknown = nights.demeanor("history", "saves_the_noet")
