@@ -109,6 +109,10 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor power", "trials to detect a drop from 95 % to 80 %"),
         ("demeanor power 99% 90% --trials 10", "another drop, and what ten trials detect"),
     ),
+    "cluster": (
+        ("demeanor cluster certs certs/", "certificates for a new cluster"),
+        ("demeanor cluster check --workers 2", "what two workers on this machine can do"),
+    ),
     "contract": (
         ("demeanor contract", "test all translations between model APIs"),
         ("demeanor contract -k 'ids and gemini'", "some of them"),
