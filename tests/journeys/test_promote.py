@@ -95,14 +95,14 @@ def test_an_edited_eval_starts_again(versions: Versions):
     """Its nights belong to the old version."""
     versions.evals.write_text(EVALS.replace("out.txt, usually", "out.txt, really"))
     done = versions.project.demeanor("promote", "usually")
-    assert done.stdout.startswith("none of 1 eval to promote")
+    assert done.stdout.startswith("No eval of 1 to promote")
     assert "it was edited after its last night" in done.stdout
 
 
 def test_a_nightly_fail_demotes(versions: Versions):
     """With the same command, and recorded."""
     calm = versions.project.demeanor("demote")
-    assert calm.stdout.startswith("none of 1 eval to demote")
+    assert calm.stdout.startswith("No eval of 1 to demote")
     versions.behave("f")
     versions.commit("Broken")
     versions.nights(1)
