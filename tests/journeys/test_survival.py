@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import Project
+from tests.helpers.project import Project, default_signals
 
 CONFIG = """\
 subjects = ["slow"]
@@ -78,12 +78,6 @@ def agents_alive(project: Project) -> list[int]:
             except OSError:
                 continue
     return found
-
-
-def default_signals() -> None:
-    """A program inherits ignored signals, and another test in this process may have ignored these."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def start(project: Project) -> subprocess.Popen[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import Project
+from tests.helpers.project import Project, default_signals
 
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test
@@ -50,7 +50,7 @@ class Watch:
         self.project = project
         self.process = subprocess.Popen(
             project.command("watch", *words), cwd=project.folder, env=project.env, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=default_signals,  # noqa: PLW1509 - it only sets signals
         )  # fmt: skip
         self.lines: queue.Queue[str] = queue.Queue()
         self.thread = threading.Thread(target=self._read)
