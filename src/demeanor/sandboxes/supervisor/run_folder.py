@@ -15,6 +15,9 @@ import signal
 import time
 
 _ROUNDS, _PAUSE = 100, 0.02
+_ENGINES = {"conmon", "crun", "docker", "podman", "runc"}
+"""Programs of container engines: they end with their container and remove it, if they are left alone."""
+
 _SCRIPT = 'chmod -R u+rwx "$0"; exec rm -rf -- "$0"'
 
 
@@ -56,7 +59,16 @@ def _belongs(pid: int, folder: str) -> bool:
     with contextlib.suppress(OSError):
         values.append(os.fsencode(os.readlink(f"/proc/{pid}/cwd")))
     alive = read_proc(pid, "stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"], [b"X"])
-    return pid != os.getpid() and alive and any(value == name or value.startswith(name + b"/") for value in values)
+    ours = pid != os.getpid() and alive and not _is_engine(pid)
+    return ours and any(value == name or value.startswith(name + b"/") for value in values)
+
+
+def _is_engine(pid: int) -> bool:
+    """Whether a process is an installed program of a container engine, which no agent can replace."""
+    with contextlib.suppress(OSError):
+        folder, _, program = os.readlink(f"/proc/{pid}/exe").rpartition("/")
+        return folder.startswith("/usr/") and program in _ENGINES
+    return False
 
 
 def all_pids() -> list[int]:
