@@ -83,7 +83,7 @@ def test_a_prompt_file_that_the_sandbox_hides_is_named_with_the_remedy(project: 
     """Neither a folder beside the agent's nor one with evals is the agent's own."""
     set_up(project, "prompts", "")
     hidden = project.folder / "prompts/system.md"
-    remedy = f"the agent did not find {hidden}, which exists on this machine but not in the sandbox; → add it to agents"
+    remedy = f"the agent did not find {hidden}, which exists on this machine but not in the sandbox"
     assert remedy in " ".join(project.demeanor("run", "evals", "--trials", "1", COLUMNS="400").stdout.split())
     own = project.folder / "agent/prompts"
     own.mkdir()
