@@ -111,7 +111,25 @@ def test_the_expected_cost_comes_from_earlier_runs(project: Project):
     assert "expected cost: unknown (no earlier run of these evals has a known cost)\n" in first.stdout
     assert project.demeanor("run", "evals", "--trials", "2").returncode == 0
     planned = project.demeanor("run", "evals", "--trials", "10", "--dry-run", "--budget-usd", "0.1")
-    assert "expected cost: $0.20, 20k tokens (the mean of earlier runs): more than the budget of $0.1" in planned.stdout
+    assert (
+        "expected cost: $0.20, 20k tokens (the mean of earlier runs, at present prices): more than the budget of $0.1"
+        in planned.stdout
+    )
     found = json.loads(project.demeanor("run", "evals", "--trials", "10", "--dry-run", "--json").stdout)
     assert (found["expected_cost_usd"], found["expected_tokens"]) == (pytest.approx(0.2), 20_000)
     assert found["cells"][0]["expected_tokens"] == 20_000
+
+
+def test_the_expected_cost_is_calculated_at_the_present_price(project: Project):
+    """Runs that were made at other prices, also at an unknown one, count with their tokens, cached ones included."""
+    write(project)
+    cached = SCRIPT.replace("output=200", "output=200, cache_read=800")
+    project.write(brain_py=cached)
+    assert project.demeanor("run", "evals", "--trials", "1").returncode == 0
+    write(project, CONFIG.replace("input = 10.0, output = 10.0", "input = 1.0, output = 5.0, cache_read = 0.5"))
+    project.write(brain_py=cached)
+    found = json.loads(project.demeanor("run", "evals", "--trials", "1", "--dry-run", "--json").stdout)
+    assert found["expected_cost_usd"] == pytest.approx((1000 * 1.0 + 800 * 0.5 + 200 * 5.0) / 1e6)
+    assert project.demeanor("run", "evals", "--trials", "3").returncode == 0
+    again = json.loads(project.demeanor("run", "evals", "--trials", "1", "--dry-run", "--json").stdout)
+    assert again["expected_cost_usd"] == pytest.approx(found["expected_cost_usd"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.evidence import Spent
+from demeanor.core.exchange import Usage
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo, RunKind
 
@@ -127,6 +128,20 @@ class RunCell:
     def missing(self) -> int:
         """Planned trials that did not run."""
         return max(0, self.planned - self.judged - self.voided)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelUse:
+    """What one stored exchange used."""
+
+    model: str
+    """The model that answered, or that was requested."""
+
+    usage: Usage
+    """Its tokens."""
+
+    cost_usd: float | None
+    """What it cost at the time; None if that is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -130,7 +130,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     state.round()
     plan = state.planned()
     if args.dry_run:
-        print_plan(plan, request, config, results, as_json=args.json)
+        print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED
     ui = make_ui(quiet=args.json)
     prepared = prepare(catalog, plan, request, results, log=ui.log)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.trial import Plan
+    from demeanor.runner.catalog import Catalog
 
 _NOTHING_GATES = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
@@ -138,7 +139,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))
         return empty_exit_code(config, request, os.environ)
     if args.dry_run:
-        print_plan(plan, request, config, results, as_json=args.json)
+        print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED
     with dashboard_beside(args, results):
         report = run_and_report(
@@ -163,14 +164,14 @@ def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, s
     return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
 
 
-def print_plan(plan: Plan, request: RunRequest, config: Config, results: Path, *, as_json: bool) -> None:
+def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
     """Print what would be run, and what it will probably cost."""
     from demeanor.commands.run.expected_cost import estimate_plan
     from demeanor.commands.run.plan_text import plan_json, plan_text
     from demeanor.runner.tasks import task_environment
 
-    estimate = estimate_plan(plan, config, request, os.environ, results)
-    text = plan_json if as_json else partial(plan_text, environment=task_environment(config, request, plan))
+    estimate = estimate_plan(plan, catalog, request, os.environ, results)
+    text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog.config, request, plan))
     print(text(plan, estimate))
 
 

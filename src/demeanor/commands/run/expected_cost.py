@@ -1,8 +1,9 @@
-"""What a plan will probably cost: the mean per trial of earlier runs of the same eval and subject, for `--dry-run`."""
+"""What a plan will probably cost, for `--dry-run`: the tokens of earlier runs of the same eval and subject, at the
+present prices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +13,13 @@ from demeanor.core.evidence import Spent
 from demeanor.core.history import RunCell
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
-from demeanor.core.trial import Plan
+from demeanor.core.trial import Cell, Plan
 from demeanor.render import numbers
 from demeanor.runner.budget import budget_limits
+from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
+from demeanor.runner.present_cost import present_cost
+from demeanor.store.history import SqlHistory
 
 _RUNS = 5
 """The estimate of a cell is made from this many runs, the last ones."""
@@ -56,7 +60,7 @@ class PlanEstimate:
 
 
 def estimate_plan(
-    plan: Plan, config: Config, request: RunRequest, environ: Mapping[str, str], results: Path
+    plan: Plan, catalog: Catalog, request: RunRequest, environ: Mapping[str, str], results: Path
 ) -> PlanEstimate:
     """Estimate a plan from the history of the project."""
     if request.replay is not None:
@@ -64,29 +68,41 @@ def estimate_plan(
     cells = [cell for cell in plan.cells if not cell.skipped]
     earlier: dict[tuple[str, str], list[RunCell]] = {}
     try:
-        with open_project_history(config, environ, results=results) as history:
+        with open_project_history(catalog.config, environ, results=results) as history:
             for name in dict.fromkeys(cell.eval.name for cell in cells):
                 for past in history.eval_history(name):
                     earlier.setdefault((past.eval, past.subject), []).append(past)
+            found = {
+                cell.id: _estimate(cell, earlier.get((cell.eval.name, str(cell.subject)), ()), catalog, history)
+                for cell in cells
+            }
     except StoreError as error:
         return PlanEstimate(cells={}, text=f"expected cost: unknown, since the history can't be read: {error}")
-    found = {
-        cell.id: _estimate(len(cell.trials), earlier.get((cell.eval.name, str(cell.subject)), ())) for cell in cells
-    }
     new = sum(len(cell.trials) for cell in cells if found[cell.id].cost_usd is None)
-    return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, config, request))
+    return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, catalog.config, request))
 
 
-def _estimate(trials: int, earlier: Iterable[RunCell]) -> CellEstimate:
+def _estimate(cell: Cell, earlier: Sequence[RunCell], catalog: Catalog, history: SqlHistory) -> CellEstimate:
     """The estimate of one cell; runs in which a cost or a token count is unknown tell nothing about it."""
-    ran = [cell for cell in earlier if cell.judged + cell.voided][-_RUNS:]
-    priced = [cell for cell in ran if not cell.unpriced and cell.spent.cost_usd is not None]
-    counted = [cell for cell in ran if not cell.uncounted and cell.spent.tokens is not None]
-    cost = _mean((cell.spent.cost_usd or 0.0, cell.judged + cell.voided) for cell in priced)
-    tokens = _mean((cell.spent.tokens or 0, cell.judged + cell.voided) for cell in counted)
+    trials, ran = len(cell.trials), [past for past in earlier if past.judged + past.voided][-_RUNS:]
+    costs = [(_cost(cell, past, catalog, history), past.judged + past.voided) for past in ran]
+    cost = _mean((amount, of) for amount, of in costs if amount is not None)
+    counted = [past for past in ran if not past.uncounted and past.spent.tokens is not None]
+    tokens = _mean((past.spent.tokens or 0, past.judged + past.voided) for past in counted)
     return CellEstimate(
         cost_usd=None if cost is None else trials * cost, tokens=None if tokens is None else round(trials * tokens)
     )
+
+
+def _cost(cell: Cell, past: RunCell, catalog: Catalog, history: SqlHistory) -> float | None:
+    """What a cell of an earlier run would cost at the present prices; None if that is unknown.
+
+    If the history has only the cost of the whole cell, such as that of an imported run, it is taken as it is.
+    """
+    uses = history.model_uses(past.run, past.eval, past.subject)
+    if uses and catalog.of(cell.subject).dialect is not None:
+        return present_cost(catalog, cell.subject, uses)
+    return None if past.unpriced else past.spent.cost_usd
 
 
 def _mean(used: Iterable[tuple[float, int]]) -> float | None:
@@ -102,7 +118,7 @@ def _text(estimate: PlanEstimate, new: int, plan: Plan, config: Config, request:
         return f"expected cost: unknown (no earlier run of these evals has a known cost){used}"
     text = f"expected cost: {numbers.money(spent, new)}"
     text += f", {numbers.tokens(spent)} tokens" if estimate.tokens is not None else ""
-    text += " (the mean of earlier runs"
+    text += " (the mean of earlier runs, at present prices"
     text += f"; {count(new, 'trial')} of {plan.size} without known cost)" if new else ")"
     limit = budget_limits(config, request)["run"].usd
     return f"{text}: more than the budget of ${limit:g}" if limit is not None and estimate.cost_usd > limit else text

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from demeanor.core.errors import UnknownName
-from demeanor.core.history import KeptDecision, PastRun, Ruling, RunCell
+from demeanor.core.exchange import Usage
+from demeanor.core.history import KeptDecision, ModelUse, PastRun, Ruling, RunCell
 from demeanor.core.record import Record, RunKind
 from demeanor.core.verdict import Finding
 from demeanor.store.history import rows
@@ -105,6 +106,23 @@ class SqlHistory:
     def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
         """The attempt that counts of each trial of one run."""
         return self._records("trials", _by_plan, run, name, subject)
+
+    def model_uses(self, run: str, name: str, subject: str) -> tuple[ModelUse, ...]:
+        """The exchanges of all attempts of one cell, as far as they are known."""
+        found = self.query(
+            "SELECT u.model, u.input_tokens, u.output_tokens, u.cache_read, u.cache_write, u.reasoning, u.cost_usd"
+            " FROM usages u JOIN cells c ON c.id = u.cell_id JOIN runs r ON r.id = c.run_id"
+            " WHERE r.name = ? AND c.eval = ? AND c.subject = ? ORDER BY u.number, u.digest, u.exchange",
+            (rows.clean(run), rows.clean(name), rows.clean(subject)),
+        )
+        return tuple(
+            ModelUse(
+                model=model,
+                usage=Usage(input=sent, output=received, cache_read=read, cache_write=written, reasoning=reasoning),
+                cost_usd=cost,
+            )
+            for model, sent, received, read, written, reasoning, cost in found
+        )
 
     def decisions(
         self,
