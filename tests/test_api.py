@@ -98,3 +98,20 @@ def test_the_examples_of_the_page_work(stored: Project, number: int) -> None:
 def test_a_place_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: does not exist"):
         demeanor.open_store(tmp_path / "nowhere")
+
+
+def test_latest_is_the_run_that_the_commands_take_for_it(tmp_path: Path) -> None:
+    """This machine's latest run, also if the shared history has a newer one of another machine."""
+    other = Project(tmp_path / "a/other")
+    other.write(evals__eval_a_py=EVALS, demeanor_toml=CONFIG)
+    shared = Project(tmp_path / "b/shared")
+    shared.write(evals__eval_a_py=EVALS, demeanor_toml=CONFIG)
+    assert shared.demeanor("run", "evals", "-k", "saves", "--trials", "1").returncode == 0
+    (own,) = (shared.folder / "results").glob("2*")
+    assert other.demeanor("run", "evals", "-k", "saves", "--trials", "1").returncode == 0
+    newest = max((other.folder / "results").glob("2*"))
+    assert shared.demeanor("import", str(newest)).returncode == 0
+    with demeanor.open_store(shared.folder) as store:
+        assert next(store.runs())["run"] == newest.name
+        assert {trial["run"] for trial in store.trials(run="latest")} == {own.name}
+        assert {batch["run"] for batch in store.arrow(run="latest").read_all().to_pylist()} == {own.name}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from demeanor.commands.report.workflow import find_past_run
 from demeanor.commands.trace.trials import read_steps
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import BadInput, UnknownName
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 class ResultStore(AbstractContextManager["ResultStore"]):
     """Stored runs, trials and trajectories, read-only. Close it, or use it in a `with` block."""
 
-    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+    def __init__(self, config: Config, environ: Mapping[str, str], *, project: bool = True) -> None:
         self._config = config
+        self._project = project
         self._results = config.root / config.results
         self._history = open_project_history(config, environ, results=self._results)
 
@@ -64,13 +66,13 @@ class ResultStore(AbstractContextManager["ResultStore"]):
         Each is a dict with the columns of `demeanor export --format csv`. `verdict` is `pass`, `fail` or `void`: a
         void trial is neither a pass nor a fail. With `attempts`, superseded attempts are included.
         """
-        for past in (self._history.run(run),) if run is not None else self._history.runs():
+        for past in (self._run(run),) if run is not None else self._history.runs():
             for record in self._records(past, eval, subject, attempts=attempts):
                 yield dict(zip(COLUMNS, row(past, record), strict=True))
 
     def trajectory(self, trial: Mapping[str, Any]) -> tuple[Event, ...]:
         """What happened in a trial, step by step; raises StoreError, with the place, if that can't be reached."""
-        past = self._history.run(trial["run"])
+        past = self._run(trial["run"])
         wanted = (trial["trial"], trial["attempt"])
         for record in self._records(past, trial["eval"], trial["subject"], attempts=True):
             if (record.number, record.attempt) == wanted:
@@ -89,7 +91,7 @@ class ResultStore(AbstractContextManager["ResultStore"]):
 
         Each is a dict: run, eval, subject, trial, label (`real`, `flaky`, `eval-bug` or `infra`), text, author, made.
         """
-        of = self._history.run(run).name if run is not None else None
+        of = self._run(run).name if run is not None else None
         for note in read_notes(self._history, run=of, name=eval, subject=subject, label=label):
             yield {
                 "run": note.run,
@@ -136,6 +138,10 @@ class ResultStore(AbstractContextManager["ResultStore"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _run(self, name: str) -> PastRun:
+        """A run by its name, its uid or its folder; `latest` is the run that the commands take for it."""
+        return find_past_run(self._history, name, results=self._results if self._project else None)
+
     def _records(self, run: PastRun, name: str | None, subject: str | None, *, attempts: bool) -> tuple[Record, ...]:
         read = self._history.records if attempts else self._history.trials
         return read(run.name, name=name, subject=subject)
@@ -153,4 +159,4 @@ def open_store(place: str | os.PathLike[str] | None = None) -> ResultStore:
     if "://" not in text and path.is_dir():
         return ResultStore(read_config(path), os.environ)
     config = read_config(Path() if "://" in text else path.parent)
-    return ResultStore(replace(config, store=text if "://" in text else str(path.resolve())), {})
+    return ResultStore(replace(config, store=text if "://" in text else str(path.resolve())), {}, project=False)

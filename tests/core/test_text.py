@@ -89,7 +89,7 @@ def test_a_slug_is_one_safe_path_component(name: str) -> None:
 def test_one_is_singular() -> None:
     """And everything else is plural, zero too."""
     assert [count(number, "eval") for number in (0, 1, 2)] == ["0 evals", "1 eval", "2 evals"]
-    assert [all_of(number, "cell") for number in (1, 2)] == ["the only cell", "all 2 cells"]
+    assert [all_of(number, "cell") for number in (1, 2, 3)] == ["the only cell", "both cells", "all 3 cells"]
 
 
 def test_what_was_left_out_is_counted() -> None:

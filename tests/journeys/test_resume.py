@@ -123,3 +123,12 @@ def test_resume_works_from_another_folder(ran: Project, tmp_path: Path):
     )
     assert shown.returncode == 0, shown.stderr
     assert "4 passed" in shown.stdout
+
+
+def test_the_run_of_a_gate_is_not_judged_by_the_rules_of_a_run(ran: Project):
+    """`gate` decides with its history and asks for more trials; resuming it as an ordinary run would not."""
+    assert ran.demeanor("gate").returncode == 0
+    refused = ran.demeanor("run", "--resume", "latest")
+    assert refused.returncode == 2, refused.stdout
+    assert "is a run of `demeanor gate`, which decides by other rules than `demeanor run`" in refused.stderr
+    assert "→ start the command again: demeanor gate" in refused.stderr

@@ -227,3 +227,22 @@ def test_an_eval_of_a_loop_waits_for_the_others(versions: Versions):
     found = candidates(versions)
     assert (found["writes one"]["answer"], found["writes two"]["answer"]) == ("wait", "wait")
     assert found["writes one"]["missing"] == ["it shares its policy argument with evals that are not ready: writes two"]
+
+
+def test_removed_evals_are_found_with_a_night_that_counts(versions: Versions):
+    """A nightly run on a branch, or with uncommitted changes, does not say which evals the project has."""
+    versions.nights(1)
+    only_there = versions.folder / "evals" / "eval_there.py"
+    only_there.write_text(EVALS.replace("def always", "def there").replace("def us", "def also_us"))
+    versions.git("switch", "--quiet", "-c", "feature")
+    versions.commit()
+    versions.nights(1)
+    versions.git("switch", "--quiet", "main")
+    ran = versions.project.demeanor("run", "--policy", "all", COLUMNS="120")
+    assert "2 evals collected; the last night had 2\n" in ran.stdout
+    loop = "\nALL = [eval_test(USUALLY_PASSES, prompt='x', name=f'n{n}')(usually.check) for n in (1, 2)]\n"
+    versions.evals.write_text(EVALS + loop)
+    versions.commit()  # the base commit, which can't tell the names of its evals
+    versions.evals.write_text(EVALS)
+    gated = versions.project.demeanor("gate", COLUMNS="120")
+    assert "2 evals collected; the last night had 2\n" in gated.stdout

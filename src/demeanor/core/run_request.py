@@ -93,6 +93,9 @@ class RunRequest:
     agent_debug: bool = False
     """Whether agents write verbose logs, which are kept with the trials."""
 
+    command: Literal["run", "gate", "compare", "bisect"] = "run"
+    """The command that decides about the trials; `nightly` and pytest decide as `run` does."""
+
     build: bool = False
     """Whether the working tree is built first, by the command of the configuration."""
 

@@ -95,7 +95,9 @@ def count(number: int, noun: str) -> str:
 
 
 def all_of(number: int, noun: str) -> str:
-    """`the only eval`, `all 2 evals`."""
+    """`the only eval`, `both evals`, `all 3 evals`."""
+    if number == 2:
+        return f"both {noun}s"
     return f"the only {noun}" if number == 1 else f"all {count(number, noun)}"
 
 

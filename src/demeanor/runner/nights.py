@@ -91,6 +91,11 @@ class CountedNights:
                 found[key] = replace(cell, run=night.name, started=night.info.started)
         yield from sorted(found.values(), key=lambda cell: (cell.started, cell.run))
 
+    def last_evals(self, history: History) -> frozenset[str]:
+        """The names of the evals of the last night, skipped ones included; none if there is no night."""
+        runs = {run.name for run in self.days[-1]} if self.days else ()
+        return frozenset(cell.eval for cell in history.nightly_cells(None, runs=runs)) if runs else frozenset()
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Which nightly runs do not count, in a sentence."""

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from demeanor.commands.compare.render import compare_markdown, compare_terminal
-from demeanor.commands.compare.report import compare_report
+from demeanor.commands.compare.report import Side, compare_report
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.policy import Policy
 from demeanor.render.terminal import Screen
 from tests.helpers.decision_reports import a_comparison, compare, side
 
@@ -34,3 +37,23 @@ def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None
     nothing = compare_report(base, other, compare(base.cells, other.cells))
     assert nothing.exit_code is ExitCode.UNDECIDED
     assert compare_terminal(nothing).startswith("Undecided: no eval can be compared")
+
+
+def known_bad(name: str, run: str, passed: int, **scores: tuple[int, int]) -> Side:
+    """A side with one more eval, `bad`, that is known to fail: `passed` of 30."""
+    found = side(name, run, bad=(passed, 30 - passed), **scores)
+    policies = {"bad": Policy.USUALLY_FAILS}
+    return replace(found, cells=tuple(replace(c, policy=policies.get(c.eval, c.policy)) for c in found.cells))
+
+
+def test_a_known_failure_that_got_worse_rejects_nothing() -> None:
+    """It is shown, but never blocks; nor does it make other evals significant."""
+    base, new = known_bad("a", "r1", 20, same=(9, 1)), known_bad("b", "r2", 0, same=(9, 1))
+    report = compare_report(base, new, compare(base.cells, new.cells))
+    assert report.exit_code is ExitCode.ACCEPTED
+    first = compare_terminal(report).splitlines()[0]
+    assert first == "No regression found: 1 underpowered of 1 cell; 1 regressed of 1 known failure"
+    alone = compare((c for c in base.cells if c.eval == "same"), (c for c in new.cells if c.eval == "same"))
+    assert [one.adjusted for one in report.comparison.evals if one.eval == "same"] == [alone.evals[0].adjusted]
+    worse = known_bad("b", "r2", 0, same=(0, 10))
+    assert compare_report(base, worse, compare(base.cells, worse.cells)).exit_code is ExitCode.REJECTED

@@ -104,6 +104,7 @@ def _request(args: argparse.Namespace) -> RunRequest:
     placed = "::" in args.eval
     return request_of(
         args,
+        command="bisect",
         paths=(args.eval,) if placed else (),
         names=() if placed else (args.eval,),
         subjects=(args.subject,) if args.subject else (),

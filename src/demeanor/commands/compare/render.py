@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
 
@@ -42,9 +42,15 @@ def headline(report: CompareReport) -> str:
     """The result in one sentence."""
     if report.exit_code is ExitCode.UNDECIDED:
         return "Undecided: no eval can be compared"
-    outcomes = ", ".join(f"{report.counts[outcome]} {outcome}" for outcome in _ORDER if report.counts[outcome])
     verdict = "Regressed" if report.exit_code is ExitCode.REJECTED else "No regression found"
-    return f"{verdict}: {outcomes} of {count(len(report.comparison.evals), 'cell')}"
+    found = [_outcomes(report.counts, "cell"), _outcomes(report.known_bad, "known failure")]
+    return f"{verdict}: {'; '.join(part for part in found if part)}"
+
+
+def _outcomes(counts: Mapping[str, int], noun: str) -> str:
+    """`1 regressed, 2 improved of 3 cells`; empty if there are none."""
+    parts = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _ORDER if counts[outcome])
+    return f"{parts} of {count(sum(counts.values()), noun)}" if parts else ""
 
 
 def _side(side: SideNote) -> str:

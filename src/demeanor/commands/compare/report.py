@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -175,10 +176,13 @@ class CompareReport:
     """The differences."""
 
     counts: Mapping[str, int]
-    """Outcome → number of evals."""
+    """Outcome → number of evals, without USUALLY_FAILS."""
+
+    known_bad: Mapping[str, int]
+    """Outcome → number of USUALLY_FAILS evals."""
 
     exit_code: ExitCode
-    """Rejected if an eval regressed, undecided if no eval can be compared."""
+    """Rejected if an eval regressed that is not USUALLY_FAILS, undecided if no eval can be compared."""
 
     notes: tuple[str, ...] = field(default=())
     """Warnings and remarks."""
@@ -190,16 +194,23 @@ COMPARE_DOCUMENT = ReportDocument("compare", CompareReport)
 
 def compare_report(base: Side, new: Side, comparison: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:
     """Make the report."""
-    counts = {outcome.value: sum(one.outcome is outcome for one in comparison.evals) for outcome in CompareOutcome}
+    known_bad = [one for one in comparison.evals if one.policy is Policy.USUALLY_FAILS]
+    counts = _counts(one for one in comparison.evals if one.policy is not Policy.USUALLY_FAILS)
     code = ExitCode.REJECTED if counts[CompareOutcome.REGRESSED] else ExitCode.ACCEPTED
     return CompareReport(
         base=_note(base),
         new=_note(new),
         comparison=comparison,
         counts=counts,
+        known_bad=_counts(known_bad),
         exit_code=code if comparison.evals else ExitCode.UNDECIDED,
         notes=notes,
     )
+
+
+def _counts(evals: Iterable[EvalComparison]) -> dict[str, int]:
+    found = Counter(one.outcome for one in evals)
+    return {outcome.value: found[outcome] for outcome in CompareOutcome}
 
 
 def _note(side: Side) -> SideNote:

@@ -7,7 +7,7 @@ means. The mean over the suite shows small drops that no single eval can show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias, TypedDict
 
@@ -49,11 +49,13 @@ def compare(
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
     policies = {key: b[-1].policy for key, (_, b) in pairs.items()}
     known_bad = {key for key, policy in policies.items() if policy is Policy.USUALLY_FAILS}
-    drops = adjusted([p_drop(*score) for score in scores.values()])
-    rises = adjusted([p_drop(b, a) for a, b in scores.values()])
+    drops = {key: p_drop(a, b) for key, (a, b) in scores.items()}
+    rises = {key: p_drop(b, a) for key, (a, b) in scores.items()}
+    adjusted_drops, adjusted_rises = (_adjusted_apart(found, known_bad) for found in (drops, rises))
     evals = []
-    for ((name, subject), (a, b)), p_down, p_up in zip(scores.items(), drops, rises, strict=True):
-        down, up = p_drop(a, b), p_drop(b, a)
+    for (name, subject), (a, b) in scores.items():
+        down, up = drops[name, subject], rises[name, subject]
+        p_down, p_up = adjusted_drops[name, subject], adjusted_rises[name, subject]
         detectable = smallest_detectable_drop(a, b[1])
         outcome = _outcome(p_down, p_up, detectable, level=level, concern=concern)
         dropped = outcome is CompareOutcome.REGRESSED or (outcome is not CompareOutcome.IMPROVED and down <= up)
@@ -79,6 +81,14 @@ def compare(
         level=level,
         **usage_shifts(pairs),
     )
+
+
+def _adjusted_apart(found: Mapping[Key, float], known_bad: Collection[Key]) -> dict[Key, float]:
+    """The adjusted p-values; those of USUALLY_FAILS, which never reject, do not affect the others."""
+    families = [[key for key in found if (key in known_bad) is apart] for apart in (False, True)]
+    return {
+        key: value for keys in families for key, value in zip(keys, adjusted([found[key] for key in keys]), strict=True)
+    }
 
 
 def pair_up(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[Pairs, list[tuple[str, str]]]:

@@ -121,7 +121,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
 
     config = _for_gates(load_config(args), across=args.across)
     results = args.out or config.root / config.results
-    request = request_of(args, build=builds_first(args, config))
+    request = request_of(args, command="gate", build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
     with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(

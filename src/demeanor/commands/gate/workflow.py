@@ -33,7 +33,7 @@ from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.nights import counted_nights, night_filter
+from demeanor.runner.nights import CountedNights, counted_nights, night_filter
 from demeanor.runner.plan import DEFAULT_TIMEOUT, collect_evals, eval_paths, plan_evals, select_evals
 from demeanor.runner.promotions import manual_promotion, promoted_by_hand
 
@@ -199,7 +199,7 @@ def make_gate_state(
         hashes=hashes,
         edited=edited,
         base=held,
-        collection=_collection(every, held, history, everything=not request.paths),
+        collection=_collection(every, held, history, counted, everything=not request.paths),
         timeout=config.timeout or DEFAULT_TIMEOUT,
         timeout_override=request.timeout,
         max_trials=max_trials or config.gate.max_trials,
@@ -210,10 +210,12 @@ def make_gate_state(
     )
 
 
-def _collection(every: Sequence[Eval], held: Edits, history: History, *, everything: bool) -> Collection:
-    """Compare with the base commit; where that does not tell, with the last night."""
+def _collection(
+    every: Sequence[Eval], held: Edits, history: History, nights: CountedNights, *, everything: bool
+) -> Collection:
+    """Compare with the base commit; where that does not tell, with the last night that counts."""
     found = since_commit(every, held)
-    if found.earlier is None and everything and (night := {cell.eval for cell in history.nightly_cells(1)}):
+    if found.earlier is None and everything and (night := nights.last_evals(history)):
         return since_night(every, night)
     return found
 

@@ -11,6 +11,7 @@ from demeanor.core.errors import StoreError
 from demeanor.core.eval import Eval
 from demeanor.define.eval_diff import Edits, edits
 from demeanor.runner.history import open_project_history
+from demeanor.runner.nights import counted_nights, night_filter
 from demeanor.runner.plan import eval_paths
 
 
@@ -48,11 +49,11 @@ def since_commit(evals: Sequence[Eval], found: Edits) -> Collection:
 
 
 def _last_night(config: Config, environ: Mapping[str, str], results: Path) -> frozenset[str]:
-    """The names of the evals of the last night; none if there is no night or the history can't be read."""
+    """The names of the evals of the last night that counts; none if there is none or the history can't be read."""
     try:
         history = open_project_history(config, environ, results=results)
         try:
-            return frozenset(cell.eval for cell in history.nightly_cells(1))
+            return counted_nights(history, night_filter(config)).last_evals(history)
         finally:
             history.close()
     except StoreError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from demeanor.commands.run.failure_groups import Failure
 from demeanor.commands.run.report import CellReport, Collection, RunReport
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
@@ -30,6 +31,11 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.INTERRUPTED: "interrupted, finished trials are kept",
 }
 """What each exit code says about a run."""
+
+_RESTART: Mapping[str, str] = {
+    "continue the run: demeanor run --resume latest": "run the command again",
+    "continue with a larger budget: demeanor run --resume latest": "run the command again with a larger budget:",
+}
 
 EXPECTED_FAIL = "expected fail"
 NOT_RUN = "NOT RUN"
@@ -163,6 +169,14 @@ def next_step(report: RunReport) -> str | None:
     if report.exit_code is ExitCode.INTERRUPTED:
         return f"demeanor run --resume {shlex.quote(report.run.id)}"
     return None
+
+
+def remedy(failure: Failure, *, resumable: bool) -> str:
+    """What to do about void trials. A gate can't be resumed, so it is started again."""
+    text = failure.remedy
+    for resume, restart in () if resumable else _RESTART.items():
+        text = text.replace(resume, restart)
+    return text
 
 
 def broken(report: RunReport) -> list[CellReport]:

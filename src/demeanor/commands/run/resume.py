@@ -59,6 +59,12 @@ def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
         earlier = decode(RunRequest, run.info().arguments)
     except DecodeError as error:
         raise StoreError(f"{run.folder}: the request of the run can't be read: {error}") from None
+    if earlier.command != "run":
+        raise UsageError(
+            f"{run.folder.name} is a run of `demeanor {earlier.command}`,"
+            " which decides by other rules than `demeanor run`"
+            f"\n  → start the command again: demeanor {earlier.command}"
+        )
     default = RunRequest()
     for name, option in _OPTIONS.items():
         value = getattr(given, name)

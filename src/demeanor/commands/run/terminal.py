@@ -39,7 +39,7 @@ def cell_text(cell: CellReport, screen: Screen | None = None) -> str:
     """What broke in one cell, as text for `screen`."""
     screen = screen or Screen()
     lines = list(_failed(cell, screen)) if cell.tally.failed else []
-    return paint([*lines, *(_void(cell, screen) if cell.tally.voided else ())], screen)
+    return paint([*lines, *(_void(cell, screen, resumable=True) if cell.tally.voided else ())], screen)
 
 
 def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
@@ -128,7 +128,9 @@ def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Ite
     yield from _section("Expected to fail", [_title(c, c.decision.reason, screen) for c in words.expected(report)])
     yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])
     yield from _section("Agents that did not start", [_not_started(one, screen) for one in start_failures(report)])
-    yield from _section("Void: run, but not judged", [_void(cell, screen) for cell in otherwise_void(report)])
+    yield from _section(
+        "Void: run, but not judged", [_void(cell, screen, resumable=resumable) for cell in otherwise_void(report)]
+    )
     yield from _section("Skipped", [_title(c, c.tally.skipped or "", screen) for c in words.skipped(report)])
     yield Text()
     yield from _footer(report, screen, words.next_step(report) if resumable else None)
@@ -164,14 +166,14 @@ def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
     yield from _command(words.reproduce(cell), screen)
 
 
-def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
+def _void(cell: CellReport, screen: Screen, *, resumable: bool) -> Iterator[Text]:
     yield from _title(cell, f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void", screen)
     for failure in voids(cell):
         yield from _reason(failure, screen)
         folder = screen.safe(one_line(failure.trials[0].folder, width=300))
         if folder:
             yield Text.assemble(("      kept in  ", "dim"), folder)
-        yield from _labelled("remedy ", failure.remedy.replace("`", ""), screen, indent=6)
+        yield from _labelled("remedy ", words.remedy(failure, resumable=resumable).replace("`", ""), screen, indent=6)
     for failure in voids(cell)[:1]:
         yield from _command([words.trace(failure.trials[0])], screen)
 
