@@ -192,6 +192,9 @@ def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
     assert {"demeanor.db", "latest"} <= {path.name for path in shown}
     everything = json.loads(nights.demeanor("analyze", *map(str, shown), "--k", "5", "--across", "--json").stdout)
     assert (everything["sources"], everything["rows"]) == (found["sources"], found["rows"])
+    globbed = [str(path.relative_to(nights.folder)) for path in shown]  # as `results/*` in a shell
+    again = json.loads(nights.demeanor("analyze", *globbed, *runs, "--k", "5", "--across", "--json").stdout)
+    assert (again["sources"], again["rows"]) == (found["sources"], found["rows"])
     xml = nights.folder / "junit.xml"
     xml.write_text(report(nights, "--format", "junit"))
     read = nights.demeanor("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
@@ -222,6 +225,8 @@ def test_trials_of_different_models_are_combined_only_on_request(nights: Project
         assert "since ◆" in shown, kind
         assert "across ◆" not in shown
         assert "across ◆" in report(nights, "--format", kind, "--across", "--all", COLUMNS="200"), kind
+    assert "since the last ◆ or ◇." in report(nights, "--format", "markdown")
+    assert "since the last ◇, also across ◆." in report(nights, "--format", "markdown", "--across")
 
 
 def test_without_runs_the_message_has_a_remedy(project: Project):

@@ -30,20 +30,21 @@ def sources_of(history: History, wanted: Sequence[str], results: Path) -> tuple[
     """
     if not wanted:
         return (_from_history(history, LATEST, results),)
-    names = list(dict.fromkeys(_resolved(name) for name in wanted))
+    names = list({_resolved(name): name for name in reversed(wanted)}.values())[::-1]
     runs = [name for name in names if len(names) == 1 or not _beside_runs(Path(name))]
     if not runs:
         raise UsageError(f"none of these is a run: {', '.join(wanted)}\n  → name runs, or files that can be imported")
-    return tuple(
+    found = [
         source
         for name in runs
         for source in (_from_files(Path(name)) if Path(name).exists() else (_from_history(history, name, results),))
-    )
+    ]
+    return tuple({(source.name, source.started): source for source in found}.values())
 
 
 def _resolved(name: str) -> str:
     """A path without symbolic links, so that `latest` and the run that it names are the same."""
-    return str(Path(name).resolve()) if Path(name).is_symlink() and Path(name).exists() else name
+    return str(Path(name).resolve()) if Path(name).exists() else name
 
 
 def _beside_runs(path: Path) -> bool:

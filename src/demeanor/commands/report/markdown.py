@@ -125,9 +125,12 @@ def _changes(report: NightReport) -> Iterator[str]:
 
 def _footer(report: NightReport) -> str:
     signs = [f"{mark} {phrases.LEGEND[mark]}" for mark in phrases.used_marks(report) if mark not in _WORDS]
+    mixed = any(row.together.mixed for subject in report.subjects for row in subject.rows)
+    since = "◇, also across ◆" if mixed else "◆ or ◇"
     lines = [
         "Rates are of judged trials, with the 95 % Wilson interval; voids don't count. *Change* is in percentage "
-        "points since the last night with data. *Together* combines the shown nights since the last ◆ or ◇."
+        "points since the last night with data. *Together* combines the shown nights since the last "
+        f"{since}."
     ]
     lines += [" · ".join(signs)] if signs else []
     lines += [f"Note: {_code(note)}" for note in report.notes]
