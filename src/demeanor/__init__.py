@@ -8,6 +8,7 @@ from demeanor._version import __version__
 
 if TYPE_CHECKING:
     from demeanor.api import ResultStore, open_store
+    from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from demeanor.core.scenario import Approval
     from demeanor.define.cases import csv, jsonl
@@ -20,7 +21,10 @@ __all__ = [
     "USUALLY_FAILS",
     "USUALLY_PASSES",
     "Approval",
+    "Fixture",
+    "FixtureTool",
     "Policy",
+    "Reply",
     "ResultStore",
     "Rig",
     "Stage",
@@ -36,6 +40,9 @@ _MODULES = {
     "USUALLY_FAILS": "demeanor.core.policy",
     "USUALLY_PASSES": "demeanor.core.policy",
     "Approval": "demeanor.core.scenario",
+    "Fixture": "demeanor.core.mcp_fixture",
+    "FixtureTool": "demeanor.core.mcp_fixture",
+    "Reply": "demeanor.core.mcp_fixture",
     "Policy": "demeanor.core.policy",
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",

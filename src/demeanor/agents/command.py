@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from demeanor.agents.jsonl_paths import JsonlPaths, read_jsonl_paths
+from demeanor.agents.mcp_servers import server_tables
 from demeanor.agents.overrides import Overrides, read_params
 from demeanor.agents.program import (
+    MCP_CONFIG,
     PLACEHOLDERS,
     PROMPT,
     AgentProgram,
@@ -30,7 +33,9 @@ _CANNOT = {
 }
 
 
-_PARAMS = ("args", "env", "home_files", "tool_kinds")
+_NO_MCP = "its command has no {mcp_config}, the file that names the MCP servers"
+_MCP_FILE = ".demeanor/mcp-servers.json"
+_PARAMS = ("args", "env", "home_files", "mcp_servers", "tool_kinds")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,13 +91,22 @@ class CommandAgent:
     def orders(self, task: Task) -> Orders:
         """One launch per prompt."""
         launches = (self._launch(task, prompt, first=index == 0) for index, prompt in enumerate(task.prompts))
-        files = self.program.files(placeholder_values(task))
+        values = placeholder_values(task)
+        files = self.program.files(values)
+        if Ability.MCP not in self.cannot:
+            files[_MCP_FILE] = self._servers(task, values)
         leavings = self.events.session_files if self.events else ()
         orders = Orders(launches=tuple(launches), home_files=files, leavings=leavings)
         return self.read_params(task.params, "the eval").apply(orders, task, program_words=1)
 
+    def _servers(self, task: Task, values: Mapping[str, str]) -> bytes:
+        """The file of MCP servers, in the form that most clients read."""
+        servers = self.read_params(task.params, "the eval").mcp_servers
+        filled = {name: [fill(word, values) for word in words] for name, words in servers.items()}
+        return json.dumps({"mcpServers": server_tables(filled)}).encode()
+
     def _launch(self, task: Task, prompt: str, *, first: bool) -> Launch:
-        values = {**placeholder_values(task), PROMPT: prompt}
+        values = {**placeholder_values(task), PROMPT: prompt, MCP_CONFIG: str(task.home / _MCP_FILE)}
         words = self.program.command if first else self.resume_command or self.program.command
         return Launch(
             argv=tuple(fill(word, values) for word in words),
@@ -122,7 +136,8 @@ class CommandAgent:
 def read(name: str, table: Table) -> CommandAgent:
     """The agent of an `[agents.NAME]` table with `adapter = "command"`."""
     program = read_program(table, prompt=True)
-    resume = read_command(table, "resume_command", (PROMPT, *PLACEHOLDERS))
+    resume = read_command(table, "resume_command", (PROMPT, MCP_CONFIG, *PLACEHOLDERS))
+    mcp = any(has_placeholder(text, MCP_CONFIG) for text in (*program.command, *program.env.values()))
     for key, words in (("command", program.command), ("resume_command", resume)):
         if words and not any(has_placeholder(text, PROMPT) for text in (*words, *program.env.values())):
             table.fail(key, "has no {prompt}", "write {prompt} where the agent expects its prompt")
@@ -132,6 +147,7 @@ def read(name: str, table: Table) -> CommandAgent:
         resume_command=resume,
         events=read_jsonl_paths(table),
         exit_codes=_exit_codes(table),
+        cannot=_CANNOT if mcp else {**_CANNOT, Ability.MCP: _NO_MCP},
         stdout_contains=table.maybe_text("stdout_contains"),
     )
 

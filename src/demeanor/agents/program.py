@@ -22,6 +22,7 @@ DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "g
 
 PLACEHOLDERS = ("model", "workspace", "home", "base_url", "token", "seed")
 PROMPT = "prompt"
+MCP_CONFIG = "mcp_config"
 PROJECT = "project"
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
@@ -120,8 +121,8 @@ class AgentProgram:
 
 
 def read_program(table: Table, *, prompt: bool) -> AgentProgram:
-    """Read the keys that `command` and `acp` share. `prompt`: whether {prompt} is a placeholder too."""
-    known = (*((PROMPT,) if prompt else ()), *PLACEHOLDERS)
+    """Read the keys that `command` and `acp` share. `prompt`: whether {prompt} and {mcp_config} are placeholders."""
+    known = (*((PROMPT, MCP_CONFIG) if prompt else ()), *PLACEHOLDERS)
     command = read_command(table, "command", known)
     if not command:
         example = '["my-agent", "{prompt}"]' if prompt else '["my-agent", "acp"]'

@@ -237,10 +237,13 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
         Ability.TURNS: len(scenario.prompts) > 1,
         Ability.MESSAGES: bool(scenario.messages),
         Ability.DENY: scenario.approval.denies,
+        Ability.MCP: bool(scenario.mcp),
     }
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:
             return f"{agent.name} can't do this ({ability}): {agent.cannot[ability]}"
+    if scenario.mcp and agent.params is not None and "mcp_servers" not in agent.params:
+        return f"{agent.name} can't do this ({Ability.MCP}): Demeanor can't tell it about MCP servers"
     return None
 
 

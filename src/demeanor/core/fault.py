@@ -4,6 +4,7 @@
 cut@2-3                 the second and third exchange
 500@30%                 each exchange with this probability, drawn with the trial's seed
 hang                    every exchange
+tool:github.search:500@1    the first call of the tool `search` of the MCP server `github`
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -63,6 +64,10 @@ OPTIONS: Mapping[FaultKind, str] = {
 }
 """The option of each kind; other kinds have none."""
 
+TOOL_KINDS = (*_STATUSES, FaultKind.REFUSED, FaultKind.HANG, FaultKind.EMPTY)
+"""The kinds that a tool of an MCP server can have."""
+
+_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):(.*)", re.DOTALL)
 _LONGEST = 3600
 _MOST = 10**6
 _TEXT = re.compile(r"([^@:]*)(?:@([^:]*))?((?::[^:]*)*)")
@@ -95,6 +100,9 @@ class Fault:
     content_type: str | None = None
     """The wrong content type; None means text/html."""
 
+    tool: str | None = None
+    """The tool `server.tool` of an MCP server whose calls it affects; None for exchanges with the model."""
+
     def __str__(self) -> str:
         when = ""
         if self.percent is not None:
@@ -104,7 +112,8 @@ class Fault:
         name = OPTIONS.get(self.kind, "")
         value = getattr(self, name) if name else None
         shown = _plain(value) if isinstance(value, float) else value
-        return f"{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
+        tool = f"tool:{self.tool}:" if self.tool else ""
+        return f"{tool}{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
 
     def hits(self, number: int, seed: int) -> bool:
         """Whether it applies to exchange `number` of the trial with this seed; deterministic."""
@@ -120,6 +129,14 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
     def fail(problem: str, remedy: str) -> NoReturn:
         raise BadInput(f"{text!r}: {problem}", where=where, key=key, remedy=remedy)
 
+    if isinstance(text, str) and text.startswith("tool:"):
+        if (of_tool := _TOOL.fullmatch(text)) is None:
+            fail("does not name a tool", "write tool:SERVER.TOOL:KIND[@WHEN], such as 'tool:github.search:500@1'")
+        rule = parse_fault(of_tool[2], where=where, key=key)
+        if rule.kind not in TOOL_KINDS or rule.retry_after is not None:
+            of_tools = ", ".join(TOOL_KINDS)
+            fail(f"a tool can't have the fault {rule}", f"the faults of tools, without options: {of_tools}")
+        return replace(rule, tool=of_tool[1])
     parsed = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if parsed is None:
         fail("is not a fault", "write KIND[@WHEN][:OPTION=VALUE], such as '429@1:retry_after=1' or 'cut@2'")
@@ -157,7 +174,8 @@ def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = N
 
 def kind_in(rule: str) -> FaultKind | None:
     """The kind of a stored rule; None if this version does not know it."""
-    name = re.split("[@:]", rule, maxsplit=1)[0]
+    of_tool = _TOOL.fullmatch(rule)
+    name = re.split("[@:]", of_tool[2] if of_tool else rule, maxsplit=1)[0]
     return FaultKind(name) if name in list(FaultKind) else None
 
 

@@ -51,6 +51,7 @@ def eval_hash(one: Eval, before: Tree) -> str:
         repr(scenario.messages),
         repr(scenario.faults),
         [_asked(check) for check in one.checks],
+        *([repr(scenario.mcp)] if scenario.mcp else []),
     )
 
 
@@ -63,6 +64,7 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
         "approval": short_hash(repr(scenario.approval)),
         "messages": short_hash(repr(scenario.messages)),
         "faults": short_hash(repr(scenario.faults)),
+        **({"mcp": short_hash(repr(scenario.mcp))} if scenario.mcp else {}),
     }
 
 

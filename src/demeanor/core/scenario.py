@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from demeanor.core.approval import matching_rule, scripted_answer
 from demeanor.core.fault import Fault
+from demeanor.core.mcp_fixture import McpServer
 from demeanor.core.sandbox_spec import Network
 
 Answer: TypeAlias = Literal["allow", "deny"]
@@ -103,4 +104,9 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; the first that matches an exchange
     applies. See [Faults](faults.md).
+    """
+
+    mcp: Mapping[str, McpServer] = field(default_factory=dict)
+    """MCP servers for the agent, by name: a `Fixture` with scripted tools, or the command of a server program. See
+    [MCP servers](mcp.md).
     """

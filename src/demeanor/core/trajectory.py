@@ -59,7 +59,7 @@ def deferred_call(tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping
     return tool, arguments
 
 
-Witness: TypeAlias = Literal["wire", "log", "both"]
+Witness: TypeAlias = Literal["wire", "log", "both", "server"]
 Permission: TypeAlias = Literal["allow", "deny", "unasked"]
 
 
@@ -129,13 +129,16 @@ class Called:
     """How long it took, if the agent's log says so."""
 
     witness: Witness = "wire"
-    """Where it was recorded: by the gateway, in the agent's own log, or both."""
+    """Where it was recorded: by the gateway, in the agent's own log, or both; or only by an MCP server of the eval."""
 
     by_sub_agent: bool = False
     """Whether a sub-agent called it, within the turn of the agent itself."""
 
     sub_agent: int = 0
     """Which one: 1, 2, 3 … in the order in which they started; 0 for the agent itself."""
+
+    mcp: str = ""
+    """`server.tool`, if an MCP server of the eval received the call."""
 
     permission: Permission | None = None
     """The answer to the agent's request for permission; `unasked` if it made none; None if unknown."""
@@ -286,6 +289,9 @@ class Trajectory:
 
     requests_told: bool = False
     """Whether every request for permission is recorded; if not, a missing request proves nothing."""
+
+    servers: tuple[str, ...] = ()
+    """The MCP servers of the eval, which record every call that they receive."""
 
     sub_agent_gaps: tuple[str, ...] = ()
     """Why there may have been sub-agents that are not recorded, if so."""

@@ -47,6 +47,9 @@ class VoidCause(StrEnum):
     INTERVENTION = "intervention"
     """An instruction that was to be removed or replaced was in none of the agent's requests."""
 
+    FIXTURE = "fixture"
+    """An MCP server of the eval did not start, or had no reply to a call."""
+
     CHECK = "check"
     """A check crashed or did not end, on the eval's own rehearsals too; or there are no rehearsals to try it on."""
 
@@ -90,6 +93,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
     VoidCause.INTERVENTION: "list the instructions that the agent really sends, with their ids: demeanor prompt",
+    VoidCause.FIXTURE: "add a reply to the fixture; the message names the call, or says why the server did not start",
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
     VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
     VoidCause.WORKER: "see which workers can be used: demeanor cluster check",

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +23,7 @@ from demeanor.config.table import Table, describe
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import short_hash
+from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
 from demeanor.define.eval_name import name_problem
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -96,6 +98,8 @@ def fill(value: Any, fields: Fields) -> Any:
         return {fill(key, fields): fill(one, fields) for key, one in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return type(value)(fill(one, fields) for one in value)
+    if isinstance(value, Fixture | FixtureTool | Reply):
+        return replace(value, **{one.name: fill(getattr(value, one.name), fields) for one in dataclass_fields(value)})
     return value
 
 

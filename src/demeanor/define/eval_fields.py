@@ -37,6 +37,7 @@ from demeanor.define.field import (
 )
 from demeanor.define.folder.check_table import read_check
 from demeanor.define.folder.scripted_behaviour import read_behaviours
+from demeanor.define.mcp_table import MCP_SCHEMA, read_mcp
 from demeanor.define.template import checked_files
 
 _ANSWER: Schema = {"enum": ["allow", "deny"]}
@@ -266,6 +267,7 @@ EVAL_FIELDS = (
         default='`"allow"`',
     ),
     _shared("messages", Scenario, _messages, {"type": "array", "items": {"$ref": "#/$defs/message"}}),
+    _shared("mcp", Scenario, read_mcp, MCP_SCHEMA),
     _shared("log", Eval, Table.flag, BOOLEAN, default="false"),
     _shared("owner", Eval, text, STRING),
     _shared("issue", Eval, text, STRING),

@@ -27,6 +27,9 @@ class CallContext:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """The tools that the agent offered to its model, by name."""
 
+    servers: frozenset[str] = frozenset()
+    """The MCP servers of the eval, which record every call."""
+
     existed: Callable[[str], bool] = lambda path: False
     """Whether a file was in the workspace at the start."""
 

@@ -32,8 +32,10 @@ class Calls(CallSet):
     """Some of a trial's tool calls, in order."""
 
     def named(self, *names: str) -> Calls:
-        """The calls of tools with these exact names."""
-        return self._narrow(lambda call: call.tool in names, f"of {_either(names)}")
+        """The calls of tools with these exact names; `github.search` is the tool `search` of the MCP server github."""
+        kept, possible = self._decided(lambda call: call.tool in names or (bool(call.mcp) and call.mcp in names))
+        recorded = bool(names) and all(name.partition(".")[0] in self._context.servers for name in names)
+        return self._view(kept, f"of {_either(names)}", gaps=() if recorded else self.gaps, possible=possible)
 
     def of_kind(self, *kinds: str) -> Calls:
         """The calls with one of these kinds: read, edit, delete, search, execute, fetch, think, other.

@@ -42,7 +42,12 @@ class Rig:
         calls = self.trajectory.calls
         files = frozenset(self._evidence.before.entries)
         order = {id(call): index for index, call in enumerate(calls)}
-        context = CallContext(order, tools=self.trajectory.tools, existed=lambda path: _is_in(path, files))
+        context = CallContext(
+            order,
+            tools=self.trajectory.tools,
+            servers=frozenset(self.trajectory.servers),
+            existed=lambda path: _is_in(path, files),
+        )
         return Calls(calls, gaps=self.trajectory.gaps, context=context)
 
     @cached_property

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.mcp_fixture import Fixture, shown_arguments
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.scenario import Scenario
 from demeanor.core.temp_names import temp_prefix
@@ -39,6 +40,8 @@ class Stage:
         """The folder to change."""
         self.prompts = scenario.prompts
         """What the agent is asked, turn by turn."""
+        self._mcp = scenario.mcp
+        self._used: dict[str, dict[int, int]] = {}
         self._events: list[Event] = []
         self._turn = 0
         self._together = False
@@ -55,7 +58,7 @@ class Stage:
         tool: str,
         /,
         *,
-        result: str = "",
+        result: str | None = None,
         succeeded: bool | None = True,
         permission: Permission = "unasked",
         sub_agent: int = 0,
@@ -64,8 +67,12 @@ class Stage:
         """Record a tool call. The tool does nothing: change the workspace yourself.
 
         With `permission`, the agent asks first and is answered `allow` or `deny`. With `sub_agent`, the number that
-        `Stage.sub_agent` returned, a sub-agent makes the call.
+        `Stage.sub_agent` returned, a sub-agent makes the call. `github.search` is the tool `search` of the eval's MCP
+        server `github`; without `result`, its fixture replies.
         """
+        mcp = tool if tool.partition(".")[0] in self._mcp else ""
+        if mcp and result is None:
+            result, succeeded = self._reply(tool, arguments)
         if not sub_agent:
             self._next_turn()
         if permission != "unasked":
@@ -77,13 +84,26 @@ class Stage:
             tool=tool,
             kind=kind_of(tool),
             arguments=arguments,
-            result=result,
+            result=result or "",
             succeeded=succeeded,
+            mcp=mcp,
             permission=permission,
             by_sub_agent=bool(sub_agent),
             sub_agent=sub_agent,
         )
         self._events.append(event)
+
+    def _reply(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """The reply of a fixture, and whether the tool succeeded."""
+        server, _, tool = name.partition(".")
+        fixture = self._mcp[server]
+        if not isinstance(fixture, Fixture):
+            raise TypeError(f"{name}: {server} is a real server; give the `result` of the call")
+        found = fixture.tools.get(tool)
+        reply = found.reply(arguments, self._used.setdefault(name, {})) if found else None
+        if reply is None:
+            raise ValueError(f"the fixture {server} has no reply to {tool}({shown_arguments(arguments)})")
+        return reply.filled(arguments), not reply.error
 
     def _ask(self, tool: str, answer: Literal["allow", "deny"], arguments: Mapping[str, Any]) -> None:
         call = f"call-{len(self._events) + 2}"
@@ -132,7 +152,7 @@ class Stage:
 
     def evidence(self, trial: str, before: Tree, after: Tree) -> Evidence:
         """The evidence of what was played."""
-        trajectory = Trajectory(events=tuple(self._events), requests_told=True)
+        trajectory = Trajectory(events=tuple(self._events), requests_told=True, servers=tuple(self._mcp))
         text = trajectory.final_text
         end = ProcessEnd(exit_code=self._exit_code, stdout=Output(text=text, total_bytes=len(text.encode())))
         return Evidence(

@@ -15,6 +15,7 @@ from demeanor.observe.attribution import agent_failure, external_failure, inject
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of
 from demeanor.observe.leaks import leak
+from demeanor.observe.mcp_calls import server_failure, servers, with_mcp_calls
 from demeanor.observe.merge import merge
 from demeanor.observe.prompt_text import prompt_text
 
@@ -29,12 +30,15 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
     log = _with_kinds(capture.log, kinds)
     events, disagreements = merge(events_of(conversations, kinds), log, has_tools=bool(tools))
+    events, unrequested = with_mcp_calls(events, capture)
+    disagreements += unrequested
     trajectory = Trajectory(
         events=events,
         gaps=_gaps(capture),
         disagreements=disagreements,
         tools=tools,
         requests_told=capture.requests_told,
+        servers=servers(capture),
         sub_agent_gaps=() if capture.exchanges else (_NO_EXCHANGES,),
     )
     return Evidence(
@@ -47,7 +51,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
         sampling=tuple(_sampling(exchanges[0].request)) if exchanges else (),
         spent=_spent(capture, exchanges, events),
-        trouble=external_failure(capture, exchanges),
+        trouble=external_failure(capture, exchanges) or server_failure(capture),
         misdeed=agent_failure(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),

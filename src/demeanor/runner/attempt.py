@@ -22,6 +22,7 @@ from demeanor.core.subject import Subject
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
+from demeanor.runner.mcp_servers import fault_notes, server_records, with_server_files, with_servers
 from demeanor.runner.unreadable_files import unreadable_files
 
 _PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
@@ -113,7 +114,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
                 gateway.set_address(sandbox.address)
             facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
             gateway.set_facts(facts)
-        orders = _orders(agent, _task(trial, sandbox, gateway, seed, debug=context.agent_debug), context)
+        orders = _orders(trial, agent, _task(trial, sandbox, gateway, seed, debug=context.agent_debug), context)
         sandbox.write_home_files(orders.home_files)
         await sandbox.prepare(orders.launches)
         if gateway and sandbox.listener is not None:
@@ -123,6 +124,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         seconds = time.monotonic() - started
         if gateway:
             await gateway.close_connections()
+        records = server_records(sandbox, trial.eval.scenario, context.output_bytes)
         capture = Capture(
             trial=trial.id,
             attempt=number,
@@ -130,7 +132,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             exchanges=gateway.exchanges() if gateway else (),
             ends=ends,
             leavings=sandbox.collect_files(orders.leavings),
-            task_files=_debug_log(orders, sandbox, context.output_bytes) if context.agent_debug else {},
+            task_files={**_debug_log(orders, sandbox, context), **records},
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await sandbox.snapshot(),
@@ -139,6 +141,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             notes=(
                 *(gateway.notes if gateway else ()),
                 *_network_note(context.sandbox, sandbox),
+                *fault_notes(records, trial.eval.scenario),
                 *_reads_notes(trial, ends, context.sandbox, sandbox),
             ),
             facts={**facts, **sandbox.facts},
@@ -166,18 +169,20 @@ def _network_note(level: Sandbox, sandbox: SandboxSession) -> tuple[str, ...]:
     return ("the agent had the network of the host",) if open_network else ()
 
 
-def _orders(agent: Agent, task: Task, context: AttemptContext) -> Orders:
-    """How the agent is started: with a canary, and with the variable that asks for verbose logs."""
-    orders = agent.orders(task)
+def _orders(trial: Trial, agent: Agent, task: Task, context: AttemptContext) -> Orders:
+    """How the agent is started: with MCP servers, a canary, and the variable that asks for verbose logs."""
+    scenario = trial.eval.scenario
+    orders = with_server_files(agent.orders(with_servers(task, scenario)), task, scenario)
     if task.debug:
         launches = (replace(launch, env={DEBUG_VARIABLE: "1", **launch.env}) for launch in orders.launches)
         orders = replace(orders, launches=tuple(launches))
     return with_canary(orders, canary(task.seed)) if context.canary else orders
 
 
-def _debug_log(orders: Orders, sandbox: SandboxSession, limit: int) -> dict[str, Output]:
-    """The verbose log that the agent wrote, without its middle if it is too large."""
-    return {name: bounded(content, limit) for name, content in sandbox.collect_files(orders.debug_files).items()}
+def _debug_log(orders: Orders, sandbox: SandboxSession, context: AttemptContext) -> dict[str, Output]:
+    """The verbose log that the agent was asked to write, without its middle if it is too large."""
+    files = sandbox.collect_files(orders.debug_files) if context.agent_debug else {}
+    return {name: bounded(content, context.output_bytes) for name, content in files.items()}
 
 
 def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None, seed: int, *, debug: bool) -> Task:

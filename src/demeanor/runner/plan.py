@@ -21,6 +21,7 @@ from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
@@ -219,6 +220,8 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     catalog.agents()
     subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
+    check_servers(evals)
+    check_tool_faults(faults, evals)
     subject_of = partial(_subject, catalog, request.intervention)
     chosen = ScenarioModels(evals=tuple(evals)) if subjects_named else select_providers(catalog, evals, environ)
     plan = make_plan(
@@ -248,7 +251,8 @@ def _subject(catalog: Catalog, intervention: Intervention, text: str, model: str
 
 
 def with_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
-    """The eval with its own faults, which come first, and those of the run."""
+    """The eval with its own faults, which come first, and those of the run that can occur in it."""
+    faults = faults_for(one, faults)
     return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
 
 
@@ -261,7 +265,7 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
     if cell.subject.agent in catalog.task_agents:
         why_not = f"{agent.name} runs Harbor tasks only"
-    if not why_not and cell.eval.scenario.faults and agent.dialect is None:
+    if not why_not and any(not fault.tool for fault in cell.eval.scenario.faults) and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
     if not why_not and Intervention.of(cell.subject) and agent.dialect is None:
         why_not = f"no instruction can be changed: {agent.name} does not reach its model through the gateway"

@@ -38,6 +38,7 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.CASSETTE: "harness",
     VoidCause.WORKER: "environment",
     VoidCause.INTERVENTION: "eval",
+    VoidCause.FIXTURE: "eval",
     VoidCause.CHECK: "eval",
     VoidCause.VERIFIER: "eval",
     VoidCause.CANCELLED: "cancelled",

@@ -16,6 +16,7 @@ from demeanor.config.table import Table, describe
 from demeanor.core.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
 from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval, Rehearsal, Source
+from demeanor.core.mcp_fixture import Fixture
 from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Approval, PriorMessage
@@ -50,6 +51,7 @@ def eval_test(
     faults: Sequence[str] = (),
     approval: Literal["allow", "deny"] | Sequence[str] | Mapping[str, str | Sequence[str]] | Approval = "allow",
     messages: Sequence[Mapping[str, str] | PriorMessage] = (),
+    mcp: Mapping[str, Fixture | Sequence[str]] | None = None,
     log: bool = False,
     owner: str | None = None,
     issue: str | None = None,

@@ -85,6 +85,7 @@ def scenario_fingerprint(scenario: Scenario) -> str:
         "params": dict(scenario.params),
         "approval": encode(scenario.approval),
         "messages": encode(scenario.messages),
+        **({"mcp": encode(scenario.mcp)} if scenario.mcp else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

@@ -140,7 +140,7 @@ class Session:
     def fault(self, number: int) -> Fault | None:
         """The fault for exchange `number`, if any; number 0 is not an exchange and has none."""
         rules = self.trial.eval.scenario.faults if number else ()
-        return next((fault for fault in rules if fault.hits(number, self.seed)), None)
+        return next((fault for fault in rules if not fault.tool and fault.hits(number, self.seed)), None)
 
     def intervene(self, request: Request) -> tuple[Request, tuple[str, ...]]:
         """The request after the trial's intervention, and the ids of the instructions that it changed."""
@@ -220,7 +220,7 @@ class Session:
         """Notes on faults that had no matching exchange, or whose responses had nothing to break."""
         injected = {entry.fault for entry in self._entries}
         for fault in self.trial.eval.scenario.faults:
-            if fault.first is not None and str(fault) not in injected:
+            if fault.first is not None and not fault.tool and str(fault) not in injected:
                 seen = count(len(self._entries), "exchange")
                 yield f"the fault {fault} was not injected: {seen}, and none that it could break"
 

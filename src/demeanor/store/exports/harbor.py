@@ -82,6 +82,8 @@ def unexportable(one: Eval) -> Iterator[str]:
         yield "approval: Harbor runs its agents without permission prompts"
     if scenario.faults:
         yield "faults: Harbor has no gateway between the agent and its model"
+    if scenario.mcp:
+        yield "mcp: Harbor has no way to serve fixtures, or to record the calls of MCP servers"
     if scenario.params:
         yield f"params: Harbor has no adapter for {', '.join(scenario.params)}"
     for check in one.checks:

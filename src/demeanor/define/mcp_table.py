@@ -1,0 +1,109 @@
+"""Reads `mcp`: the MCP servers that an eval gives its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from demeanor.config.table import Table, describe
+from demeanor.core.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, McpServer, Reply
+from demeanor.define.field import BOOLEAN, OBJECT, STRING, STRINGS, Field, Schema, object_schema, read_fields, text
+
+_EXAMPLE = 'write a Fixture, or the command of a server: ["python3", "{workspace}/server.py"]'
+
+
+def read_mcp(table: Table, key: str) -> dict[str, McpServer]:
+    """The servers by name."""
+    return {name: _server(table, f"{key}.{name}", name, value) for name, value in table.mapping(key).items()}
+
+
+def _server(table: Table, key: str, name: str, value: Any) -> McpServer:
+    if not SERVER_NAME.fullmatch(name):
+        table.fail(key, "is not a name of letters, digits, - and _", "choose a short name, such as 'github'")
+    if isinstance(value, Fixture):
+        return value
+    if isinstance(value, Mapping):
+        nested = table.nested(value, key)
+        found = read_fields(nested, SERVER_FIELDS)
+        if len(found) != 1:
+            table.fail(key, "expected either command or tools", "see docs/mcp.md")
+        value = found.get("command") or _fixture(nested, found["tools"])
+        if isinstance(value, Fixture):
+            return value
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(word, str) for word in value):
+        table.fail(key, f"expected an MCP server, found {describe(value)}", _EXAMPLE)
+    return tuple(value)
+
+
+def _fixture(table: Table, tools: Mapping[str, Any]) -> Fixture:
+    found = {}
+    for name, value in tools.items():
+        nested = table.nested(value, f"tools.{name}")
+        found[name] = FixtureTool(**read_fields(nested, TOOL_FIELDS))
+    try:
+        return Fixture(found)
+    except ValueError as error:
+        table.fail("tools", str(error))
+
+
+def _replies(table: Table, key: str) -> tuple[Reply, ...]:
+    value = table.anything(key)
+    several = value if isinstance(value, list | tuple) else [value]
+    return tuple(_reply(table, f"{key}[{index}]", one) for index, one in enumerate(several))
+
+
+def _reply(table: Table, key: str, value: Any) -> Reply:
+    if isinstance(value, str):
+        return Reply(value)
+    return Reply(**read_fields(table.nested(value, key), REPLY_FIELDS))
+
+
+REPLY_FIELDS = (
+    Field(name="text", doc_of=Reply, schema=STRING, toml=Table.text),
+    Field(name="when", doc_of=Reply, schema=OBJECT, toml=Table.mapping),
+    Field(name="error", doc_of=Reply, schema=BOOLEAN, toml=Table.flag, default="false"),
+    Field(
+        name="times",
+        doc_of=Reply,
+        schema={"type": "integer", "minimum": 1},
+        toml=lambda table, key: table.whole(key, least=1),
+    ),
+)
+"""The keys of a reply."""
+
+_REPLY: Schema = {"anyOf": [STRING, object_schema(REPLY_FIELDS)]}
+
+TOOL_FIELDS = (
+    Field(name="description", doc_of=FixtureTool, schema=STRING, toml=text),
+    Field(name="schema", doc_of=FixtureTool, schema=OBJECT, toml=Table.mapping),
+    Field(
+        name="replies",
+        doc_of=FixtureTool,
+        schema={"anyOf": [_REPLY, {"type": "array", "minItems": 1, "items": _REPLY}]},
+        toml=_replies,
+        required=True,
+    ),
+)
+"""The keys of a tool."""
+
+SERVER_FIELDS = (
+    Field(
+        name="tools",
+        text="A fixture: its tools, by name.",
+        schema={"type": "object", "additionalProperties": object_schema(TOOL_FIELDS)},
+        toml=Table.mapping,
+    ),
+    Field(
+        name="command",
+        text="The command of a server program; `{workspace}` and `{home}` are filled in.",
+        schema=STRINGS,
+        toml=Table.texts,
+    ),
+)
+"""The keys of `[mcp.NAME]`: one of them."""
+
+MCP_SCHEMA: Schema = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [STRINGS, object_schema(SERVER_FIELDS)]},
+}
+"""The JSON schema of `mcp`."""

@@ -1,0 +1,32 @@
+"""Start a server, by its path: `python __main__.py FILE [-- COMMAND…]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from demeanor.mcp.record import CallRecorder, read_server_file
+
+
+def main() -> int:
+    """Serve the fixture of the file, or relay to the command."""
+    file = read_server_file(sys.argv[1])
+    record = CallRecorder(file)
+    try:
+        if file.fixture is None:
+            from demeanor.mcp.relay import Relay
+
+            return Relay(record).run(sys.argv[3:])
+        from demeanor.mcp.server import serve
+
+        serve(file.fixture, record)
+    except Exception as error:
+        record.failed(f"{type(error).__name__}: {error}")
+        raise
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Stands between the agent and a real MCP server program: records its calls and injects faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import IO, Any, cast
+
+from demeanor.core.fault import Fault, FaultKind
+from demeanor.mcp.record import CallRecorder
+
+_MAX_RESULT = 50_000
+
+
+class Relay:
+    """Passes messages on, line by line."""
+
+    def __init__(self, record: CallRecorder) -> None:
+        self._record = record
+        self._pending: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+
+    def run(self, command: Sequence[str]) -> int:
+        """Run the server until it exits or the client closes the input; its exit code is returned."""
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as server:
+            to_server, from_server = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
+            back = threading.Thread(target=self._back, args=(from_server,), daemon=True)
+            back.start()
+            try:
+                for line in sys.stdin.buffer:
+                    if self._forward(line):
+                        to_server.write(line)
+                to_server.close()
+            except BrokenPipeError:
+                pass
+            back.join()
+            return server.wait()
+
+    def _forward(self, line: bytes) -> bool:
+        """Note a request of the client; False if a fault answers it instead of the server."""
+        message = _parsed(line)
+        method, request = message.get("method"), message.get("id")
+        if method == "tools/list":
+            self._record.listed()
+        if method != "tools/call" or request is None:
+            return True
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        name, arguments = str(params.get("name")), params.get("arguments")
+        arguments = arguments if isinstance(arguments, dict) else {}
+        if (fault := self._record.fault(name)) is not None:
+            self._inject(fault, request, name, arguments)
+            return False
+        with self._lock:
+            self._pending[repr(request)] = (name, arguments)
+        return True
+
+    def _inject(self, fault: Fault, request: Any, name: str, arguments: dict[str, Any]) -> None:
+        if fault.kind.isdigit() or fault.kind is FaultKind.EMPTY:
+            error = fault.kind.isdigit()
+            text = f"HTTP {fault.kind}" if error else ""
+            self._record.called(name, arguments, result=text, succeeded=not error, fault=str(fault))
+            result = {"content": [{"type": "text", "text": text}], "isError": error}
+            self._send(json.dumps({"jsonrpc": "2.0", "id": request, "result": result}).encode() + b"\n")
+            return
+        self._record.called(name, arguments, fault=str(fault))
+        if fault.kind is not FaultKind.HANG:
+            os._exit(1)
+
+    def _back(self, from_server: IO[bytes]) -> None:
+        for line in from_server:
+            message = _parsed(line)
+            request = message.get("id")
+            with self._lock:
+                call = self._pending.pop(repr(request), None) if "method" not in message else None
+            if call is not None:
+                text, succeeded = _result(message)
+                self._record.called(*call, result=text[:_MAX_RESULT], succeeded=succeeded)
+            self._send(line)
+        sys.stdout.buffer.close()
+
+    def _send(self, line: bytes) -> None:
+        with self._lock:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _result(message: dict[str, Any]) -> tuple[str, bool]:
+    """The text of a result, and whether the tool succeeded."""
+    if isinstance(message.get("error"), dict):
+        return str(message["error"].get("message")), False
+    result = message.get("result")
+    result = result if isinstance(result, dict) else {}
+    content = result.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return "\n".join(str(block.get("text", "")) for block in blocks), not result.get("isError")

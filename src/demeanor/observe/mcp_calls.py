@@ -1,0 +1,123 @@
+"""The calls that the MCP servers of an eval recorded, merged into the trajectory.
+
+Every agent has its own names for the tools of a server: `mcp__github__search`, `github_search`, … A recorded call
+belongs to the next call of the trajectory with the same arguments whose name ends with the name of the tool.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from demeanor.core.capture import Capture
+from demeanor.core.mcp_fixture import MCP_LOGS, McpCall, read_record, shown_arguments, was_listed
+from demeanor.core.text import one_line
+from demeanor.core.trajectory import Called, Event, Faulted, Kind
+from demeanor.core.verdict import VoidCause
+
+
+def with_mcp_calls(events: Sequence[Event], capture: Capture) -> tuple[tuple[Event, ...], tuple[str, ...]]:
+    """The events with the calls that the servers recorded, and notes on calls that the model did not request."""
+    merged = list(events)
+    notes = []
+    for call in _calls(capture):
+        place = _place(merged, call)
+        if place is None:
+            turn = max((event.turn for event in merged), default=1)
+            merged.append(_only_recorded(call, turn, len(merged)))
+            if capture.exchanges:
+                notes.append(f"{call.name} was called, but not requested by the model")
+            place = len(merged) - 1
+        event = merged[place]
+        if isinstance(event, Called):
+            merged[place] = _complete(event, call)
+        if call.fault:
+            detail = f"{call.fault}: {call.name} {'did not answer' if call.result is None else 'answered'}"
+            merged.insert(place + 1, Faulted(turn=event.turn, kind=call.fault.rpartition(":")[2], detail=detail))
+    return tuple(merged), tuple(notes)
+
+
+def servers(capture: Capture) -> tuple[str, ...]:
+    """The servers that recorded their calls."""
+    return tuple(name for name, text in _records(capture) if was_listed(text))
+
+
+def server_failure(capture: Capture) -> tuple[VoidCause, str] | None:
+    """Why the servers did not give the agent what the eval promises, if they didn't."""
+    for name, text in _records(capture):
+        if not was_listed(text):
+            why = _failure(text) or "the agent never asked it for its tools"
+            return VoidCause.FIXTURE, f"the MCP server {name} was not used: {why}"
+    for call in _calls(capture):
+        if call.unanswered:
+            arguments = one_line(shown_arguments(call.arguments), width=200)
+            return VoidCause.FIXTURE, f"the fixture {call.server} has no reply to {call.tool}({arguments})"
+    return None
+
+
+def _records(capture: Capture) -> Iterator[tuple[str, str]]:
+    for path, output in capture.task_files.items():
+        folder, _, file = path.partition("/")
+        if folder == MCP_LOGS and file.endswith(".jsonl"):
+            yield file.removesuffix(".jsonl"), output.text
+
+
+def _calls(capture: Capture) -> Iterator[McpCall]:
+    for _, text in _records(capture):
+        yield from read_record(text)
+
+
+def _failure(text: str) -> str:
+    for line in text.splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and isinstance(found.get("failed"), str):
+            return one_line(found["failed"], width=300)
+    return ""
+
+
+def _place(events: Sequence[Event], call: McpCall) -> int | None:
+    for place, event in enumerate(events):
+        if isinstance(event, Called) and not event.mcp and _same(event, call):
+            return place
+    return None
+
+
+def _same(event: Called, call: McpCall) -> bool:
+    arguments = _plain(event.arguments)
+    named = _letters(event.tool).endswith(_letters(call.tool)) or call.tool in event.tool
+    if named and arguments == _plain(call.arguments):
+        return True
+    # An agent with one tool for all servers passes the tool and its arguments on.
+    inner = [value for value in event.arguments.values() if isinstance(value, Mapping)]
+    return call.tool in event.arguments.values() and (_plain(call.arguments) in map(_plain, inner) or not inner)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without those that are null, which clients leave out."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _complete(event: Called, call: McpCall) -> Called:
+    result = event.result if event.result is not None else call.result
+    return replace(event, mcp=call.name, result=result, succeeded=call.succeeded)
+
+
+def _only_recorded(call: McpCall, turn: int, number: int) -> Called:
+    return Called(
+        turn=turn,
+        id=f"mcp-{number}",
+        tool=call.name,
+        kind=Kind.OTHER,
+        arguments=call.arguments,
+        witness="server",
+    )

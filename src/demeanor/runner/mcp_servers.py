@@ -1,0 +1,132 @@
+"""Gives an agent the MCP servers of its eval: commands for its adapter, files in its HOME, and their records."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.core.agent import Orders, Task
+from demeanor.core.bounded_output import bounded
+from demeanor.core.codec import encode
+from demeanor.core.errors import BadInput, nearest
+from demeanor.core.eval import Eval
+from demeanor.core.fault import Fault
+from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, McpServer, read_record
+from demeanor.core.ports import SandboxSession
+from demeanor.core.process import Output
+from demeanor.core.scenario import Scenario
+from demeanor.mcp.record import ServerFile
+
+_PROGRAM = str(Path(PACKAGE_ROOT) / "demeanor" / "mcp" / "__main__.py")
+
+
+def with_servers(task: Task, scenario: Scenario) -> Task:
+    """The task with the commands of the eval's servers, in `params`, where every adapter reads them."""
+    if not scenario.mcp:
+        return task
+    servers = {name: _command(task, name, server) for name, server in scenario.mcp.items()}
+    own = task.params.get("mcp_servers")
+    return replace(
+        task, params={**task.params, "mcp_servers": {**(own if isinstance(own, Mapping) else {}), **servers}}
+    )
+
+
+def _command(task: Task, name: str, server: McpServer) -> list[str]:
+    words = [sys.executable, "-P", "-s", _PROGRAM, str(task.home / MCP_FOLDER / f"{name}.json")]
+    real = [] if isinstance(server, Fixture) else ["--", *(_filled(word, task) for word in server)]
+    return [word.replace("{", "{{").replace("}", "}}") for word in (*words, *real)]
+
+
+def _filled(word: str, task: Task) -> str:
+    return word.replace("{workspace}", str(task.workspace)).replace("{home}", str(task.home))
+
+
+def with_server_files(orders: Orders, task: Task, scenario: Scenario) -> Orders:
+    """The orders with what the servers read."""
+    if not scenario.mcp:
+        return orders
+    files = {f"{MCP_FOLDER}/{name}.json": _file(task, name, scenario) for name in scenario.mcp}
+    reads = (*python_paths(), PACKAGE_ROOT)
+    launches = tuple(replace(launch, reads=(*launch.reads, *reads)) for launch in orders.launches)
+    return replace(orders, launches=launches, home_files={**orders.home_files, **files})
+
+
+def _file(task: Task, name: str, scenario: Scenario) -> bytes:
+    server = scenario.mcp[name]
+    found = ServerFile(
+        name=name,
+        log=str(task.home / MCP_FOLDER / f"{name}.jsonl"),
+        seed=task.seed,
+        faults=tuple(fault for fault in scenario.faults if (fault.tool or "").startswith(f"{name}.")),
+        fixture=server if isinstance(server, Fixture) else None,
+    )
+    return json.dumps(encode(found)).encode()
+
+
+def server_records(sandbox: SandboxSession, scenario: Scenario, limit: int) -> dict[str, Output]:
+    """What each server recorded; an empty text for one that the agent did not start."""
+    found = {}
+    for name in scenario.mcp:
+        path = f"{MCP_FOLDER}/{name}.jsonl"
+        found[f"{MCP_LOGS}/{name}.jsonl"] = bounded(sandbox.collect_files((path,)).get(path, b""), limit)
+    return found
+
+
+def fault_notes(records: Mapping[str, Output], scenario: Scenario) -> Iterator[str]:
+    """Notes on faults of tools that had no matching call."""
+    done = {call.fault for output in records.values() for call in read_record(output.text)}
+    for fault in scenario.faults:
+        if fault.tool and fault.first is not None and str(fault) not in done:
+            yield f"the fault {fault} was not injected: there was no such call"
+
+
+def check_servers(evals: Iterable[Eval]) -> None:
+    """Reject fixtures that can't be served here, and an eval's own faults of tools that it does not have."""
+    for one in evals:
+        if any(isinstance(server, Fixture) for server in one.scenario.mcp.values()):
+            missing = [name for name in ("mcp", "jsonschema") if find_spec(name) is None]
+            if missing:
+                problem = f"a fixture needs the Python package {missing[0]}, which is not installed"
+                raise BadInput(problem, where=one.source.path, key="mcp", remedy="pip install 'demeanor[mcp]'")
+        for fault in one.scenario.faults:
+            if unknown := _unknown_tool(fault, one.scenario.mcp):
+                raise BadInput(f"{fault}: {unknown}", where=one.source.path, key="faults", remedy=_known([one], fault))
+
+
+def check_tool_faults(faults: Sequence[Fault], evals: Sequence[Eval]) -> None:
+    """Reject a fault of the run whose tool no eval of the run has."""
+    for fault in faults:
+        if evals and all(_unknown_tool(fault, one.scenario.mcp) for one in evals):
+            problem = f"{fault}: no eval of this run has the tool {fault.tool}"
+            raise BadInput(problem, where="faults", remedy=_known(evals, fault))
+
+
+def faults_for(one: Eval, faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Those faults of the run that can occur in an eval."""
+    return tuple(fault for fault in faults if not _unknown_tool(fault, one.scenario.mcp))
+
+
+def _unknown_tool(fault: Fault, servers: Mapping[str, McpServer]) -> str | None:
+    if fault.tool is None:
+        return None
+    name, _, tool = fault.tool.partition(".")
+    server = servers.get(name)
+    if server is None:
+        return f"the eval has no MCP server {name!r}"
+    return f"{name} has no tool {tool!r}" if isinstance(server, Fixture) and tool not in server.tools else None
+
+
+def _known(evals: Iterable[Eval], fault: Fault) -> str:
+    names = [
+        f"{name}.{tool}"
+        for one in evals
+        for name, server in one.scenario.mcp.items()
+        for tool in (server.tools if isinstance(server, Fixture) else ("TOOL",))
+    ]
+    close = nearest(fault.tool or "", names)
+    return f"did you mean {close!r}?" if close else f"known: {', '.join(dict.fromkeys(names)) or 'none'}"

@@ -1,0 +1,47 @@
+"""Real agents with an MCP fixture, driven by a scripted model."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_agents
+from tests.helpers.project import Project
+
+pytestmark = pytest.mark.agents
+
+MODEL = """
+def play(turn):
+    named = [tool.name for tool in turn.request.tools if tool.name.endswith("lookup")]
+    if turn.done < 2:
+        assert named, [tool.name for tool in turn.request.tools]
+        return turn.call_tool(named[0], {"word": "heron"})
+    return "The answer is " + turn.result
+"""
+EVALS = """
+from demeanor import ALWAYS_PASSES, Fixture, FixtureTool, eval_test
+
+lookup = FixtureTool(description="Looks up a word.", schema={"word": "string"}, replies="{word}-8431")
+words = Fixture({"lookup": lookup})
+
+
+@eval_test(ALWAYS_PASSES, prompt="Look up heron.", mcp={"words": words}, faults=["tool:words.lookup:500@1"])
+def looks_it_up(rig, result):
+    calls = rig.calls.named("words.lookup").where(word="heron")
+    assert calls.count() == 2
+    assert [call.tool for call in calls] == [call.tool for call in rig.calls]
+    assert {call.witness for call in calls} <= {"wire", "both"}
+    assert calls.failed("HTTP 500").count() == 1
+    assert "heron-8431" in result
+"""
+
+
+@pytest.mark.parametrize("agent", selected_agents(("gemini-cli", "opencode")))
+def test_a_fixture_is_used_recorded_and_broken(project: Project, agent: str):
+    """Without any setting of the agent: its first call fails, its second is answered."""
+    installed(agent)
+    project.write(demeanor_toml='[models.m]\nscript = "model.py"\n', model_py=MODEL, eval_mcp_py=EVALS)
+    words = ("run", "eval_mcp.py", "--policy", "all", "--trials", "1", "--subject", f"{agent}:m")
+    ran = project.demeanor(*words, DEMEANOR_AGENTS=str(AGENTS_FOLDER), PATH=os.environ["PATH"])
+    assert ran.returncode == 0, ran.stdout + ran.stderr

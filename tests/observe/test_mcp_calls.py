@@ -1,0 +1,68 @@
+"""Calls that MCP servers recorded, in the trajectory."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from demeanor.core.capture import Capture
+from demeanor.core.process import Output
+from demeanor.core.trajectory import Called, Faulted, Kind
+from demeanor.core.verdict import VoidCause
+from demeanor.observe.observe import observe
+
+
+def call(tool: str, **arguments: Any) -> Called:
+    """A call of the agent's own log."""
+    return Called(turn=1, id="1", tool=tool, kind=Kind.OTHER, arguments=arguments, witness="log")
+
+
+def capture(*lines: object, log: tuple[Called, ...] = ()) -> Capture:
+    """A capture with the record of the server `db`."""
+    text = "\n".join(map(json.dumps, lines))
+    return Capture(trial="e/a:m/1", attempt=1, log=log, task_files={"mcp/db.jsonl": Output(text=text)})
+
+
+LISTED = {"listed": True}
+FIND = {"server": "db", "tool": "find", "arguments": {"q": "x"}, "result": "1", "succeeded": True}
+
+
+@pytest.mark.parametrize("name", ["mcp__db__find", "db_find", "find", "db-find", "mcp_db_find"])
+def test_a_call_is_known_under_the_name_of_its_server(name: str):
+    """Whatever the agent calls it; other calls are left alone."""
+    found = observe(capture(LISTED, FIND, log=(call("find", q="y"), call(name, q="x", optional=None))), {})
+    assert [one.mcp for one in found.trajectory.calls] == ["", "db.find"]
+    assert found.trajectory.calls[1].succeeded is True
+    assert found.trouble is None
+
+
+def test_a_call_that_only_the_server_saw_is_added():
+    """An agent without log or gateway."""
+    (only,) = observe(capture(LISTED, FIND), {}).trajectory.calls
+    assert (only.tool, only.mcp, only.result, only.witness) == ("db.find", "db.find", "1", "server")
+
+
+def test_a_fault_follows_its_call():
+    """With the rule."""
+    faulted = {**FIND, "fault": "tool:db.find:500@1", "result": "HTTP 500", "succeeded": False}
+    events = observe(capture(LISTED, faulted), {}).trajectory.events
+    assert [type(event) for event in events] == [Called, Faulted]
+    assert events[1].kind == "500@1"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([], "the agent never asked it for its tools"),
+        ([{"failed": "ImportError: no mcp"}], "ImportError: no mcp"),
+        ([LISTED, {**FIND, "unanswered": True}], "no reply to find(q='x')"),
+    ],
+)
+def test_a_server_that_did_not_keep_its_promise_voids_the_trial(lines: list[object], why: str):
+    """It was not started, or a call had no reply."""
+    trouble = observe(capture(*lines), {}).trouble
+    assert trouble is not None
+    assert trouble[0] is VoidCause.FIXTURE
+    assert why in trouble[1]
