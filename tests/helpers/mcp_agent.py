@@ -9,9 +9,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from mcp.client.stdio import StdioServerParameters, stdio_client
-
 from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 
 async def main(servers: dict[str, Any], prompt: str) -> None:
