@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan, named_cell
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.store.history.connect import FILE, open_database
+from demeanor.store.history.run_writer import RunWriter, WrittenRecord
 from demeanor.store.runs.ledger_progress import LedgerReader
 from demeanor.store.runs.run_folder import LEDGER, RunFolder
 from tests.helpers.dashboard_server import Dashboard, served
@@ -82,6 +85,23 @@ def test_a_run_that_only_its_ledger_knows_is_live(run: RunFolder):
         assert "$0.25" in text
         assert "Trials in parallel 2" in text
         assert "Time left about" in text
+
+
+def test_a_live_trial_is_a_link_once_its_page_exists(run: RunFolder):
+    """The ledger knows a trial before the history does; until then a link would lead nowhere."""
+    append(run, 1, BAD)
+    store = DashboardStore(root=run.folder.parents[1], nights=())
+    with served(store) as dashboard:
+        assert 'href="/run/' not in dashboard.get("/live").text
+        assert 'href="/trial/' not in dashboard.get("/live").text
+        database = open_database(str(run.folder.parent / FILE))
+        writer = RunWriter(database, run.info())
+        writer.write((), [WrittenRecord(record=one) for one in run.records()])
+        append(run, 2, BAD)
+        links = re.findall(r'href="(/(?:run|trial)/[^"]+)"', dashboard.get("/live").text)
+        assert len(links) == 2
+        assert all(dashboard.get(link).status == 200 for link in links)
+        database.close()
 
 
 def test_a_run_that_nobody_writes_any_more_is_not_live(run: RunFolder):

@@ -19,13 +19,13 @@ from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exchange import Request
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
-from demeanor.core.ports import History
 from demeanor.core.record import RunInfo
 from demeanor.core.text import count
 from demeanor.core.text_search import TextLocation, find_texts
 from demeanor.observe import observe
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
 from demeanor.vcs.git_info import git_state
 from demeanor.vcs.text_files import tracked_text_files
@@ -129,7 +129,7 @@ class Diagnosis:
         return tuple(dict.fromkeys(found))
 
 
-def diagnose(project: FixProject, history: History, what: str | None, *, run: str | None = None) -> Diagnosis:
+def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run: str | None = None) -> Diagnosis:
     """Diagnose the failing evals of a named run or eval, or else those that the latest night rejected."""
     past, requested = _choose_run(project, history, what, run)
     report = make_night_report(history, past, details=10**6)
@@ -156,7 +156,7 @@ def diagnose(project: FixProject, history: History, what: str | None, *, run: st
 
 
 def _choose_run(
-    project: FixProject, history: History, what: str | None, run: str | None
+    project: FixProject, history: SqlHistory, what: str | None, run: str | None
 ) -> tuple[PastRun, tuple[str, ...]]:
     """Return the run to look at, and the requested evals; empty means every failing eval of the run."""
     if what is None or run is not None:
@@ -204,7 +204,7 @@ def _choose_failures(
 
 
 def _load_failures(
-    project: FixProject, history: History, report: NightReport
+    project: FixProject, history: SqlHistory, report: NightReport
 ) -> Iterator[tuple[FailingEval, list[tuple[str, Request]]]]:
     """Yield each failure with its trials and captures, and the first request of the failing trial, by subject."""
     nights = {night.name: night for night in report.nights}

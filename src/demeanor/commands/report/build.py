@@ -16,7 +16,7 @@ from demeanor.commands.report.report import (
     SubjectNights,
 )
 from demeanor.commands.report.rows import Needed, night_row
-from demeanor.commands.report.shifts import rate_shifts
+from demeanor.commands.report.shifts import RateShift, rate_shifts
 from demeanor.commands.run.failure_groups import Failure
 from demeanor.commands.run.tallies import summary
 from demeanor.core.history import PastRun, RunCell
@@ -36,11 +36,11 @@ def night_report(
     notes: tuple[str, ...] = (),
     across: bool = False,
     needed: Needed | None = None,
-    before: Sequence[RunCell] = (),
+    shifts: Sequence[RateShift] | None = None,
 ) -> NightReport:
     """The report of the last of these runs, and of those before it.
 
-    Changes of a rate are looked for in the cells of the shown runs and in `before`, those of earlier nights.
+    `shifts` are the changes of rates, if they were looked for in earlier nights as well; else in these runs only.
     The report of a nightly run, which should have all evals, includes evals that only earlier nights have.
     """
     runs = [night.name for night in nights]
@@ -52,8 +52,13 @@ def night_report(
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
     subjects = tuple(_subject(name, rows, runs, across=across, needed=needed) for name, rows in found.items())
-    shifts = rate_shifts([*before, *cells], {*runs}, runs[-1])
-    return NightReport(run=nights[-1].info, nights=tuple(nights), subjects=subjects, notes=notes, shifts=shifts)
+    return NightReport(
+        run=nights[-1].info,
+        nights=tuple(nights),
+        subjects=subjects,
+        notes=notes,
+        shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
+    )
 
 
 def failing(report: NightReport) -> list[tuple[NightRow, str]]:

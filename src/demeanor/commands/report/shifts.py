@@ -81,21 +81,43 @@ class RateShift:
         return f"demeanor bisect {name} --subject {subject} --good {(good or '')[:12]} --bad {(bad or '')[:12]}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoticedShift:
+    """The latest change of an eval with one subject, in whichever night."""
+
+    noticed: str
+    """The first run with enough evidence."""
+
+    shift: RateShift
+    """The change."""
+
+
 def rate_shifts(cells: Iterable[RunCell], shown: Set[str], tonight: str) -> tuple[RateShift, ...]:
     """The latest change of each eval and subject of tonight that was seen in a shown night, the largest first."""
+    return shifts_within(latest_shifts(cells, tonight), shown)
+
+
+def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift, ...]:
+    """The latest change of each eval and subject that has results of tonight."""
     by_eval: dict[str, list[RunCell]] = {}
     for cell in cells:
         by_eval.setdefault(cell.eval, []).append(cell)
     found = []
     for name, own in by_eval.items():
-        if not may_have_changed(own):
-            continue
         present = {cell.subject for cell in own if cell.run == tonight and cell.judged}
+        if not present or not may_have_changed(own):
+            continue
         for subject, course in rate_histories(own).items():
             last = course.points[-1] if course.points else None
-            if last is not None and subject in present and shown & {last.noticed, last.first_after}:
-                found.append(_shift(name, subject, last, own))
-    return tuple(sorted(found, key=lambda one: (-abs(one.after.value - one.before.value), one.eval, one.subject)))
+            if last is not None and subject in present:
+                found.append(NoticedShift(noticed=last.noticed, shift=_shift(name, subject, last, own)))
+    return tuple(found)
+
+
+def shifts_within(found: Iterable[NoticedShift], shown: Set[str]) -> tuple[RateShift, ...]:
+    """The changes that were seen in a shown night, the largest first."""
+    seen = [one.shift for one in found if shown & {one.noticed, one.shift.first_after.name}]
+    return tuple(sorted(seen, key=lambda one: (-abs(one.after.value - one.before.value), one.eval, one.subject)))
 
 
 def may_have_changed(cells: Iterable[RunCell]) -> bool:

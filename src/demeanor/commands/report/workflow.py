@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from demeanor.commands.report.build import failing, failing_cell, night_report, voided
+from demeanor.commands.report.kept_shifts import kept_shifts, nights_before
 from demeanor.commands.report.report import NightReport
 from demeanor.commands.report.rows import Needed
-from demeanor.commands.report.shifts import may_have_changed
 from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.history import PastRun, RunCell
+from demeanor.core.history import PastRun
 from demeanor.core.ports import History
-from demeanor.statistics.change import MEMORY
+from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import LATEST, find_run
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
@@ -53,7 +52,7 @@ def _latest_of(results: Path) -> Path:
 
 
 def make_night_report(
-    history: History,
+    history: SqlHistory,
     run: PastRun,
     *,
     nights: int = 7,
@@ -65,8 +64,8 @@ def make_night_report(
     """The report of a run and the nights before it, with the reasons of the first `details` failures and voids."""
     shown = [*nights_before(history, run, nights, branch=branch), run]
     cells = [cell for night in shown for cell in history.cells(night.name)]
-    before = cells_before(history, shown, cells, branch=branch)
-    report = night_report(shown, cells, notes=_notes(run), across=across, needed=needed, before=before)
+    shifts = kept_shifts(history, shown, branch=branch)
+    report = night_report(shown, cells, notes=_notes(run), across=across, needed=needed, shifts=shifts)
     failed, void = failing(report), voided(report)
     return replace(
         report,
@@ -81,26 +80,6 @@ def make_night_report(
         ),
         more_voids=max(0, len(void) - details),
     )
-
-
-def cells_before(
-    history: History, shown: Sequence[PastRun], cells: Sequence[RunCell], *, branch: str | None = None
-) -> tuple[RunCell, ...]:
-    """The cells of the nights before the shown ones, as far as a change of a rate is looked for in them."""
-    by_eval: dict[str, list[RunCell]] = {}
-    for cell in cells:
-        by_eval.setdefault(cell.eval, []).append(cell)
-    evals = [name for name, own in by_eval.items() if may_have_changed(own)]
-    runs = {night.name for night in nights_before(history, shown[0], MEMORY, branch=branch)}
-    return history.nightly_cells(None, evals=evals, runs=runs) if evals and runs else ()
-
-
-def nights_before(history: History, run: PastRun, number: int, *, branch: str | None = None) -> Sequence[PastRun]:
-    """The last nightly runs that started before `run`, oldest first."""
-    began = (run.info.started, run.name)
-    found = history.runs(kind="nightly", branch=branch)
-    earlier = [night for night in found if (night.info.started, night.name) < began and night.name != run.name]
-    return earlier[:number][::-1]
 
 
 def _notes(run: PastRun) -> tuple[str, ...]:

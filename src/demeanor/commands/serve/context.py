@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +17,34 @@ from demeanor.core.history import RunCell
 from demeanor.runner.plan import choose_evals
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.history import SqlHistory, history_address, open_history
-from demeanor.store.history.page_queries import runs_state
+from demeanor.store.history.derived import run_states
 from demeanor.store.runs.ledger_progress import LedgerProgress, LedgerReader
 
 T = TypeVar("T")
 _CACHED = 256
+_SLOW = 0.5
+"""Seconds from which on a value takes long to make."""
+
+_REST = 10
+"""A value that takes long is made again after this many times as long."""
+
+
+@dataclass(slots=True)
+class _CacheEntry:
+    """A value that was made for a page."""
+
+    value: Any = None
+    state: Hashable = None
+    filled: bool = False
+    made: float = 0.0
+    seconds: float = 0.0
+    making: threading.Lock = field(default_factory=threading.Lock)
+
+    def fresh(self, state: Hashable) -> bool:
+        """Whether the value can be shown."""
+        if not self.filled or self.state == state:
+            return self.filled
+        return self.seconds > _SLOW and time.monotonic() - self.made < _REST * self.seconds
 
 
 @dataclass(slots=True)
@@ -41,7 +65,7 @@ class PageContext:
 
     _own: threading.local = field(default_factory=threading.local)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _cache: OrderedDict[Hashable, tuple[Hashable, Any]] = field(default_factory=OrderedDict)
+    _cache: OrderedDict[Hashable, _CacheEntry] = field(default_factory=OrderedDict)
     _ledgers: dict[Path, LedgerReader] = field(default_factory=dict)
     _evals: tuple[Mapping[str, Eval], str] | None = None
 
@@ -72,23 +96,36 @@ class PageContext:
         return open_capture_store(self.config)
 
     def cached(self, key: Hashable, state: Hashable, make: Callable[[], T]) -> T:
-        """The value of `make`, made anew when `state` differs from last time."""
+        """The value of `make`, made anew when `state` differs from last time.
+
+        Only one thread makes it; the others wait, or take the last one. A value that takes long to make is a while old
+        during a run: else every reader would have it made anew for every trial that ends.
+        """
+        entry = self._entry(key)
+        if entry.fresh(state) or (entry.filled and entry.making.locked()):
+            return entry.value  # type: ignore[no-any-return]
+        with entry.making:
+            if not entry.fresh(state):
+                started = time.monotonic()
+                entry.value = make()
+                entry.made, entry.filled, entry.state = time.monotonic(), True, state
+                entry.seconds = entry.made - started
+            return entry.value  # type: ignore[no-any-return]
+
+    def _entry(self, key: Hashable) -> _CacheEntry:
         with self._lock:
-            known = self._cache.get(key)
-            if known is not None and known[0] == state:
-                self._cache.move_to_end(key)
-                return known[1]  # type: ignore[no-any-return]
-        made = make()
-        with self._lock:
-            self._cache[key] = (state, made)
+            entry = self._cache.setdefault(key, _CacheEntry())
+            self._cache.move_to_end(key)
             while len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
-        return made
+        return entry
 
     def state(self, runs: Sequence[str]) -> Hashable:
         """A value that changes with the attempts of some runs; counted anew only if the database has changed."""
         history = self.history()
-        return self.cached(("state", *runs), history.database.version(), lambda: runs_state(history, runs))
+        return self.cached(
+            ("state", *runs), history.database.version(), lambda: tuple(run_states(history, runs).items())
+        )
 
     def ledger(self, folder: Path) -> LedgerProgress:
         """How far the run in a folder is; of its ledger, only what is new is read."""

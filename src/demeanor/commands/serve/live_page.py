@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from demeanor.commands.serve.context import PageContext
-from demeanor.core.errors import StoreError
+from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
 from demeanor.core.record import Record
 from demeanor.core.verdict import Void
 from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import LastAttempt, RunTotal, last_attempts_of, planned_trials, run_totals
+from demeanor.store.history.page_queries import (
+    LastAttempt,
+    RunTotal,
+    last_attempts_of,
+    outcomes,
+    planned_trials,
+    run_totals,
+)
 from demeanor.store.runs.in_progress import is_being_written
 from demeanor.store.runs.ledger_progress import runs_in_progress
 from demeanor.store.runs.run_folder import RunFolder
@@ -49,6 +56,9 @@ class RunProgress:
 
     jobs: str
     """The trials in parallel, if they were given."""
+
+    pages: frozenset[tuple[str, str, int]] | None
+    """Of the last attempts, the trials that the history has a page of; None if it does not have the run yet."""
 
     @property
     def done(self) -> int:
@@ -104,7 +114,18 @@ def _from_ledger(context: PageContext, folder: Path) -> RunProgress:
         last=tuple(map(_attempt, read.last)),
         elapsed=_since(info.started),
         jobs=str(info.arguments.get("jobs") or ""),
+        pages=_pages(context, info.uid or info.id, read.last),
     )
+
+
+def _pages(context: PageContext, run: str, last: Sequence[Record]) -> frozenset[tuple[str, str, int]] | None:
+    """A run writes to its ledger first and to the history a little later, so a trial may not have a page yet."""
+    try:
+        history = context.history()
+        stored = outcomes(history, history.run(run).name, [(one.eval, one.subject) for one in last])
+    except (StoreError, UnknownName):
+        return None
+    return frozenset((*cell, trial.number) for cell, trials in stored.items() for trial in trials)
 
 
 def _attempt(record: Record) -> LastAttempt:
@@ -133,14 +154,16 @@ def _from_history(context: PageContext, known: Collection[str]) -> list[RunProgr
 
 def _progress(context: PageContext, run: PastRun, total: RunTotal, planned: int, state: str) -> RunProgress:
     history = context.history()
+    last = context.cached(("last", run.name), context.state([run.name]), lambda: last_attempts_of(history, run.name))
     return RunProgress(
         name=run.name,
         state=state,
         planned=planned,
         total=total,
-        last=context.cached(("last", run.name), context.state([run.name]), lambda: last_attempts_of(history, run.name)),
+        last=last,
         elapsed=_since(run.info.started) if state == "running" else None,
         jobs=str(run.info.arguments.get("jobs") or ""),
+        pages=frozenset((one.eval, one.subject, one.number) for one in last),
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report.build import night_report
+from demeanor.commands.report.kept_shifts import kept_shifts
 from demeanor.commands.report.night_view import NightView, night_view
-from demeanor.commands.report.workflow import cells_before
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
@@ -62,7 +62,7 @@ def _nights(history: SqlHistory, run: PastRun) -> list[PastRun]:
 
 def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
     cells = [cell for night in shown for cell in history.cells(night.name)]
-    view = night_view(night_report(shown, cells, before=cells_before(history, shown, cells)), whole=whole)
+    view = night_view(night_report(shown, cells, shifts=kept_shifts(history, shown)), whole=whole)
     # The report itself is large, and a page needs only its run.
     return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))
 

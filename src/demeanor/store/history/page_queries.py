@@ -78,26 +78,12 @@ class RunTotal:
     """Attempts whose tokens are not known in full."""
 
 
-def runs_state(history: SqlHistory, runs: Sequence[str]) -> tuple[object, ...]:
-    """A value that changes when attempts or cells are added to one of these runs."""
-    return tuple(
-        row
-        for batch in batches(runs)
-        for row in history.query(
-            "SELECT c.run_id, COUNT(*), SUM(t.attempts) FROM cells c JOIN tallies t ON t.cell_id = c.id"
-            " JOIN runs r ON r.id = c.run_id"
-            f" WHERE r.name IN ({marks(len(batch))}) GROUP BY c.run_id ORDER BY c.run_id",
-            batch,
-        )
-    )
-
-
 def newest_state(history: SqlHistory) -> str:
     """A text that changes when a run begins, or attempts are added to one of the newest."""
     rows = history.query(
-        "SELECT c.run_id, COUNT(*), SUM(t.attempts) FROM cells c JOIN tallies t ON t.cell_id = c.id"
-        " WHERE c.run_id IN (SELECT id FROM (SELECT id FROM runs ORDER BY started DESC LIMIT 2) AS newest)"
-        " GROUP BY c.run_id ORDER BY c.run_id"
+        "SELECT run_id, cells, writes FROM run_states"
+        " WHERE run_id IN (SELECT id FROM (SELECT id FROM runs ORDER BY started DESC LIMIT 2) AS newest)"
+        " ORDER BY run_id"
     )
     return ";".join(",".join(map(str, row)) for row in rows)
 

@@ -76,8 +76,11 @@ class RunWriter:
         try:
             with self._database.writing():
                 self._find_or_add_run()
-                self._add_cells([*cells, *_implied(attempts)])
-                return self._add_attempts(attempts)
+                planned = self._add_cells([*cells, *_implied(attempts)])
+                added = self._add_attempts(attempts)
+                if planned or added:
+                    self._count_write()
+                return added
         except BaseException:
             self._cells, self._id = known, None
             raise
@@ -99,14 +102,24 @@ class RunWriter:
             )
         ((self._id,),) = found
 
-    def _add_cells(self, cells: Iterable[PlannedCell]) -> None:
+    def _count_write(self) -> None:
+        """Record that the run has changed, for everything that is derived from it."""
+        self._database.rows(
+            "INSERT INTO run_states (run_id, cells, writes) VALUES (?, ?, 1) ON CONFLICT (run_id) DO UPDATE SET"
+            " writes = run_states.writes + 1,"
+            " cells = CASE WHEN excluded.cells > run_states.cells THEN excluded.cells ELSE run_states.cells END",
+            (self._id, len(self._cells)),
+        )
+
+    def _add_cells(self, cells: Iterable[PlannedCell]) -> bool:
+        """Insert the cells that the run does not have yet; whether there may be any."""
         new: dict[tuple[str, str], PlannedCell] = {}
         for cell in cells:
             key = (rows.clean(cell.eval), rows.clean(cell.subject))
             if key not in self._cells:
                 new.setdefault(key, cell)
         if not new:
-            return
+            return False
         self._database.many(
             "INSERT INTO cells (run_id, eval, subject, policy, planned, skipped) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING",
@@ -126,6 +139,7 @@ class RunWriter:
         )
         found = self._database.rows("SELECT id, eval, subject FROM cells WHERE run_id = ?", (self._id,))
         self._cells = {(name, subject): number for number, name, subject in found}
+        return True
 
     def _add_attempts(self, attempts: Sequence[WrittenRecord]) -> int:
         uid = rows.uid_of(self._run)

@@ -164,7 +164,7 @@ class SqlHistory:
             return self.database.rows(sql, values)
 
     def _runs(self, where: str, values: Sequence[Any]) -> tuple[PastRun, ...]:
-        count = "(SELECT COUNT(*) FROM cells WHERE run_id = runs.id)"
+        count = "COALESCE((SELECT cells FROM run_states WHERE run_id = runs.id), 0)"
         found = self.query(f"SELECT {rows.RUN_COLUMNS}, {count} FROM runs WHERE {where}", values)
         return tuple(rows.past_run(row) for row in found)
 
