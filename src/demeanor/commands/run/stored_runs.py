@@ -19,6 +19,9 @@ from demeanor.runner.history import open_project_history
 from demeanor.store.runs.run_dirs import RunPlace, address_of, find_run, place_of, runs
 from demeanor.store.runs.run_folder import RunFolder
 
+_FEW = 20
+"""Evals that are read one by one, at most."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRun:
@@ -74,14 +77,17 @@ def request_of_run(info: RunInfo) -> RunRequest:
         return RunRequest()
 
 
-def find_stored_run(name: str, results: Path, config: Config, environ: Mapping[str, str]) -> StoredRun:
-    """A run by its name, its folder or `latest`, also of another machine; raises UnknownName."""
+def find_stored_run(
+    name: str, results: Path, config: Config, environ: Mapping[str, str], *, trials: Collection[str] = ()
+) -> StoredRun:
+    """A run by its name, its folder or `latest`, also of another machine; raises UnknownName. Of a large run, only the
+    records of the evals of some `trials` can be read: `EVAL/SUBJECT/NUMBER` or the beginning of it."""
     try:
-        return stored_run(find_run(results, name))
+        return stored_run(find_run(results, name), trials=trials)
     except UnknownName as unknown:
         try:
             with open_project_history(config, environ, results=results) as history:
-                return _from_history(history, history.run(name), results)
+                return _from_history(history, history.run(name), results, trials=trials)
         except UnknownName as other:
             raise UnknownName("run", name, {*unknown.known, *other.known}, where=results) from None
         except StoreError as error:
@@ -131,18 +137,37 @@ def _load(history: History, run: PastRun | RunFolder, results: Path) -> StoredRu
     return stored_run(run) if isinstance(run, RunFolder) else _from_history(history, run, results)
 
 
-def stored_run(folder: RunFolder) -> StoredRun:
+def stored_run(folder: RunFolder, *, trials: Collection[str] = ()) -> StoredRun:
     """The run of a run folder."""
-    cells = tuple(f"{cell['eval']}/{cell['subject']}" for cell in folder.cells())
+    cells = [(str(cell["eval"]), str(cell["subject"])) for cell in folder.cells()]
     info = folder.info()
     place = RunPlace(name=info.id, folder=folder, source=address_of(folder.folder))
-    return StoredRun(info=info, records=folder.records(), cells=cells, place=place)
+    records = folder.records(evals=_evals_of(trials, cells))
+    return StoredRun(info=info, records=records, cells=tuple(map("/".join, cells)), place=place)
 
 
-def _from_history(history: History, run: PastRun, results: Path) -> StoredRun:
+def _from_history(history: History, run: PastRun, results: Path, *, trials: Collection[str] = ()) -> StoredRun:
     """A run of the history: from its folder if that is on this machine, else as far as the history has it."""
     place = place_of(run, results)
     if place.folder is not None:
-        return stored_run(place.folder)
-    cells = tuple(f"{cell.eval}/{cell.subject}" for cell in history.cells(run.name))
-    return StoredRun(info=run.info, records=history.records(run.name), cells=cells, place=place)
+        return stored_run(place.folder, trials=trials)
+    cells = [(cell.eval, cell.subject) for cell in history.cells(run.name)]
+    evals = _evals_of(trials, cells)
+    if evals:
+        found = (record for name in sorted(evals) for record in history.records(run.name, name=name))
+        records = tuple(sorted(found, key=lambda record: record.ended))
+    else:
+        records = history.records(run.name)
+    return StoredRun(info=run.info, records=records, cells=tuple(map("/".join, cells)), place=place)
+
+
+def _evals_of(trials: Collection[str], cells: Collection[tuple[str, str]]) -> frozenset[str]:
+    """The evals that trials can belong to by their names; none, which means all, if a name fits no cell or many."""
+    found: set[str] = set()
+    for trial in trials:
+        wanted = f"{trial.rstrip('/').replace('/trial-', '/')}/"
+        own = {name for name, subject in cells if wanted.startswith(f"{name}/") or f"{name}/".startswith(wanted)}
+        if not own:
+            return frozenset()
+        found |= own
+    return frozenset(found) if len(found) <= _FEW else frozenset()

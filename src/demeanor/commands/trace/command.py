@@ -55,12 +55,16 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     results = args.out or config.root / config.results
-    stored = find_stored_run(args.run, results, config, os.environ)
+    asked = [name for name in (args.trial, args.other if not args.against else None) if name]
+    stored = find_stored_run(args.run, results, config, os.environ, trials=asked)
     captures = open_capture_store(config)
     record = find_record(stored.records, args.trial)
     events = read_steps(stored.place, record, captures)
     if args.other or args.diff or args.against:
-        other = find_stored_run(args.against, results, config, os.environ) if args.against else stored
+        other = stored
+        if args.against:
+            wanted = args.other or record.eval
+            other = find_stored_run(args.against, results, config, os.environ, trials=[wanted])
         _print_side_by_side((record, events), stored, other, captures, args)
         return ExitCode.ACCEPTED
     if args.json:

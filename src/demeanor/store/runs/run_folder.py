@@ -19,7 +19,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,14 +104,20 @@ class RunFolder:
         except (ValueError, AttributeError) as error:
             raise StoreError(f"{path}: can't be read: {error}") from None
 
-    def records(self) -> tuple[Record, ...]:
-        """All stored attempts, in the order in which they ended."""
+    def records(self, *, evals: Collection[str] = ()) -> tuple[Record, ...]:
+        """All stored attempts, in the order in which they ended; only those of `evals`, if any are named."""
         path = self.folder / LEDGER
         if not path.exists():
             return ()
         *lines, last = path.read_bytes().split(b"\n")
         del last  # empty, or an incomplete line after a power failure
-        return tuple(read_record(path, number, line) for number, line in enumerate(lines, 1))
+        if not evals:
+            return tuple(read_record(path, number, line) for number, line in enumerate(lines, 1))
+        names = [json.dumps(name)[1:-1].encode() for name in evals]
+        # Reading a record is slow, so leave out the lines that do not contain a name at all.
+        own = [(number, line) for number, line in enumerate(lines, 1) if any(name in line for name in names)]
+        found = (read_record(path, number, line) for number, line in own)
+        return tuple(record for record in found if record.eval in evals)
 
     def count(self) -> int:
         """The number of stored attempts."""
