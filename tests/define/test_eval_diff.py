@@ -76,6 +76,13 @@ def test_the_base_can_be_named_and_must_exist(repository: Path) -> None:
         assert "there is no commit" in (edits(discover([repository]), repository, base=wrong).problem or "")
 
 
+def test_a_repository_without_a_commit_is_told_in_plain_words(tmp_path: Path) -> None:
+    """Not in git's."""
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "eval_a.py").write_text(HEAD + ONE)
+    assert edits(discover([tmp_path]), tmp_path).problem == "the repository has no commit yet"
+
+
 def gone(folder: Path, **more) -> dict[str, str]:
     return dict(edits(discover([folder]), folder, **more).removed)
 

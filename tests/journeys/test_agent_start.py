@@ -93,10 +93,11 @@ def test_the_doctor_starts_agents_in_the_sandbox_and_suggests_reads(project: Pro
     assert told.returncode == 1
     assert "does not work in the sandbox" in told.stdout, told.stdout
     assert f"did not find {hidden}, which exists on this machine but not in the sandbox" in told.stdout
-    assert "→ add it to agents.mine.reads" in told.stdout
+    assert told.stdout.count("add it to agents.mine.reads") == 1, told.stdout
     assert "starts in the sandbox" in told.stdout  # the native agent
     ran = project.demeanor("run")
-    assert "add it to agents.mine.reads" in ran.stdout
+    lines = [line.strip() for line in ran.stdout.splitlines()]
+    assert sum(line.endswith(" add it to agents.mine.reads") and len(line) < 32 for line in lines) == 1, ran.stdout
     config = (project.folder / "demeanor.toml").read_text()
     (project.folder / "demeanor.toml").write_text(f'{config}reads = ["{hidden}"]\n')
     assert "does not work in the sandbox" not in project.demeanor("doctor").stdout

@@ -375,3 +375,49 @@ def test_a_side_request_is_known_by_its_words(system: str, words: str, purpose: 
         asked(2, "Agent.", user("Do it."), says=(Text(text="Done."),)),
     )
     assert events == [Aside(turn=0, purpose=purpose, said="A title"), Said(turn=1, text="Done.")]
+
+
+def test_a_reminder_of_its_task_does_not_end_a_sub_agent_with_a_copy_of_the_conversation():
+    """The reminder repeats what the sub-agent itself wrote into a call; that call started nothing."""
+    agent, task = "You are an agent.", "Check the parser."
+    start = (user("Do it."), model(call("c1", task=task)))
+    copy = (*start, told("c1", "started"), user(task))
+    noted = call("x", note=task)
+    trajectory = seen(
+        asked(1, agent, user("Do it."), says=(call("c1", task=task),)),
+        asked(2, agent, *copy, says=(noted,)),
+        asked(3, agent, *copy, model(noted), told("x", "ok"), user(task), says=(Text(text="It is fine."),)),
+    )
+    assert heard(trajectory) == ["sub-agent 1: ", "sub-agent 1: It is fine."]
+
+
+def test_a_compacted_conversation_that_repeats_a_call_is_still_the_agents():
+    """It opens with a summary, so it is not a copy of the conversation with a task behind it."""
+    agent, note = "You are an agent.", "Check the parser."
+    compacted = (user("So far: nothing."), model("Understood."), user(note))
+    trajectory = seen(
+        asked(1, agent, user("Do it."), says=(call("c1", note=note),)),
+        asked(2, agent, *compacted, says=(Text(text="Done."),)),
+    )
+    assert heard(trajectory) == ["Done."]
+
+
+def test_with_another_system_prompt_or_other_tools_the_log_does_not_decide():
+    """The same tools are enough for the agent; other tools and a purpose of its own are a side request."""
+    start = (user("Do it."), model("Done."))
+    first = asked(1, "Agent.", user("Do it."), says=(Text(text="Done."),))
+    changed = asked(2, "Agent with notes.", *start, user("Go on."), says=(Text(text="More."),))
+    assert heard(seen(first, changed, log=("Done.",))) == ["Done.", "More."]
+    memory = asked(2, "Agent.", *start, user("Update your memory."), says=(Text(text="Noted."),))
+    assert heard(seen(first, offering(memory, "save"))) == ["Done.", "memory 1: Noted."]
+
+
+def test_an_answer_is_not_heard_in_its_own_request():
+    """The words of the side request were said before, by the agent; only later requests show that they were heard."""
+    start = (user("Do it."), model("Ok."))
+    trajectory = seen(
+        asked(1, "Agent.", user("Do it."), says=(Text(text="Ok."),)),
+        asked(2, "Agent.", *start, user("Update your memory."), says=(Text(text="Ok."),)),
+        log=("Finished.",),
+    )
+    assert heard(trajectory)[:2] == ["Ok.", "memory 1: Ok."]

@@ -202,6 +202,15 @@ def test_a_request_that_the_provider_refuses_as_wrong_is_the_agents_doing():
     assert "rejected (HTTP 400)" in str(evidence.misdeed)
 
 
+def test_a_model_that_the_session_does_not_serve_is_not_the_providers_answer():
+    """The gateway refused it, so the reason names no provider and no HTTP status, but the remedy."""
+    refused = failed(1, "bad_request", 403)
+    assert refused.error is not None
+    message = "this session does not serve the model 'large': allow it with also = [\"large\"] in [agents.a]"
+    evidence = observe(capture(replace(refused, error=replace(refused.error, own=True, message=message))), {})
+    assert (evidence.trouble, evidence.misdeed) == (None, f"sent a request that was refused: {message}")
+
+
 def test_running_out_of_time_is_the_agents_doing_unless_the_provider_was_silent():
     """Decision 1 of the design."""
     ends = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)

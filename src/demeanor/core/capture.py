@@ -12,7 +12,7 @@ from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
 
-HIDDEN_FILE = "; → add it to agents."
+HIDDEN_FILE = "\n→ add it to agents."
 """In the note on a file of this machine that a failed agent did not find in its sandbox."""
 
 

@@ -197,7 +197,8 @@ class ProviderError:
     """The provider's message, redacted."""
 
     own: bool = False
-    """Whether the agent caused it: it spent the budget of its own trial."""
+    """Whether the gateway refused the request because of the agent: it spent the budget of its own trial, or requested
+    a model that is not its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

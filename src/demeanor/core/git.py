@@ -92,6 +92,13 @@ def has_commits(folder: Path) -> bool:
     return True
 
 
+def missing_commit(folder: Path, revision: str) -> str:
+    """Why `revision` is not a commit of the repository, in a sentence without git's own words."""
+    if not has_commits(folder):
+        return "the repository has no commit yet"
+    return f"there is no commit {revision!r} to compare with"
+
+
 def default_branch(folder: Path) -> str | None:
     """The name of the default branch: the remote's, else `main` or `master`, else the only one; None if unknown."""
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.eval import Eval
-from demeanor.core.git import GitError, commit_of, fork_point, git
+from demeanor.core.git import GitError, commit_of, fork_point, git, missing_commit
 from demeanor.define.removed_evals import base_evals
 
 Edit: TypeAlias = Literal["new", "edited"]
@@ -55,8 +55,8 @@ def edits(
     wanted = base or fork_point(top)
     try:
         commit = commit_of(top, wanted)
-    except GitError as error:
-        return Edits(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
+    except GitError:
+        return Edits(base=None, problem=missing_commit(top, wanted))
     changed = _changed(top, commit)
     found: dict[str, Edit] = {}
     for one in evals:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.core.eval import Eval
-from demeanor.core.git import GitError, fork_point, git
+from demeanor.core.git import GitError, fork_point, git, missing_commit
 from demeanor.core.policy import ALWAYS_PASSES, Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
@@ -67,8 +67,8 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
     wanted = base or fork_point(top)
     try:
         commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
-    except GitError as error:
-        return PolicyHistory(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
+    except GitError:
+        return PolicyHistory(base=None, problem=missing_commit(top, wanted))
     then = policies_at(top, commit)
     found = [
         PolicyChange(eval=one, before=then.get(one.name))

@@ -92,6 +92,8 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
     if (killed := _killed(capture)) is not None:
         return killed
     error = _last_error(exchanges)
+    if error is not None and error.reason == "bad_request" and error.own:
+        return f"sent a request that was refused: {error.message}"
     if error is not None and error.reason == "bad_request":
         return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
     if error is not None and error.own:

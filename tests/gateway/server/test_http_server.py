@@ -433,7 +433,10 @@ async def test_another_subjects_model_is_refused() -> None:
         for name in ("large", "unused"):
             answer = await post(session, chat(model=name))
             assert answer.status == 403
-            assert f"does not serve the model '{name}'" in json.loads(answer.body)["error"]["message"]
+            told = json.loads(answer.body)["error"]["message"]
+            allow = f'allow it with also = ["{name}"] in [agents.native]'
+            assert told == f"this session does not serve the model '{name}': {allow}"
+            assert session.exchanges()[-1].error.own
             assert session.notes[-1] == (
                 f"the agent requested the model '{name}', which is not its own: refused "
                 f'(allow it with also = ["{name}"] in [agents.native])'

@@ -184,12 +184,15 @@ def _agent(name: str, agent: Agent, started: Record | None, why_not: str) -> Doc
     detail = f"{agent.version() or 'version unknown'}, {speaks}"
     if started is None:
         return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; not started: {why_not}")
-    hidden = [note.partition("; → ") for note in started.notes if HIDDEN_FILE in note]
+    hidden = [note.partition("\n→ ") for note in started.notes if HIDDEN_FILE in note]
     if isinstance(started.verdict, Pass) and not hidden:
         return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; starts in the sandbox")
     reason = "" if isinstance(started.verdict, Pass) else printable(started.verdict.reason)
-    why = "\n".join(line for line in reason.splitlines() if HIDDEN_FILE not in line)
-    problem = "\n".join([f"{detail}; does not work in the sandbox:", why, *(note for note, _, _ in hidden)])
+    for note in hidden:
+        reason = reason.replace("".join(note), "")
+    problem = "\n".join(
+        [f"{detail}; does not work in the sandbox:", reason.rstrip("\n"), *(note for note, _, _ in hidden)]
+    )
     remedy = "; ".join(remedy for _, _, remedy in hidden)
     return DoctorItem(name=f"agent {name}", state="broken", detail=problem.replace("\n\n", "\n"), remedy=remedy)
 

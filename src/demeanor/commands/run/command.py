@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.run.resume import resumed_request
     from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.run.workflow import run_and_report
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.catalog import SCRIPTED, Catalog
     from demeanor.runner.plan import collect_evals, plan_evals, select_evals
 
     config = load_config(args, near=Path(args.resume) if args.resume else None)
@@ -133,7 +133,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
     evals = collect_evals(config, paths)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
-    if not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    if scripted and not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
         sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))

@@ -66,7 +66,8 @@ class StartFailure:
     def reason(self) -> str:
         """How the agent failed in the first of them, and the notes about it. Untrusted text."""
         first = self.trials[0]
-        return "\n".join([first.verdict.reason if isinstance(first.verdict, Void) else "", *first.notes[:_MOST_NOTES]])
+        reason = first.verdict.reason if isinstance(first.verdict, Void) else ""
+        return "\n".join([reason, *(note for note in first.notes[:_MOST_NOTES] if note not in reason)])
 
     @property
     def evals(self) -> int:

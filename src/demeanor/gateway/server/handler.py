@@ -141,7 +141,8 @@ class RequestHandler:
         if found is not None or self.configured(model):
             remedy = f"allow it with also = [{json.dumps(model)}] in [agents.{session.trial.subject.agent}]"
             session.note(f"the agent requested the model {model!r}, which is not its own: refused ({remedy})")
-            return None, _error(403, "bad_request", f"this session does not serve the model {model!r}")
+            message = f"this session does not serve the model {model!r}: {remedy}"
+            return None, replace(_error(403, "bad_request", message), own=True)
         if own is not None:
             session.note(
                 f"the agent requested the model {model!r}, which is not configured; {substitute!r} was used instead"
@@ -222,4 +223,5 @@ def _unpriced(call: ModelCall) -> ProviderError:
 
 
 def _unknown_model(call: ModelCall) -> ProviderError:
-    return _error(404, "bad_request", f"no model {call.request.model!r} is configured")
+    error = _error(404, "bad_request", f"no model {call.request.model!r} is configured")
+    return replace(error, own=True)
