@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from statistics import median
 
 from demeanor.commands.doctor.hostile_table import HOSTILE
 
@@ -98,7 +99,7 @@ def mounts() -> int:
 
 def stale_control_groups() -> int:
     """The number of control groups of supervisors that no longer exist."""
-    groups = [folder.name.removeprefix("demeanor-") for folder in Path("/sys/fs/cgroup").rglob("demeanor-*")]
+    groups = [folder.name.rpartition("-")[2] for folder in Path("/sys/fs/cgroup").rglob("demeanor-*")]
     return sum(pid.isdigit() and not Path("/proc", pid).exists() for pid in groups)
 
 
@@ -116,21 +117,27 @@ def verdicts(project: Path) -> tuple[Counter[str], list[str]]:
 
 
 def watch(run: subprocess.Popen[bytes], project: Path, trials: int) -> list[tuple[int, int, int, int]]:
-    """Samples while it runs: trials done, memory, open files, processes."""
+    """Samples while it runs: trials done, and the medians of memory, open files and processes since the last sample,
+    because they go up and down with what agents do at the same time."""
     samples: list[tuple[int, int, int, int]] = []
     steps = [trials * part // 8 for part in range(1, 8)]
+    since: list[tuple[int, int, int]] = []
     while run.poll() is None and steps:
         ledgers = list(project.glob("results/2*/ledger.jsonl"))
         done = ledgers[0].read_bytes().count(b"\n") if ledgers else 0
+        try:
+            since.append((memory(run.pid), open_files(run.pid), processes(str(project.parent))))
+        except OSError:
+            break
         if done >= steps[0]:
             steps = [step for step in steps if step > done]
-            try:
-                samples.append((done, memory(run.pid), open_files(run.pid), processes(str(project.parent))))
-            except OSError:
-                break
-            told = f"{done:6} trials  {samples[-1][1] / 2**20:7.1f} MB  {samples[-1][2]:4} files"
-            print(f"{told}  {samples[-1][3]:4} processes", flush=True)
-        time.sleep(0.05)
+            middle = [int(median(values)) for values in zip(*since, strict=True)]
+            samples.append((done, middle[0], middle[1], middle[2]))
+            most = max(one[0] for one in since) / 2**20
+            told = f"{done:6} trials  {middle[0] / 2**20:7.1f} MB (most {most:.1f})  {middle[1]:4} files"
+            print(f"{told}  {middle[2]:4} processes", flush=True)
+            since = []
+        time.sleep(0.5)
     return samples
 
 

@@ -130,6 +130,74 @@ def test_a_count_that_does_not_agree_is_found() -> None:
     assert [line for line in lines if list(miscounted(ast.parse(line)))] == list(lines[:2])
 
 
+_SHORTENS = {
+    "core/text.py": "where text is shortened",
+    "define/python/assert_details.py": "removes secrets itself",
+    "core/word_diff.py": "removes secrets itself",
+    "runner/build.py": "removes secrets itself",
+    "commands/gate/comment.py": "cuts between lines of a report, from which secrets were removed",
+    "gateway/script/rule_reader.py": "reads the beginning of a prompt, and shows none of it",
+    "judge/effects/arguments.py": "reads the beginning of a description, and shows none of it",
+    "gateway/script/tools.py": "makes up an argument of a tool",
+    "gateway/local/prompt.py": "sends descriptions of tools to a local model",
+    "web/links.py": "names of pages",
+    "commands/analyze/classify.py": "searches the end of a text",
+    "runner/unreadable_files.py": "searches the end of a text",
+    "store/imports/junit.py": "searches the beginning of a file",
+    "core/redaction/redactor.py": "names of secrets",
+    "commands/serve/site.py": "the words that a reader searches for",
+}
+"""Modules that may cut text themselves, and why; programs that run in the sandbox know no secrets."""
+_IN_SANDBOX = ("native/", "acp/", "sandboxes/supervisor/")
+_TEXT_LIMIT = re.compile(r"(WIDTH|CHAR|MESSAGE|TEXT|LONGEST|LENGTH|AUTHOR|OUTPUT|PROMPT|DESCRIPTION|RESULT)")
+
+
+def shortenings(tree: ast.AST) -> Iterator[int]:
+    """The lines in which text is probably cut: a slice beside an ellipsis, or one that is limited like a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp | ast.JoinedStr | ast.IfExp):
+            inner = list(ast.walk(node))
+            ellipsis = any(isinstance(one, ast.Constant) and str(one.value).startswith(("…", "...")) for one in inner)
+            if ellipsis and any(_limit(one) is not None for one in inner):
+                yield node.lineno
+        elif (limit := _limit(node)) is not None:
+            for bound in ast.walk(limit):
+                if isinstance(bound, ast.Constant) and isinstance(bound.value, int) and bound.value >= 30:
+                    yield node.lineno
+                if isinstance(bound, ast.Name) and bound.id.isupper() and _TEXT_LIMIT.search(bound.id):
+                    yield node.lineno
+
+
+def _limit(node: ast.AST) -> ast.expr | None:
+    """The limit of a slice that keeps the beginning or the end; not of a few digits of a hash, nor of a list."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice) or isinstance(node.value, ast.List):
+        return None
+    lower, upper = node.slice.lower, node.slice.upper
+    limit = upper if lower is None else lower if upper is None else None
+    few = isinstance(limit, ast.Constant) and isinstance(limit.value, int) and limit.value < 20
+    return None if few or "hexdigest" in ast.unparse(node) else limit
+
+
+def test_text_is_shortened_in_one_place() -> None:
+    """A secret that was cut in two can't be recognised: demeanor.core.text removes secrets first."""
+    names = {path: str(path.relative_to(PACKAGE)) for path in FILES}
+    found = [
+        f"{names[path]}:{line}"
+        for path, tree in TREES.items()
+        if names[path] not in _SHORTENS and not names[path].startswith(_IN_SANDBOX)
+        for line in sorted(set(shortenings(tree)))
+    ]
+    assert not found, f"use shortened, one_line, opening or excerpt of demeanor.core.text: {found}"
+    unused = [name for name in _SHORTENS if not set(shortenings(TREES[PACKAGE / name]))]
+    assert not unused, f"these modules no longer cut text: {unused}"
+
+
+def test_text_that_is_cut_is_found() -> None:
+    """And what is not cut, or is not text, is not."""
+    lines = ("a[:39] + '…'", "f'{a[:n]}…'", "a[:_MAX_MESSAGE]", "a[-400:]", "a[:10]", "a[:_MOST_ROWS]", "f'{a}…'")
+    assert [line for line in lines if list(shortenings(ast.parse(line)))] == list(lines[:4])
+
+
 def test_there_is_no_import_cycle() -> None:
     """Imports inside functions count too: they only hide a cycle."""
     known = {module_name(path) for path in FILES}

@@ -18,8 +18,11 @@ from demeanor.core.text import (
     opening,
     printable,
     redact_before_shortening,
+    shortened,
+    shortened_to_end,
     slug,
 )
+from demeanor.core.word_diff import changed_words
 
 ANY = st.text(st.characters(exclude_categories=()))
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
@@ -109,7 +112,7 @@ def redacting() -> Iterator[None]:
     redact_before_shortening(str)
 
 
-@pytest.mark.parametrize("shorten", [one_line, excerpt, opening], ids=["one_line", "excerpt", "opening"])
+@pytest.mark.parametrize("shorten", [one_line, excerpt, opening, shortened], ids=lambda shorten: shorten.__name__)
 @pytest.mark.parametrize("at", range(1, len(KEY)))
 @pytest.mark.usefixtures("redacting")
 def test_not_even_one_character_of_a_key_is_left_where_text_is_cut(shorten: Callable[..., str], at: int) -> None:
@@ -119,6 +122,30 @@ def test_not_even_one_character_of_a_key_is_left_where_text_is_cut(shorten: Call
     assert "‹" in shown
     assert "sk" not in shown
     assert len(shown) == 61
+
+
+@pytest.mark.parametrize("at", range(1, len(KEY)))
+@pytest.mark.usefixtures("redacting")
+def test_nor_where_its_beginning_is_cut_off(at: int) -> None:
+    """The end of a text is shown."""
+    shown = shortened_to_end("more and " * 20 + KEY + "." * (60 - at), 61)
+    assert (shown[0], len(shown)) == ("…", 61)
+    assert "redacted:KEY›"[-at:] in shown
+    assert KEY[-1] not in shown
+
+
+def test_short_text_is_not_changed() -> None:
+    """And long text has exactly the width that was asked for."""
+    assert shortened("abc", 3) == shortened_to_end("abc", 3) == "abc"
+    assert (shortened("abcd", 3), shortened_to_end("abcd", 3), shortened("abcd", 3, end="")) == ("ab…", "…cd", "abc")
+
+
+@pytest.mark.usefixtures("redacting")
+def test_the_words_of_a_diff_are_shortened_without_secrets() -> None:
+    """A long word is cut in the middle, where it differs."""
+    for shown in changed_words(f"{'x' * 190}{KEY}1{'y' * 100}", f"{'x' * 190}{KEY}2{'y' * 100}"):
+        assert shown.startswith("…")
+        assert KEY[-3:] not in shown
 
 
 @pytest.mark.usefixtures("redacting")

@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from demeanor.commands.registry import command_module, make_parser
 from demeanor.core import started
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import redact_before_shortening
 
 _TOO_LATE = "demeanor: this was found after something was run or written, so the exit code is 70 and not 2\n"
 
@@ -33,6 +35,8 @@ def run_and_end(argv: Sequence[str]) -> int:
     chosen = next((word for word in argv if not word.startswith("-")), "")
     args = _parse(make_parser(chosen), argv)
     started.reset()
+    _environment_redactor.cache_clear()
+    redact_before_shortening(_without_secrets)  # until the secrets of the configuration are known, too
     try:
         return int(command_module(args.command).run(args))
     except DemeanorError as error:
@@ -51,11 +55,17 @@ def run_and_end(argv: Sequence[str]) -> int:
 
 
 def _without_secrets(text: str) -> str:
-    """Remove secrets: a traceback is sent to others, and often stored in the log of a CI service."""
+    """Remove secrets: output is sent to others, and often stored in the log of a CI service."""
+    return _environment_redactor()(text)
+
+
+@cache
+def _environment_redactor() -> Callable[[str], str]:
+    """Removes what is named like a secret in the environment; made when it is first needed."""
     from demeanor.core.redaction.encodings import telling
     from demeanor.core.redaction.redactor import Redactor
 
-    return Redactor(telling(os.environ)).text(text)
+    return Redactor(telling(os.environ)).text
 
 
 def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:

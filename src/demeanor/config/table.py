@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
 
 from demeanor.core.errors import BadInput, nearest
+from demeanor.core.text import shortened
 
 T = TypeVar("T")
 _MOST = 10**9
@@ -190,8 +191,7 @@ def describe(value: Any) -> str:
     """The type and value of something unexpected, for an error message."""
     for kind, name in _NAMES.items():
         if isinstance(value, kind):
-            shown = repr(value)
-            return f"{'a boolean' if kind is bool else name} ({shown if len(shown) <= 40 else shown[:39] + '…'})"
+            return f"{'a boolean' if kind is bool else name} ({shortened(repr(value), 40)})"
     return "nothing" if value is None else f"an object of type {type(value).__name__}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from demeanor.core.errors import UsageError
+from demeanor.core.text import one_line, shortened
 
 NoteLabel: TypeAlias = Literal["real", "flaky", "eval-bug", "infra"]
 LABELS: tuple[NoteLabel, ...] = get_args(NoteLabel)
@@ -63,7 +64,7 @@ def checked_label(text: str) -> NoteLabel:
     for label in LABELS:
         if label == text:
             return label
-    raise UsageError(f"label {text[:40]!r}: expected {', '.join(LABELS[:-1])} or {LABELS[-1]}")
+    raise UsageError(f"label {shortened(text, 40)!r}: expected {', '.join(LABELS[:-1])} or {LABELS[-1]}")
 
 
 def checked_text(text: str) -> str:
@@ -76,4 +77,4 @@ def checked_text(text: str) -> str:
 
 def checked_author(text: str) -> str:
     """The author's name on one line, cut if it is long."""
-    return " ".join(text.split())[:_MOST_AUTHOR]
+    return one_line(text, width=_MOST_AUTHOR)

@@ -1,5 +1,8 @@
 """Names of temporary folders that tell which process created them, so that a later run can remove what one that was
 killed left behind.
+
+Pids mean something only within their pid namespace, and several containers or machines may share a temp folder. So the
+name also has an identity of the namespace, and a folder of another namespace is never taken for one of a dead process.
 """
 
 from __future__ import annotations
@@ -7,20 +10,32 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from hashlib import sha256
 from pathlib import Path
 
-_NAME = re.compile(r"demeanor-(\d+)-(\d+)-\w+")
+_NAME = re.compile(r"demeanor-([0-9a-f]{8})-(\d+)-(\d+)-\w+")
 
 
 def temp_prefix() -> str:
-    """The prefix for the names of temporary folders of this process: with its pid, and when it was started."""
-    return f"demeanor-{os.getpid()}-{_started(os.getpid()) or '0'}-"
+    """The prefix for the names of temporary folders of this process: its pid namespace, its pid and start time."""
+    return f"demeanor-{_namespace()}-{os.getpid()}-{_started(os.getpid()) or '0'}-"
 
 
 def owner_is_dead(name: str) -> bool:
-    """Whether a temporary folder was created by a process that no longer exists; False for any other name."""
+    """Whether a temporary folder was created by a process of this pid namespace that no longer exists; False for any
+    other name."""
     found = _NAME.fullmatch(name)
-    return found is not None and _started(int(found[1])) != found[2]
+    return found is not None and found[1] == _namespace() and _started(int(found[2])) != found[3]
+
+
+def _namespace() -> str:
+    """Identifies the pid namespace of this process, on this machine since it was started."""
+    known = []
+    with contextlib.suppress(OSError):
+        known.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with contextlib.suppress(OSError):
+        known.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - its target is not a path
+    return sha256(" ".join(known).encode()).hexdigest()[:8]
 
 
 def _started(pid: int) -> str:

@@ -64,6 +64,26 @@ def without_secrets(text: str) -> str:
     return _redact(text)
 
 
+def shortened(text: str, width: int, *, end: str = "…") -> str:
+    """The beginning of `text`, at most `width` characters with `end`; without secrets if something is cut off."""
+    if len(text) <= width:
+        return text
+    clean = without_secrets(text[: width + _MARGIN])
+    if len(clean) <= width and len(text) <= width + _MARGIN:
+        return clean
+    return clean[: width - len(end)] + end
+
+
+def shortened_to_end(text: str, width: int) -> str:
+    """The end of `text`, at most `width` characters with `…`; without secrets if something is cut off."""
+    if len(text) <= width:
+        return text
+    clean = without_secrets(text[-width - _MARGIN :])
+    if len(clean) <= width and len(text) <= width + _MARGIN:
+        return clean
+    return "…" + clean[len(clean) - width + 1 :]
+
+
 def one_line(text: str, *, width: int = 100) -> str:
     """`text` on one line of at most `width` characters, for a table cell or a call chain."""
     flat = " ".join(printable(text).split())

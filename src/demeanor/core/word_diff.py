@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from demeanor.core.text import count, opening
+from demeanor.core.text import count, opening, without_secrets
 
 _WIDTH = 200
 """Longer lines are shortened to the places that differ."""
@@ -37,7 +37,7 @@ def changed_words(old: str, new: str) -> tuple[str, str]:
     """Two lines that differ, shortened to the places where they differ if they are long."""
     if max(len(old), len(new)) < _WIDTH:
         return old, new
-    words, others = _WORD.findall(old), _WORD.findall(new)
+    words, others = _WORD.findall(without_secrets(old)), _WORD.findall(without_secrets(new))
     places = _places(words, others)
     more = f" (and {count(len(places) - _PLACES, 'more difference')})" if len(places) > _PLACES else ""
     shown = [_shown(words[a:b], others[c:d]) for a, b, c, d in places[:_PLACES]]

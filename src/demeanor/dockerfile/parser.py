@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from demeanor.core.errors import BadInput
+from demeanor.core.text import shortened
 
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*$")
 _CONTINUED = re.compile(r"(?:^|[^\\])\\[ \t]*$")
@@ -112,7 +113,7 @@ def _is_comment(line: str) -> bool:
 def _instruction(text: str, line: int, where: str) -> Instruction:
     name, *arguments = text.split(maxsplit=1)
     if not re.fullmatch(r"[A-Za-z]+", name):
-        raise BadInput(f"not an instruction: {name[:40]!r}", where=f"{where}:{line}")
+        raise BadInput(f"not an instruction: {shortened(name, 40)!r}", where=f"{where}:{line}")
     rest, flags = arguments[0] if arguments else "", {}
     while found := _FLAG.match(rest):
         flags[found[1]] = found[2] or ""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
+from demeanor.core.text import shortened_to_end
 from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run
 from demeanor.dockerfile.planner import PATH
 from demeanor.sandboxes.persistent.client import PersistentSandbox
@@ -35,7 +36,7 @@ async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> N
     done = await sandbox.run(request)
     if done.code != 0:
         line, _, name = what.partition(": ")
-        output = (done.stdout + done.stderr).strip()[-_MAX_OUTPUT:]
+        output = shortened_to_end((done.stdout + done.stderr).strip(), _MAX_OUTPUT)
         raise BadInput(f"exit code {done.code}\n{output}", where=f"Dockerfile:{line}", key=name)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demeanor.core.evidence import Spent
-from demeanor.core.text import one_line
+from demeanor.core.text import one_line, shortened
 from demeanor.core.verdict import VoidCause
 
 VERIFIER_OUTPUT = "verifier/test-stdout.txt"
@@ -160,7 +160,9 @@ def _exceptions(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, An
         info = _table(table, "exception_info")
         if kind := _text(info.get("exception_type")):
             message = _text(info.get("exception_message") or info.get("message"))
-            yield HarborException(kind=one_line(kind, width=120), message=message[:_MAX_MESSAGE].strip(), step=name)
+            yield HarborException(
+                kind=one_line(kind, width=120), message=shortened(message.strip(), _MAX_MESSAGE), step=name
+            )
 
 
 def _steps(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

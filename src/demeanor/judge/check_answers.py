@@ -31,7 +31,7 @@ from demeanor.core.checks import (
 )
 from demeanor.core.errors import WorldError
 from demeanor.core.json_path import json_steps
-from demeanor.core.text import excerpt, one_line
+from demeanor.core.text import excerpt, one_line, shortened
 from demeanor.core.verdict import Finding, VoidCause
 from demeanor.judge.rig import Rig
 from demeanor.judge.snapshot import compare_snapshot
@@ -240,7 +240,8 @@ def _compared(wanted: str, found: str) -> str:
 
 def _quoted(text: str) -> str:
     shown = repr(text)
-    return shown if len(shown) <= 300 else f"{shown[:299]}… ({len(text)} characters)"
+    short = shortened(shown, 300)
+    return f"{short} ({len(text)} characters)" if short.endswith("…") and len(shown) > 300 else short
 
 
 def _step_into(value: Any, step: str | int) -> Any:

@@ -25,7 +25,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.scenario import Setup
-from demeanor.core.text import count
+from demeanor.core.text import count, shortened
 from demeanor.core.tree import Tree
 from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check
 from demeanor.judge.rig import Rig
@@ -169,12 +169,12 @@ class Printed:
     def add(self, text: str) -> None:
         """Keep a text, unless there is too much already."""
         if self._size < _MOST_PRINTED:
-            self._parts.append(text[: _MOST_PRINTED - self._size])
-            self._size += len(text)
+            self._parts.append(text[: 2 * _MOST_PRINTED])
+        self._size += len(text)
 
     def take(self) -> str:
         """Everything since the last time."""
-        text, more = "".join(self._parts), self._size - _MOST_PRINTED
+        text, more = shortened("".join(self._parts), _MOST_PRINTED, end=""), self._size - _MOST_PRINTED
         self._parts, self._size = [], 0
         return f"{text}\n… {count(more, 'character')} left out" if more > 0 else text
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from demeanor.core.text import shortened
 from demeanor.judge.command_input import not_kept
 from demeanor.judge.git_storage import DamagedObject, file_content, open_pack, unpack_loose
 from demeanor.judge.unknowable import unknowable
@@ -65,7 +66,7 @@ class ObjectDatabase:
                 text = self._ref(text.removeprefix("ref:").strip()) or ""
         if text and not _ID.fullmatch(text):
             raise AssertionError(
-                f"the git repository is damaged: HEAD is {text[:60]!r}, which is not the id of a commit"
+                f"the git repository is damaged: HEAD is {shortened(text, 60)!r}, which is not the id of a commit"
             )
         return branch, text or None
 

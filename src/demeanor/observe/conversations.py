@@ -59,12 +59,12 @@ class Conversations:
     @cached_property
     def main(self) -> tuple[Exchange, ...]:
         """The main conversation."""
-        return tuple(self._separated.main)
+        return self._separated[0]
 
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """The other conversations that use tools, or that a call started."""
-        return tuple(self._separated.threads)
+        return self._separated[1]
 
     @cached_property
     def thread_of(self) -> dict[int, Thread]:
@@ -72,11 +72,11 @@ class Conversations:
         return {exchange.number: thread for thread in self.threads for exchange in thread.exchanges}
 
     @cached_property
-    def _separated(self) -> _Separation:
+    def _separated(self) -> tuple[tuple[Exchange, ...], tuple[Thread, ...]]:
         found = _Separation(self)
         for index in range(len(self.exchanges)):
             found.place(index)
-        return found
+        return tuple(found.main), tuple(found.threads)
 
 
 class _Separation:

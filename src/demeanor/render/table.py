@@ -8,6 +8,8 @@ from typing import Literal
 
 from rich.text import Text
 
+from demeanor.core.text import without_secrets
+
 _GAP = 2
 
 
@@ -57,7 +59,8 @@ def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
     """`text` in at most `width` columns."""
     if text.cell_len <= width:
         return text
-    short = text.copy()
+    clean = without_secrets(text.plain)
+    short = text.copy() if clean == text.plain else Text(clean, text.style)
     short.truncate(max(0, width - len(ellipsis)))
     return short.append(ellipsis)
 

@@ -111,10 +111,10 @@ def _build(catalog: Catalog, log: Callable[[str], None]) -> str:
             raise BuildFailed(f"{redactor.text(str(error))}\n  → {remedy}") from None
         size = log_file.stat().st_size
         with log_file.open("rb") as file:
-            file.seek(max(0, size - _MAX_OUTPUT))
-            text = file.read(_MAX_OUTPUT).decode("utf-8", "replace")
+            file.seek(max(0, size - 2 * _MAX_OUTPUT))
+            text = redactor.text(printable(file.read().decode("utf-8", "replace")))
     left_out = f"… {size - _MAX_OUTPUT} bytes left out\n" if size > _MAX_OUTPUT else ""
-    return left_out + redactor.text(printable(text))
+    return left_out + text[-_MAX_OUTPUT:]
 
 
 def _stored(config: Config) -> Collection[Path]:

@@ -38,6 +38,7 @@ from demeanor.runner.executors.local import SharedExecutor
 from demeanor.runner.hooks import Hooks, load_hooks
 from demeanor.runner.joint_display import joint_plan, with_label
 from demeanor.runner.judging import judge_and_store
+from demeanor.runner.memory import frequent_collections, return_freed_memory
 from demeanor.runner.sandbox import Level
 from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
@@ -137,6 +138,7 @@ def prepare(
     under test: files that its build changed do not make it dirty. `log` gets a message before the build. With
     `checks_here`, checks run in this process, for a debugger.
     """
+    return_freed_memory()
     redact_before_shortening(catalog.redactor.text)  # before processes for checks are forked
     checks = open_checks((cell.eval for cell in plan.cells), catalog.config, here=checks_here)
     folder: RunFolder | None = None
@@ -238,6 +240,7 @@ async def execute_async(
     context, begun = run.context, False
     try:
         async with AsyncExitStack() as stack:
+            stack.enter_context(frequent_collections())
             services: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.other_sandboxes, context.gateway)
             stack.callback(context.checks.close)
             for service in services:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from demeanor.config.tables import BuildRules
 from demeanor.core.errors import UsageError
-from demeanor.core.text import excerpt
+from demeanor.core.text import excerpt, shortened_to_end
 from demeanor.vcs.signals import signals_deferred
 
 _PROGRAM = """
@@ -72,7 +72,7 @@ def run_build(
 
 def _end(log_file: Path) -> str:
     """The last lines of the output."""
-    return excerpt(log_file.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
+    return excerpt(shortened_to_end(log_file.read_bytes().decode("utf-8", "replace"), 20_000), lines=20)
 
 
 def _end_tree(process: subprocess.Popen[bytes], control: socket.socket) -> None:

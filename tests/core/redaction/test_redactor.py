@@ -222,3 +222,10 @@ def test_long_data_of_every_kind_takes_linear_time() -> None:
     for piece in ("%41", "\\", "\\u0041", "&#65;", "&amp;", '"text":"', "\n[…", "...", " ", '"', "sk-", "eyJ", "\0"):
         text = piece * 50_000
         assert redactor.text(text) is text
+
+
+def test_a_secret_with_blanks_is_found_in_a_form() -> None:
+    """There, blanks are plus signs, which no view of the data shows."""
+    secret = "correct horse battery staple"
+    text = f"user=me&password={quote_plus(secret)}&x=1"
+    assert Redactor({"PW": secret}, digits=False).text(text) == "user=me&password=‹redacted:PW›&x=1"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -358,6 +360,23 @@ async def test_a_session_can_have_its_own_socket() -> None:
                 assert (await post(other, chat())).status == 401
             with pytest.raises(aiohttp.ClientConnectorError):
                 await post(session, chat())
+
+
+async def test_a_closed_session_is_freed_without_a_garbage_collection() -> None:
+    """Closed connections refer to one another: they must not keep what the agent sent until they are collected."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with running({"played": ScriptedModel(play=lambda _: "Hi.")}) as gateway:
+            with socket.create_server(("127.0.0.1", 0)) as own:
+                async with gateway.session(a_trial(), seed=1) as session:
+                    await session.listen(own)
+                    assert (await post(session, chat())).status == 200
+                    kept = weakref.ref(session)
+            del session
+            await until(lambda: kept() is None)
+    finally:
+        gc.enable()
 
 
 async def test_every_upstream_that_was_used_is_closed() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from demeanor.core.temp_names import temp_prefix
 from demeanor.sandboxes.host.stale_runs import remove_stale_runs
 from tests.sandboxes.conftest import wait_until
 
-NOBODY = "demeanor-4194304-1-0123456789ab"
+NOBODY = re.sub(r"-\d+-\d+-$", "-4194304-1-0123456789ab", temp_prefix())
 """The folder of a process that can't exist."""
 
 
@@ -68,3 +70,32 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / NOBODY).symlink_to(target)
     remove_stale_runs(tmp_path)
     assert target.is_dir()
+
+
+IN_ANOTHER_CONTAINER = """\
+import sys, tempfile
+from pathlib import Path
+from demeanor.core.temp_names import temp_prefix
+from demeanor.sandboxes.host.stale_runs import remove_stale_runs
+print(tempfile.mkdtemp(prefix=temp_prefix(), dir=sys.argv[1]), flush=True)
+remove_stale_runs(Path(sys.argv[1]))
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_containers_that_share_a_temp_folder_leave_each_others_runs_alone(tmp_path: Path) -> None:
+    """Neither can see the other's processes, so neither can know that a folder is stale."""
+    ours = tmp_path / f"{temp_prefix()}0123456789ab"
+    ours.mkdir()
+    argv = ["bwrap", "--bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--die-with-parent"]
+    argv += [sys.executable, "-c", IN_ANOTHER_CONTAINER, str(tmp_path)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        theirs, done = Path(other.stdout.readline().strip()), other.stdout.readline()
+        assert done == "done\n"
+        remove_stale_runs(tmp_path)
+        assert set(tmp_path.iterdir()) == {ours, theirs}
+        other.communicate("")
+    remove_stale_runs(tmp_path)
+    assert theirs.exists()  # it is dead, which can't be seen from here

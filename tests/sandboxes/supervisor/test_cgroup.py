@@ -136,13 +136,16 @@ def test_a_limit_is_believed_where_the_kernel_says_so(tmp_path: Path, text: str,
 
 
 def test_what_killed_supervisors_left_is_taken_away(tmp_path: Path) -> None:
-    """Groups of running processes stay."""
+    """Groups of running processes stay, and those of other pid namespaces, whose processes can't be seen."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    for name in (f"demeanor-{gone.pid}", f"demeanor-{os.getpid()}", "demeanor-x", "other"):
+    here = CgroupParent(str(tmp_path), 2, 1)
+    stale, kept = (Path(here.cgroup(pid).folder).name for pid in (gone.pid, os.getpid()))
+    others = {kept, f"demeanor-1-{gone.pid}", "demeanor-x", "other"}
+    for name in (stale, *others):
         (tmp_path / name).mkdir()
-    CgroupParent(str(tmp_path), 2, 1).remove_stale()
-    assert {path.name for path in tmp_path.iterdir()} == {f"demeanor-{os.getpid()}", "demeanor-x", "other"}
+    here.remove_stale()
+    assert {path.name for path in tmp_path.iterdir()} == others
 
 
 def test_a_group_of_the_real_kernel_holds_its_member_to_its_memory() -> None:

@@ -11,6 +11,7 @@ from demeanor.commands.options import config_argument, load_config, print_report
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.notes import LABELS
+from demeanor.core.text import shortened
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.note.workflow import NoteRequest, list_notes, write_note
 
     if args.list and args.text:
-        raise UsageError(f"--list takes no text: {args.text[:60]!r}\n  → leave it out, or leave out --list")
+        raise UsageError(f"--list takes no text: {shortened(args.text, 60)!r}\n  → leave it out, or leave out --list")
     config = load_config(args)
     request = NoteRequest(
         trial=args.trial,

@@ -12,7 +12,7 @@ from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.history import PastRun
 from demeanor.core.record import Record
-from demeanor.core.text import opening
+from demeanor.core.text import opening, shortened
 from demeanor.store.captures.capture_json import read_exchanges
 from demeanor.store.captures.capture_store import CaptureStore, capture_text
 from demeanor.store.runs.run_dirs import place_of
@@ -114,7 +114,7 @@ def prompt_parts(run: PastRun, record: Record, results: Path, captures: CaptureS
     tools = [(tool.name, _tool(tool)) for tool in first.tools] if first else []
     return PromptParts(
         prompts=tuple(opening(text, lines=400, width=_WIDTH) for text in capture.prompts[:10]),
-        system=opening((first.system if first else "")[:40_000], lines=2000, width=_WIDTH),
+        system=opening(shortened(first.system if first else "", 40_000), lines=2000, width=_WIDTH),
         tools=tuple(tools[:_MOST_TOOLS]),
         more_tools=max(0, len(tools) - _MOST_TOOLS),
     )
@@ -122,7 +122,7 @@ def prompt_parts(run: PastRun, record: Record, results: Path, captures: CaptureS
 
 def _tool(tool: Any) -> str:
     text = json.dumps(encode(tool), indent=1, ensure_ascii=False, default=str)
-    return opening(text[:_TOOL_CHARACTERS], lines=200, width=_WIDTH) + ("\n…" if len(text) > _TOOL_CHARACTERS else "")
+    return opening(shortened(text, _TOOL_CHARACTERS, end="\n…"), lines=200, width=_WIDTH)
 
 
 def exchange_text(
@@ -135,5 +135,5 @@ def exchange_text(
     if found is None:
         return None
     raw = json.dumps(encode(found), indent=1, ensure_ascii=False, default=str)
-    shown = opening(raw[:MOST_BYTES], lines=10**6, width=2000)
+    shown = opening(shortened(raw, MOST_BYTES), lines=10**6, width=2000)
     return FileText(text=shown, left_out=max(0, len(raw) - MOST_BYTES), path=where)

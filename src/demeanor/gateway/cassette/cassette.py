@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from demeanor.core.codec import DecodeError, decode, encode
 from demeanor.core.exchange import Exchange
+from demeanor.core.text import shortened
 from demeanor.gateway.dialects.strict_json import loads
 
 if TYPE_CHECKING:
@@ -140,5 +141,4 @@ def _complete(exchanges: list[Any]) -> Iterator[Exchange]:
 
 
 def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:59] + "…"
+    return shortened(repr(value), 60)

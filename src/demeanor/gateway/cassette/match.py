@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.text import one_line
+from demeanor.core.text import one_line, without_secrets
 
 if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange
@@ -92,6 +92,7 @@ def difference(recorded: Any, asked: Any, path: str = "") -> RequestDiff | None:
     if recorded == asked and type(recorded) is type(asked):
         return None
     if isinstance(recorded, str) and isinstance(asked, str):
+        recorded, asked = without_secrets(recorded), without_secrets(asked)
         same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(recorded, asked, strict=False))
         at = sum(1 for _ in same)
         return RequestDiff(path=path, recorded=_excerpt(recorded, at), asked=_excerpt(asked, at))

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from demeanor.core.text import shortened
+
 ABSENT = object()
 """The value of a path that does not exist."""
 
@@ -36,8 +38,7 @@ def one_line_json(value: Any) -> str:
     """A value as JSON on one line, for display."""
     if value is ABSENT:
         return "nothing"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+    return shortened(json.dumps(value, ensure_ascii=False), _WIDTH)
 
 
 def difference(wanted: Any, found: Any) -> str:

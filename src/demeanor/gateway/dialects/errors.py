@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from demeanor.core.exchange import ProviderError
+from demeanor.core.text import shortened
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.json_reader import parse
 
@@ -113,9 +114,9 @@ def error_message(found: Any) -> str:
     for key in ("error", "message"):
         if isinstance(found, dict) and found.get(key):
             found = found[key]
-    return (found if isinstance(found, str) else str(found or ""))[:_MAX_MESSAGE]
+    return shortened(found if isinstance(found, str) else str(found or ""), _MAX_MESSAGE)
 
 
 def stream_error(message: str, *, cut: bool = False) -> ProviderError:
     """The error of a stream that started successfully."""
-    return ProviderError(status=200, reason="cut" if cut else "server", message=message[:_MAX_MESSAGE])
+    return ProviderError(status=200, reason="cut" if cut else "server", message=shortened(message, _MAX_MESSAGE))

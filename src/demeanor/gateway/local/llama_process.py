@@ -18,6 +18,7 @@ from typing import Any
 
 import aiohttp
 
+from demeanor.core.text import shortened
 from demeanor.gateway.local.weights import MAX_CONCURRENT_CHATS
 
 RUNTIME = "xllamacpp"
@@ -195,4 +196,4 @@ def _engine_error(status: int, text: str) -> EngineError:
         error = json.loads(text)["error"]
         return EngineError(str(error["message"]), kind=str(error.get("type", "")))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return EngineError(f"HTTP {status}: {text[:400]}")
+        return EngineError(f"HTTP {status}: {shortened(text, 400)}")

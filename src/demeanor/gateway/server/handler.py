@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from demeanor.core.exchange import ProviderError, Request
-from demeanor.core.text import one_line
+from demeanor.core.text import one_line, shortened
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _CLIENT_CLOSED_REQUEST = 499
 """The status of a response that is never sent, because the agent has disconnected."""
 
-_MAX_UNREADABLE_BYTES = 2000
+_MAX_UNREADABLE = 2000
 """Bytes of an unreadable request that are recorded."""
 
 
@@ -209,7 +209,7 @@ def _parse(found: RouteMatch, body: bytes) -> tuple[Request, ProviderError | Non
 
 
 def _unreadable(asked: Request, body: bytes) -> Request:
-    shown = body[:_MAX_UNREADABLE_BYTES].decode("utf-8", "backslashreplace")
+    shown = shortened(body[: 2 * _MAX_UNREADABLE].decode("utf-8", "backslashreplace"), _MAX_UNREADABLE)
     return Request(model=asked.model, messages=(), extra={"unreadable": shown})
 
 

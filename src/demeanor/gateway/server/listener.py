@@ -7,6 +7,7 @@ import errno
 import logging
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
@@ -62,10 +63,32 @@ class _Server(web.Server):
         self._open.discard(handler)
         super().connection_lost(handler, exc)
 
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as aiohttp calls it
+        """Close all connections. Then forget the session: they refer to one another and to this server for a while."""
+        await super().shutdown(timeout)
+        self.request_handler = _refuse
+        self._counts = _NO_SESSION
+
     def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         if message.method == _NOT_HTTP:
             self._counts.malformed += 1
         return web.BaseRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
+
+
+async def _refuse(_: web.BaseRequest) -> web.StreamResponse:
+    return web.Response(status=503)
+
+
+@dataclass(slots=True)
+class _NoSession:
+    """Counts of a server that was shut down."""
+
+    malformed: int = 0
+    connections_refused: int = 0
+    most_connections: int = 0
+
+
+_NO_SESSION = _NoSession()
 
 
 class _Refused(asyncio.Protocol):

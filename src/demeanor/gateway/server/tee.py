@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from demeanor.core.exchange import ProviderError
-from demeanor.core.text import printable
+from demeanor.core.text import one_line
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import error_in_body
 from demeanor.gateway.dialects.sse import first_line_is_event
@@ -217,6 +217,6 @@ def _has_event_type(reply: PassthroughReply) -> bool:
 
 
 def _set_unreadable(recording: ExchangeRecorder, start: bytes) -> None:
-    shown = printable(" ".join(start[:200].decode("utf-8", "replace").split())) or "nothing"
+    shown = one_line(start.decode("utf-8", "replace"), width=200) or "nothing"
     message = f"the request asks for a stream, but the provider sent: {shown}"
     recording.set_error(ProviderError(status=200, reason="server", message=message))

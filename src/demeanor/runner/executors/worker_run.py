@@ -29,6 +29,7 @@ from demeanor.core.ports import Gateway, Template
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.starting_state import start_hash
+from demeanor.core.text import redact_before_shortening
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
 from demeanor.core.tree_restore import discard_spooled
@@ -80,6 +81,7 @@ class WorkerRun:
         self._trials: dict[str, Trial] = {}
         self._cassettes: ReceivedCassettes | None = None
         self._cleaner = Cleaner(Redactor(known_secrets(catalog.config, catalog.environ), vendors=False))
+        redact_before_shortening(self._cleaner.redactor.text)
         self._gateway = self._make_gateway()
         self._starts: dict[str, tuple[Template, str]] = {}
         self._folder = sandbox.folder / "starts"

@@ -76,6 +76,7 @@ async def supervise(program: SupervisedProcess, last_activity: Callable[[], floa
         loop.remove_reader(program.control)
         for pipe, _ in program.streams:
             loop.remove_reader(pipe)
+        last_activity = time.monotonic  # check_limits refers to itself and would keep the attempt's session for long
 
 
 def supervise_blocking(program: SupervisedProcess) -> ProcessEnd:
@@ -127,7 +128,10 @@ class SupervisedProcess:
         err, to_err = os.pipe()
         os.set_blocking(out, False)
         os.set_blocking(err, False)
-        self.streams = ((out, BoundedOutput(limits.output_bytes)), (err, BoundedOutput(limits.output_bytes)))
+        self.streams: tuple[tuple[int, BoundedOutput], ...] = (
+            (out, BoundedOutput(limits.output_bytes)),
+            (err, BoundedOutput(limits.output_bytes)),
+        )
         self._started = self._last_output = time.monotonic()
         try:
             self.control = starter.launch(message, (to_out, to_err))
@@ -143,6 +147,7 @@ class SupervisedProcess:
         """Close the pipes and release the supervisor. If the program still runs, its supervisor kills it."""
         for pipe, _ in self.streams:
             os.close(pipe)
+        self.streams = ()  # timers refer to this object for a while, and there may be much output
         self._starter.release(self.control, clean=self._is_clean())
 
     def _is_clean(self) -> bool:

@@ -15,7 +15,7 @@ from typing import IO
 
 from demeanor.core.bounded_output import BoundedOutput
 from demeanor.core.errors import WorldError
-from demeanor.core.text import one_line
+from demeanor.core.text import one_line, shortened_to_end
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.launcher import Launcher
 from demeanor.sandboxes.host.messages import check_environment, check_words, encode, send
@@ -28,6 +28,7 @@ from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack_file, 
 _TIMEOUT = 60.0
 _KILL_TIMEOUT = 10.0
 _SIZE = 4096
+_WIDTH = 200
 _CLOSED = "closed"
 
 
@@ -133,7 +134,7 @@ class PersistentSandbox:
         def extract(stream: IO[bytes]) -> None:
             skipped.extend(unpack_untrusted(stream, str(target), max_bytes=disk, accepts=accepts))
 
-        return [*await self._transfer(request, "rb", extract), *skipped]
+        return [shortened_to_end(line, _WIDTH) for line in (*await self._transfer(request, "rb", extract), *skipped)]
 
     async def fetch_file(self, source: str, target: Path) -> None:
         """Copy a file out of the sandbox."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNLIMITED = 2**62
 
 _PIECE = 2**20
-_MAX_LINES, _MAX_WIDTH = 50, 200
+_MAX_LINES, _MAX_NAME = 50, 4096
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -63,12 +63,12 @@ def pack(path: str, stream: IO[bytes], *, max_bytes: int = UNLIMITED, max_files:
                     waiting.append(entry)
                 else:
                     max_bytes -= size
-    return _shortened(skipped)
+    return _first(skipped)
 
 
-def _shortened(skipped: list[str]) -> list[str]:
-    """The first lines, shortened."""
-    lines = [line if len(line) <= _MAX_WIDTH else f"…{line[-_MAX_WIDTH:]}" for line in skipped[:_MAX_LINES]]
+def _first(skipped: list[str]) -> list[str]:
+    """The first lines, whole: secrets are removed before they are shortened, which can't be done here."""
+    lines = skipped[:_MAX_LINES]
     return lines if len(skipped) <= _MAX_LINES else [*lines, f"and {len(skipped) - _MAX_LINES} more"]
 
 
@@ -158,8 +158,9 @@ def unpack_untrusted(
                 info.mode |= 0o600
                 _extract(tar, info, folder)
             except (OSError, ValueError, OverflowError) as error:
-                skipped.append(f"{info.name}: {getattr(error, 'strerror', None) or error}")
-    return _shortened(skipped)
+                name = info.name if len(info.name) <= _MAX_NAME else f"a name of {len(info.name)} characters"
+                skipped.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+    return _first(skipped)
 
 
 def unpack_file(stream: IO[bytes], target: str, *, max_bytes: int = UNLIMITED) -> None:

@@ -10,7 +10,7 @@ counter, and the supervisor then kills the rest.
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH118, PTH120, PTH123, PTH208
+# ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH116, PTH118, PTH120, PTH123, PTH208
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT, OWN_GROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 """Where control groups are mounted, and the file that lists ours."""
 
 _REMOVE_TIMEOUT = 2.0
-_PREFIX = "demeanor-"
+_PREFIX = "demeanor"
 _OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
@@ -89,13 +89,15 @@ class CgroupParent(NamedTuple):
 
     def cgroup(self, pid: int) -> Cgroup:
         """The group of the attempt whose supervisor is `pid`."""
-        return Cgroup(f"{self.folder}/{_PREFIX}{pid}", self.version)
+        return Cgroup(f"{self.folder}/{_PREFIX}-{_pid_namespace()}-{pid}", self.version)
 
     def remove_stale(self) -> None:
-        """Remove empty groups of supervisors that no longer exist, also those of other runs."""
+        """Remove empty groups of supervisors that no longer exist, also those of other runs. Containers may share the
+        folder, so groups of another pid namespace are left alone."""
+        prefix = f"{_PREFIX}-{_pid_namespace()}-"
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
-                pid = name.removeprefix(_PREFIX)
+                pid = name.removeprefix(prefix)
                 if name != pid and pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
                     with contextlib.suppress(OSError):
                         os.rmdir(f"{self.folder}/{name}")
@@ -118,6 +120,13 @@ class CgroupParent(NamedTuple):
         with contextlib.suppress(OSError):  # the kernel may be built without swap accounting
             _write(folder, *swap)
         _write(folder, "cgroup.procs", str(pid))
+
+
+def _pid_namespace() -> int:
+    """The number of the pid namespace of this process; 0 if it is unknown."""
+    with contextlib.suppress(OSError):
+        return os.stat("/proc/self/ns/pid").st_ino
+    return 0
 
 
 def find_parent(memory: int, *, root: str = ROOT, own_groups: str = OWN_GROUPS) -> CgroupParent | None:
