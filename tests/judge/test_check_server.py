@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -40,6 +42,13 @@ def verdicts(project: Project) -> dict[str, Any]:
     """Eval → the verdict of its last attempt."""
     lines = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()
     return {record["eval"]: record["verdict"] for record in map(json.loads, lines)}
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists that has not ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    return False
 
 
 def run(project: Project, evals: str, *, limit: float = 60.0) -> subprocess.CompletedProcess[str]:
@@ -180,13 +189,15 @@ def endless(rig, result):
     until(lambda: processes_of(project) == [])
 
 
-def test_kill_9_leaves_no_check_behind(project: Project) -> None:
-    """The server of checks notices that Demeanor is gone, and kills its workers."""
+@pytest.mark.parametrize("killed", ["Demeanor", "all but the check"])
+def test_kill_9_leaves_no_check_behind(project: Project, killed: str) -> None:
+    """The server of checks notices that Demeanor is gone, and kills its workers. If it is killed too, the kernel does
+    that."""
     begun = project.folder.parent / "begun"
     text = f"""
 @eval_test(USUALLY_PASSES, prompt="Write.")
 def endless(rig, result):
-    Path({str(begun)!r}).touch()
+    Path({str(begun)!r}).write_text(f"{{os.getpid()}} {{os.getppid()}} ")
     while True:
         pass
 """
@@ -195,7 +206,13 @@ def endless(rig, result):
         project.command("run", "--policy", "all", "--trials", "1"), cwd=project.folder, env=project.env,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    until(begun.exists)
+    until(lambda: begun.exists() and begun.read_text().endswith(" "))
+    if killed != "Demeanor":
+        worker, server = map(int, begun.read_text().split())
+        os.kill(server, signal.SIGSTOP)  # it can't kill anything
+        ran.kill()
+        os.kill(server, signal.SIGKILL)
+        until(lambda: not alive(worker))
     ran.kill()
     ran.wait()
     until(lambda: processes_of(project) == [])

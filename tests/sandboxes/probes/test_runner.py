@@ -74,6 +74,7 @@ def test_every_level_keeps_what_it_promises() -> None:
     assert {level: len(probes) for level, probes in found.items()} == dict.fromkeys(found, PROBES)
     assert [one for probes in found.values() for one in probes if not one.expected] == []
     assert {one.name for one in found["none"] if one.state == "blocked"} <= set(SURVIVAL)
+    assert {one.control for probes in found.values() for one in probes if one.name in SURVIVAL} == {"reached"}
     for level in found.keys() - {"none"}:
         assert {one.name for one in found[level] if one.state == "works"} == set(REQUIRED)
     if os.getuid() == 0:
