@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_ag
 from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
-AGENTS = [name for name in selected_agents(("codex", "goose", "mini-swe-agent")) if name != "aider"]
+AGENTS = [name for name in selected_agents(("codex", "mini-swe-agent")) if name != "aider"]
 """Agents that do much in a shell; test_good_and_bad.py has more agents and behaviours. aider offers no tools."""
 ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 EVALS = """\
@@ -53,9 +52,9 @@ def test_good_and_bad_behaviour_is_recognised_whatever_the_tools(project: Projec
     """A shell, an editor or a patch: deletions, commands and the order of reads and edits are recognised."""
     project.write(evals__eval_a_py=EVALS, play_py=SCRIPT, demeanor_toml=CONFIG)
     installed(agent)
-    ran = _demeanor(
-        project, "run", "--policy", "all", "--trials", "1", "--jobs", "2",
-        "--subject", f"{agent}:good", "--subject", f"{agent}:bad",
+    ran = project.demeanor(
+        "run", "--policy", "all", "--trials", "1", "--jobs", "2",
+        "--subject", f"{agent}:good", "--subject", f"{agent}:bad", **ENV,
     )  # fmt: skip
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
     assert _verdicts(project.folder) == {f"{agent}:good": "pass", f"{agent}:bad": "pass"}, ran.stdout[-6000:]
@@ -65,15 +64,3 @@ def _verdicts(folder: Path) -> dict[str, str]:
     (ledger,) = (folder / "results").glob("2*/ledger.jsonl")
     lines = [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
     return {line["subject"]: line["verdict"]["outcome"] for line in lines}
-
-
-def _demeanor(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        project.command(*words),
-        cwd=project.folder,
-        env={**project.env, **ENV},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,15 +73,8 @@ def cells(project: Project, agent: str) -> dict[tuple[str, str], dict[str, Any]]
     shutil.copytree(FOLDER, project.folder, dirs_exist_ok=True)
     project.write(demeanor_toml=CONFIG)
     subjects = [word for model in ("good", "bad") for word in ("--subject", f"{agent}:{model}")]
-    ran = subprocess.run(
-        project.command("run", "eval_behaviours.py", "--policy", "all", "--jobs", "3", "--json", *subjects),
-        cwd=project.folder,
-        env={**project.env, "DEMEANOR_AGENTS": str(AGENTS_FOLDER)},
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
+    words = ("run", "eval_behaviours.py", "--policy", "all", "--jobs", "3", "--json", *subjects)
+    ran = project.demeanor(*words, DEMEANOR_AGENTS=str(AGENTS_FOLDER))
     assert ran.stdout, ran.stderr
     return {(one["tally"]["eval"], one["model"]): one for one in json.loads(ran.stdout)["cells"]}
 

@@ -91,49 +91,51 @@ def replayed_elsewhere(project: Project, **env: str) -> dict[str, Any]:
     return trajectories(latest(project))
 
 
-@pytest.fixture
-def goose(project: Project) -> Project:
-    """A project with three recorded trials of goose."""
+def record_goose(project: Project, *words: str) -> None:
+    """Record trials of goose."""
     program = installed("goose")
     project.write(evals__eval_note_py=EVAL)
     project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, word="careful"))
-    ran = project.demeanor("run", "--record", "--jobs", "3")
+    ran = project.demeanor("run", "--record", "--jobs", "3", *words)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    return project
 
 
-def test_goose_replays_with_other_folders_on_another_day(goose: Project):
+def test_goose_replays_with_other_folders_on_another_day(project: Project):
     """The cassettes' dates are moved by years; the trajectories are the same, and there is no model."""
-    before = trajectories(latest(goose))
-    for file in (goose.folder / CASSETTES).rglob("*.json"):
+    record_goose(project)
+    before = trajectories(latest(project))
+    for file in (project.folder / CASSETTES).rglob("*.json"):
         text, moved = re.subn(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2019-03-04 05:06:07", file.read_text())
         assert moved
-        assert str(goose.folder.parent) not in text
+        assert str(project.folder.parent) not in text
         file.write_text(text)
     assert len(before) == 3
-    assert replayed_elsewhere(goose) == before
+    assert replayed_elsewhere(project) == before
 
 
-def test_a_changed_word_in_gooses_system_prompt_is_a_miss(goose: Project):
-    """The agent sends another prompt; the difference is shown, and the agent ends at once."""
-    config = (goose.folder / "demeanor.toml").read_text()
-    (goose.folder / "demeanor.toml").write_text(config.replace("careful", "careless"))
-    ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
-    assert ran.returncode == 3, ran.stdout
-    assert re.search(r"first difference is at messages\[0\]\.parts\[0\]\.text", ran.stdout)
-    assert re.search(r"recorded: .*careful.*\n +asked: .*careless", ran.stdout), ran.stdout
-
-
-def test_a_changed_word_in_a_tool_of_goose_is_a_miss(goose: Project):
-    """As if another version of the agent had been recorded."""
-    for file in (goose.folder / CASSETTES).rglob("*.json"):
+def test_a_changed_word_in_what_goose_sends_is_a_miss(project: Project):
+    """In its system prompt, or in the description of a tool, as if another version of the agent had been recorded."""
+    record_goose(project, "--trials", "1")
+    toml = project.folder / "demeanor.toml"
+    toml.write_text(toml.read_text().replace("careful", "careless"))
+    said = missed(project)
+    assert re.search(r"first difference is at messages\[0\]\.parts\[0\]\.text", said), said
+    assert re.search(r"recorded: .*careful.*\n +asked: .*careless", said), said
+    toml.write_text(toml.read_text().replace("careless", "careful"))
+    for file in (project.folder / CASSETTES).rglob("*.json"):
         data = json.loads(file.read_text())
         data["exchanges"][0]["request"]["tools"][0]["description"] += " Carefully."
         file.write_text(json.dumps(data))
-    ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
+    said = missed(project)
+    assert re.search(r"first difference is at tools\.\w+\.description", said), said
+    assert re.search(r"recorded: .* Carefully\.", said), said
+
+
+def missed(project: Project) -> str:
+    """What the report of a replay says in which an exchange was not found."""
+    ran = project.demeanor("run", "--replay", "--trials", "1", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
-    assert re.search(r"first difference is at tools\.\w+\.description", ran.stdout), ran.stdout
-    assert re.search(r"recorded: .* Carefully\.", ran.stdout), ran.stdout
+    return ran.stdout
 
 
 def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Path):

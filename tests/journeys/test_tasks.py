@@ -20,9 +20,6 @@ from tests.helpers.project import Project
 
 pytestmark = needs_harbor
 
-LONG = 600
-"""Seconds that a run may take on a machine that has other things to do."""
-
 CONFIG = f"""
 attempts = 2
 
@@ -39,10 +36,7 @@ RICH = 'echo two of four passed\necho \'{"reward": 0.5, "tests": 2, "style": 1}\
 
 def play(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     """A run of tasks, to its end."""
-    command = project.command("run", *words, "--policy", "all")
-    return subprocess.run(
-        command, cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=LONG, check=False
-    )
+    return project.demeanor("run", *words, "--policy", "all")
 
 
 def records(project: Project) -> dict[str, list[dict[str, Any]]]:
@@ -185,7 +179,7 @@ def test_ending_demeanor_leaves_nothing(tasks: Project, number: signal.Signals):
     try:
         wait_until(lambda: len(named(f"sleep\0{nap}")) == 2)
         running.send_signal(number)
-        assert running.wait(LONG) == (130 if number is signal.SIGINT else -signal.SIGKILL)
+        assert running.wait(600) == (130 if number is signal.SIGINT else -signal.SIGKILL)
         wait_until(lambda: not named(f"sleep\0{nap}") and not named(f"{tasks.env['TMPDIR']}/"))
         wait_until(lambda: tasks.temporary() == [])
     finally:
