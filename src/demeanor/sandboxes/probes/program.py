@@ -25,7 +25,7 @@ _NEWUSER, _NEWNS = 0x10000000, 0x20000
 _IO_URING_SETUP = 425
 _MULTIPATH = 262
 _PR_SET_NAME = 15
-_DAEMON_SECONDS = 20.0
+_DAEMON_SECONDS = 60.0
 
 
 def main(targets: dict[str, str]) -> dict[str, str]:

@@ -41,9 +41,11 @@ SURVIVAL = ("survive in a session of its own", "survive by forking repeatedly")
 """What daemons try."""
 
 _OTHER_ADDRESS = "reach another address at the gateway's port"
-_TIMEOUT = 60.0
+_TIMEOUT = 300.0
 _NO_ANSWER = "no answer"
 _PROCESS_SCANS = 12
+_UNTIL_SEEN = 60.0
+"""Seconds for which daemons that nothing kills are looked for: on a busy machine a scan rarely sees one that forks."""
 
 
 def is_left_open(level: str, name: str) -> bool:
@@ -146,7 +148,7 @@ def _daemons_without_sandbox() -> dict[str, str]:
         stop = Path(folder, "stop")
         argv = [_python()[0], "-I", "-S", str(PROGRAM), "stay", str(stop), *names]
         subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_TIMEOUT)
-        alive = _running(names)
+        alive = _running(names, for_seconds=_UNTIL_SEEN)
         stop.touch()
         deadline = time.monotonic() + _TIMEOUT
         while _running(names) and time.monotonic() < deadline:
@@ -163,15 +165,16 @@ def _daemon_names() -> tuple[str, str]:
     return f"hf-{uuid.uuid4().hex[:10]}", f"hf-{uuid.uuid4().hex[:10]}"
 
 
-def _running(names: tuple[str, ...]) -> set[str]:
-    """The names that running processes have. One scan can miss a process that forks, so there are several."""
+def _running(names: tuple[str, ...], *, for_seconds: float = 0.0) -> set[str]:
+    """The names that running processes have. A scan can miss a process that forks, so there are several, and as many
+    as are possible in `for_seconds` while a name is missing."""
     found: set[str] = set()
-    for _ in range(_PROCESS_SCANS):
+    scans, end = 0, time.monotonic() + for_seconds
+    while found != set(names) and (scans < _PROCESS_SCANS or time.monotonic() < end):
+        scans += 1
         for number in sorted(filter(str.isdigit, os.listdir("/proc")), key=int, reverse=True):
             with contextlib.suppress(OSError):
                 name, _, state = Path("/proc", number, "stat").read_text().partition("(")[2].rpartition(")")
                 if name in names and not state.startswith(" Z"):
                     found.add(name)
-        if found == set(names):
-            break
     return found
