@@ -9,18 +9,15 @@ import os
 
 import pytest
 
-from demeanor.commands.doctor.hostile import run_hostile
+from demeanor.commands.doctor.hostile import HOSTILE_TIMEOUT, run_hostile
 from demeanor.commands.doctor.hostile_table import HOSTILE
 from demeanor.core.errors import UsageError
-
-GENEROUS = 60.0
-"""The time limit of a hostile agent: two of them use all of it, the others must be done in time on a busy machine."""
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "landlock"])
 def test_every_hostile_agent_gets_its_verdict(level: str) -> None:
     """The whole table, through the command line."""
-    results = list(run_hostile(level, timeout=GENEROUS))
+    results = list(run_hostile(level, timeout=HOSTILE_TIMEOUT))
     assert [result.behaviour for result in results] == [row.name for row in HOSTILE]
     assert [result for result in results if not result.right] == []
 
@@ -29,9 +26,9 @@ def test_root_does_not_run_hostile_agents_without_isolation() -> None:
     """As root it is refused before anything is started; an ordinary user may."""
     if os.getuid() == 0:
         with pytest.raises(UsageError, match="not run as root at the level none"):
-            list(run_hostile("none", timeout=GENEROUS))
+            list(run_hostile("none", timeout=HOSTILE_TIMEOUT))
     else:
-        assert [result for result in run_hostile("none", timeout=GENEROUS) if not result.right] == []
+        assert [result for result in run_hostile("none", timeout=HOSTILE_TIMEOUT) if not result.right] == []
 
 
 def test_a_row_that_fails_must_say_why() -> None:

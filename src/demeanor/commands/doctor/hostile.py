@@ -22,12 +22,14 @@ from demeanor.core.text import excerpt
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _TIMEOUT = 900.0
-HOSTILE_TIMEOUT = 10.0
-"""The time limit of each hostile agent, in seconds. Those that never end use all of it."""
+HOSTILE_TIMEOUT = 60.0
+"""The time limit of each hostile agent that ends, in seconds; they must be done in time on a busy machine too."""
+
+_ENDLESS_TIMEOUT = 5.0
+"""The time limit of those that never end. They use all of it."""
 
 _CONFIG = """\
 attempts = 1
-timeout = {timeout}
 [limits]
 memory = "200 MiB"
 disk = "50 MiB"
@@ -37,18 +39,18 @@ request = "4 MiB"
 script = "forbidden.yaml"
 [agents.hostile]
 adapter = "command"
-command = ["sh", "agent.sh", "{{prompt}}"]
-env = {{ GIT_CONFIG_NOSYSTEM = "1" }}
+command = ["sh", "agent.sh", "{prompt}"]
+env = { GIT_CONFIG_NOSYSTEM = "1" }
 exit_codes = [0]
 [agents.caller]
 adapter = "command"
 dialect = "openai-chat"
-command = ["/usr/bin/python3", "-I", "agent.py", "{{prompt}}"]
-env = {{ BASE_URL = "{{base_url}}", TOKEN = "{{token}}" }}
+command = ["/usr/bin/python3", "-I", "agent.py", "{prompt}"]
+env = { BASE_URL = "{base_url}", TOKEN = "{token}" }
 exit_codes = [0]
 """
 _EVAL = """\
-@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1)
+@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1, timeout={limit})
 def check_{number}(rig, result):
     {check}
 
@@ -140,9 +142,9 @@ def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -
         project = Path(folder)
         project.chmod(0o755)
         (project / "evals").mkdir()
-        (project / "demeanor.toml").write_text(_CONFIG.format(timeout=timeout))
+        (project / "demeanor.toml").write_text(_CONFIG)
         (project / "forbidden.yaml").write_text("rules:\n- say: Hello.\n")
-        (project / "evals/eval_hostile.py").write_text(_evals(rows))
+        (project / "evals/eval_hostile.py").write_text(_evals(rows, timeout))
         command = [sys.executable, "-m", "demeanor", "run", "--sandbox", level, "--subject", subject, "--trials", "1"]
         try:
             done = subprocess.run(
@@ -162,12 +164,13 @@ def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -
         return dict(map(_verdict, json.loads(report.read_text())["cells"]))
 
 
-def _evals(rows: list[Behaviour]) -> str:
+def _evals(rows: list[Behaviour], timeout: float) -> str:
     """A file with one eval per row."""
     text = "from demeanor import ALWAYS_PASSES, eval_test\n\n"
     for number, row in enumerate(rows):
         files = {"agent.py" if row.python else "agent.sh": row.program, "kept.txt": "kept\n"}
-        text += _EVAL.format(name=row.name, goal=row.goal, files=files, number=number, check=row.check)
+        limit = min(timeout, _ENDLESS_TIMEOUT) if row.endless else timeout
+        text += _EVAL.format(name=row.name, goal=row.goal, files=files, number=number, check=row.check, limit=limit)
     return text
 
 

@@ -43,6 +43,9 @@ class Behaviour:
     python: bool = False
     """Whether it needs Python, and a model."""
 
+    endless: bool = False
+    """Whether it never ends by itself, so that a short time limit shows as much as a long one."""
+
     isolated_only: bool = False
     """Whether it would harm the machine without isolation, so that it is not run at the level `none`."""
 
@@ -88,6 +91,7 @@ HOSTILE: tuple[Behaviour, ...] = (
         program=f"trap '' TERM INT HUP; {WORK}; while :; do sleep 0.1; done",
         outcome="fail",
         because="reached its time limit",
+        endless=True,
     ),
     Behaviour(
         name="stops itself",
@@ -95,6 +99,7 @@ HOSTILE: tuple[Behaviour, ...] = (
         program=f"{WORK}; kill -STOP $$",
         outcome="fail",
         because="reached its time limit",
+        endless=True,
     ),
     Behaviour(
         name="fills the memory",
