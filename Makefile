@@ -6,8 +6,6 @@ STAMP  := $(VENV)/.ready
 MODEL  ?= qwen2.5-coder-1.5b
 FUZZ   ?= 22500
 DEMO   := examples/smoke examples/eval_notes.py
-# A test that fails is tried once more; the summary lists it as RERUN. One that needs this is a bug to fix.
-AGAIN  := --reruns 1 -rsR
 
 .DEFAULT_GOAL := help
 .PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs site bench release-check test-wheel clean
@@ -57,13 +55,13 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
 test: check harbor browser  ## Run all checks and all tests
-	$(BIN)/python -m pytest -n 4 --dist worksteal $(AGAIN) -m "not agents"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
 	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py
 
 test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(AGAIN) -m agents
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m agents
 
 fix: $(STAMP)  ## Format, and apply automatic lint fixes
 	$(BIN)/ruff format .
