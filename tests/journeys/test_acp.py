@@ -15,7 +15,7 @@ AGENT = Path(__file__).parents[1] / "acp/agent.py"
 SMALL = f"""\
 subjects = ["small"]
 attempts = 1
-timeout = 20
+timeout = 300
 [agents.small]
 adapter = "acp"
 command = [{json.dumps(sys.executable)}, {json.dumps(str(AGENT))}]

@@ -28,7 +28,7 @@ def test_the_tutorial_works_when_pasted(project: Project):
     (project.folder / "bin/demeanor").chmod(0o755)
     env = {**project.env, "PATH": f"{project.folder}/bin:{project.env['PATH']}"}
     ran = subprocess.run(
-        ["bash", "-euc", script], cwd=project.folder, env=env, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "-euc", script], cwd=project.folder, env=env, capture_output=True, text=True, timeout=600, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "0 faulty" in ran.stdout

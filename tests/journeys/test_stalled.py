@@ -15,7 +15,7 @@ from tests.helpers.project import Project
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2, timeout=4)
+@eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2, timeout=10)
 def saves_the_note(rig, result):
     assert rig.workspace.exists("notes.txt")
 """
@@ -89,7 +89,7 @@ def silent_port() -> Iterator[int]:
         yield silent.getsockname()[1]
 
 
-@pytest.mark.parametrize(("mode", "timeout"), [("once", 12), ("again and again", 6)])
+@pytest.mark.parametrize(("mode", "timeout"), [("once", 20), ("again and again", 10)])
 def test_a_silent_provider_is_void_even_if_the_agent_gives_up(
     project: Project, tmp_path: Path, silent_port: int, mode: str, timeout: int
 ):
@@ -97,7 +97,7 @@ def test_a_silent_provider_is_void_even_if_the_agent_gives_up(
     program = tmp_path / "impatient.py"
     program.write_text(IMPATIENT)
     config = IMPATIENT_CONFIG.format(python=sys.executable, program=program, mode=mode, port=silent_port)
-    project.write(demeanor_toml=config, evals__eval_note_py=EVAL.replace("timeout=4", f"timeout={timeout}"))
+    project.write(demeanor_toml=config, evals__eval_note_py=EVAL.replace("timeout=10", f"timeout={timeout}"))
     ran = project.demeanor("run")
     assert ran.returncode == 3, ran.stdout
     assert "void(stalled): the provider had not responded for" in ran.stdout

@@ -233,8 +233,8 @@ def test_an_agent_that_does_nothing_for_too_long_is_ended(project: Project):
     ran = project.demeanor("run")
     assert ran.returncode == 1
     assert "was idle for too long" in ran.stdout
-    busy = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.2; done; printf hi > out.txt"
-    project.write(demeanor_toml="idle_timeout = 1.5\n" + CONFIG.format(script=busy))
+    busy = "for i in 1 2 3 4 5 6 7 8 9 10 11; do echo $i; sleep 0.5; done; printf hi > out.txt"
+    project.write(demeanor_toml="idle_timeout = 5\n" + CONFIG.format(script=busy))
     assert project.demeanor("run").returncode == 0
 
 

@@ -68,7 +68,7 @@ class Watch:
         seen = ""
         while text not in seen:
             try:
-                seen += self.lines.get(timeout=60)
+                seen += self.lines.get(timeout=300)
             except queue.Empty:
                 raise AssertionError(f"{text!r} was not printed:\n{seen}") from None
         return seen
@@ -84,7 +84,7 @@ class Watch:
     def stop(self, number: int = signal.SIGINT) -> int:
         """Send a signal, and return the exit code."""
         self.process.send_signal(number)
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=300)
         self.thread.join()
         return code
 
@@ -180,7 +180,7 @@ def test_killing_watch_stops_its_run(ran: Project, watch: Callable[..., Watch]) 
     until(mark.exists)
     (child,) = children(one.process.pid)
     one.process.send_signal(signal.SIGKILL)
-    one.process.wait(timeout=60)
+    one.process.wait(timeout=300)
     until(lambda: not Path(f"/proc/{child}").exists())
 
 

@@ -49,7 +49,7 @@ def completed(project: Project, *words: str) -> list[str]:
         words=" ".join(f"'{word}'" for word in words),
     )  # fmt: skip
     done = subprocess.run(
-        ["bash", "-c", script], cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120,
+        ["bash", "-c", script], cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
     return [line for line in done.stdout.splitlines() if line]
