@@ -54,8 +54,9 @@ check: $(STAMP) machine  ## Check format, lint, types, layers and generated docs
 harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or newer)
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
+# `make --jobs=2 test` is fine; the tests that start make themselves must not inherit that.
 test: check harbor browser  ## Run all checks and all tests
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
+	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
 	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py

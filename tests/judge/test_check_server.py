@@ -75,12 +75,12 @@ def without_rehearsals(rig, result):
 
 def test_a_check_that_does_not_end_is_killed(project: Project) -> None:
     """A pattern that explodes on what the agent wrote is the agent's failure; a check that never ends is broken."""
-    ran = run(project, ENDLESS, limit=15)
+    ran = run(project, ENDLESS, limit=8)
     found = verdicts(project)
     assert ran.returncode == 1, ran.stderr
     assert found["pattern"]["outcome"] == "fail"
     reason = found["pattern"]["findings"][0]["reason"]
-    assert "pattern did not end within 15 s" in reason
+    assert "pattern did not end within 8 s" in reason
     assert "works on the eval's own rehearsals" in reason
     assert (found["endless"]["outcome"], found["endless"]["cause"]) == ("void", "check")
     assert "also crashes on the eval's own rehearsals" in found["endless"]["detail"]
@@ -147,7 +147,7 @@ def test_a_check_can_not_alter_what_is_stored_and_can_print(project: Project) ->
 def test_declared_patterns_are_under_the_limit_too(project: Project) -> None:
     """A pattern of a scenario file on text of an agent."""
     project.write(
-        demeanor_toml=CONFIG.format(script=SCRIPT, limit=15),
+        demeanor_toml=CONFIG.format(script=SCRIPT, limit=8),
         evals__slow__scenario_toml="""\
 policy = "USUALLY_PASSES"
 prompt = "Write."
@@ -161,7 +161,7 @@ files."out.txt" = "aaa"
     )
     ran = project.demeanor("run", "--policy", "all", "--trials", "1")
     assert ran.returncode == 1, ran.stderr
-    assert "did not end within 15 s" in verdicts(project)["slow"]["findings"][0]["reason"]
+    assert "did not end within 8 s" in verdicts(project)["slow"]["findings"][0]["reason"]
 
 
 def test_ctrl_c_does_not_wait_for_a_check(project: Project, tmp_path: Path) -> None:
