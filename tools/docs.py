@@ -176,11 +176,11 @@ def _modules(folder: Path) -> Iterator[str]:
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code calculates it."""
     from demeanor.commands.gate import always
-    from demeanor.commands.gate.rules import RULES
+    from demeanor.commands.gate.rules import VARIANTS
     from demeanor.commands.promote.rules import DEMOTE, PROMOTE
     from demeanor.core.percent import rate, share
 
-    every = [always.error_rates(), *(rule.error_rates() for rule in RULES.values())]
+    every = [always.error_rates(), *(rule.error_rates() for rule in VARIANTS)]
     every += [rule.error_rates() for named in (PROMOTE, DEMOTE) for rule in named.values()]
     parts = []
     for found in every:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from demeanor.commands.compare.report import CompareReport, Side, compare_report
 from demeanor.commands.compare.rules import compare
-from demeanor.commands.gate import always
 from demeanor.commands.gate.cell import GateCell
+from demeanor.commands.gate.characteristics import applied_rates
+from demeanor.commands.gate.effort import STANDARD
 from demeanor.commands.gate.report import GateReport, gate_report
-from demeanor.commands.gate.rules import gate, gate_exit_code, rule_named
+from demeanor.commands.gate.rules import gate, gate_exit_code
 from demeanor.commands.run.report import RunReport
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
@@ -23,7 +24,7 @@ def gate_cell(name: str, outcomes: str, policy: Policy = Policy.USUALLY_PASSES, 
     return GateCell(eval=name, subject="a:m", policy=policy, outcomes=judged, voided=outcomes.count("v"), **more)
 
 
-def a_gate() -> tuple[GateReport, RunReport]:
+def a_gate(rule: str = "optimal") -> tuple[GateReport, RunReport]:
     """One of each answer."""
     answers = gate(
         [
@@ -32,16 +33,18 @@ def a_gate() -> tuple[GateReport, RunReport]:
             gate_cell("forgiven", "pf" + "p" * 8, past=PAST),
             gate_cell("gone", "vvvv"),
             gate_cell("known", "", Policy.USUALLY_FAILS),
-        ]
+        ],
+        rule=rule,
     )
     run = make_mixed()
     report = gate_report(
         run,
         answers,
-        rule="screen",
+        rule=rule,
+        effort=STANDARD.name if rule == "optimal" else None,
         base="0" * 40,
         edited={"gone": "new"},
-        characteristics=(always.error_rates(), rule_named("screen").error_rates()),
+        characteristics=applied_rates(answers, rule=rule, effort=STANDARD),
         notes=("a note | with <b>signs</b>",),
     )
     assert gate_exit_code(answers) == 1

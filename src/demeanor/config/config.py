@@ -124,8 +124,8 @@ class Config:
     """
 
     gate: GateRules = field(default_factory=GateRules)
-    """For the gate: key `subjects`, `rule`, `budget_usd`, `max_trials`, `empty`, `manual_promotion`; see
-    [Decisions](decide.md).
+    """For the gate: key `subjects`, `rule`, `effort`, `confirm`, `budget_usd`, `max_trials`, `empty`,
+    `manual_promotion`; see [Decisions](decide.md).
     """
 
     evidence: EvidenceRules = field(default_factory=EvidenceRules)

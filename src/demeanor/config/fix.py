@@ -8,7 +8,7 @@ from typing import TypeAlias
 from demeanor.config.rule_names import FORMER_NAMES, rule_name
 from demeanor.config.table import Table
 
-RULES = ("trials", "screen", "classic")
+RULES = ("trials", "optimal", "screen", "classic")
 """The rules for testing the evals before and after a fix."""
 
 GUARDS = ("always", "all", "none")
@@ -35,8 +35,8 @@ class FixRules:
     """The subjects to test the fix on (default: all subjects of the run that had the evals)."""
 
     rule: str = "trials"
-    """How the fix is tested: `trials` (a fixed number), or the gate's `screen` or `classic`, which run trials until the
-    result is clear."""
+    """How the fix is tested: `trials` (a fixed number), or the gate's `optimal`, `screen` or `classic`, which run
+    trials until the result is clear."""
 
     trials: int = 3
     """Trials per eval and subject, before and after the fix, for the rule `trials`."""

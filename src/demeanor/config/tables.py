@@ -50,6 +50,10 @@ class NightRules:
     """Whether nights before a change of the subject count together with those after it, as with `--across`."""
 
 
+EFFORTS = ("lean", "standard", "thorough")
+"""How much a gate spends."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateRules:
     """Overrides for `demeanor gate`."""
@@ -59,6 +63,12 @@ class GateRules:
 
     rule: str | None = None
     """The rule for USUALLY_PASSES evals."""
+
+    effort: Literal["lean", "standard", "thorough"] = "standard"
+    """How much the rule `optimal` spends: fewer trials, or fewer misses."""
+
+    confirm: int = 0
+    """Fresh trials that confirm a rejection: one of them must fail too."""
 
     budget_usd: float | None = None
     """The budget of a gate."""
@@ -186,6 +196,8 @@ def read_gate(table: Table) -> GateRules:
     found = GateRules(
         subjects=own.texts("subjects"),
         rule=own.maybe_text("rule"),
+        effort=cast("Literal['lean', 'standard', 'thorough']", own.choice("effort", EFFORTS, "standard")),
+        confirm=own.whole("confirm", least=0, most=100) or 0,
         budget_usd=own.number("budget_usd", least=0),
         max_trials=own.whole("max_trials", least=1),
         empty=cast("Literal['pass', 'undecided'] | None", own.choice("empty", ("pass", "undecided"))),

@@ -32,7 +32,7 @@ def test_markdown_shows_the_same() -> None:
 
 def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None:
     """Neither is a regression."""
-    base, new, other = side("a", "r1", same=(9, 1)), side("b", "r2", same=(9, 1)), side("c", "r3", another=(9, 1))
+    base, new, other = side("a", "r1", same=(99, 1)), side("b", "r2", same=(99, 1)), side("c", "r3", another=(9, 1))
     assert compare_report(base, new, compare(base.cells, new.cells)).exit_code is ExitCode.ACCEPTED
     nothing = compare_report(base, other, compare(base.cells, other.cells))
     assert nothing.exit_code is ExitCode.UNDECIDED
@@ -48,12 +48,22 @@ def known_bad(name: str, run: str, passed: int, **scores: tuple[int, int]) -> Si
 
 def test_a_known_failure_that_got_worse_rejects_nothing() -> None:
     """It is shown, but never blocks; nor does it make other evals significant."""
-    base, new = known_bad("a", "r1", 20, same=(9, 1)), known_bad("b", "r2", 0, same=(9, 1))
+    base, new = known_bad("a", "r1", 20, same=(99, 1)), known_bad("b", "r2", 0, same=(99, 1))
     report = compare_report(base, new, compare(base.cells, new.cells))
     assert report.exit_code is ExitCode.ACCEPTED
     first = compare_terminal(report).splitlines()[0]
-    assert first == "No regression found: 1 underpowered of 1 cell; 1 regressed of 1 known failure"
+    assert first == "No regression found: 1 no evidence of 1 cell; 1 regressed of 1 known failure"
     alone = compare((c for c in base.cells if c.eval == "same"), (c for c in new.cells if c.eval == "same"))
     assert [one.adjusted for one in report.comparison.evals if one.eval == "same"] == [alone.evals[0].adjusted]
     worse = known_bad("b", "r2", 0, same=(0, 10))
     assert compare_report(base, worse, compare(base.cells, worse.cells)).exit_code is ExitCode.REJECTED
+
+
+def test_too_few_trials_are_undecided() -> None:
+    """Three passes on each side do not exclude a regression."""
+    base, new = side("a", "r1", same=(3, 0)), side("b", "r2", same=(3, 0))
+    report = compare_report(base, new, compare(base.cells, new.cells))
+    assert report.exit_code is ExitCode.UNDECIDED
+    expected = "Can't tell: the only cell has too few trials to detect a drop of 20 points"
+    assert compare_terminal(report).startswith(expected)
+    assert expected in compare_markdown(report)

@@ -37,12 +37,40 @@ def test_without_a_difference_three_trials_are_underpowered_and_hundreds_are_not
 
 def test_p_values_are_adjusted_for_the_number_of_evals() -> None:
     """What is significant alone may not be significant among fifty."""
-    alone = compare(*both((21, 0), (2, 1))).evals[0]
+    alone = compare(*both((21, 0), (1, 2))).evals[0]
     base = [night(0, 21, 0, eval=f"e{i}") for i in range(50)]
-    new = [night(1, 2 if i == 0 else 3, 1 if i == 0 else 0, eval=f"e{i}") for i in range(50)]
+    new = [night(1, 1 if i == 0 else 3, 2 if i == 0 else 0, eval=f"e{i}") for i in range(50)]
     among = next(one for one in compare(base, new).evals if one.eval == "e0")
-    assert alone.p_value == among.p_value == pytest.approx(0.0534, abs=1e-4)
+    assert alone.p_value == among.p_value == pytest.approx(0.0080, abs=1e-4)
     assert (alone.outcome, among.outcome) == (CompareOutcome.REGRESSED, CompareOutcome.UNDERPOWERED)
+
+
+def test_false_discoveries_of_both_directions_together_are_limited() -> None:
+    """Without any difference, a result of either direction is a false alarm: at most in a tenth of all comparisons."""
+    rng, alarms, rounds = random.Random(4), 0, 60
+    for _ in range(rounds):
+        sides = [
+            [night(number, passed, 8 - passed, eval=f"e{i}") for i in range(5) for passed in [draw(rng, 8)]]
+            for number in (0, 1)
+        ]
+        found = compare(*sides).evals
+        alarms += any(one.outcome in {CompareOutcome.REGRESSED, CompareOutcome.IMPROVED} for one in found)
+    assert alarms / rounds <= 0.1
+
+
+def draw(rng: random.Random, trials: int) -> int:
+    return sum(rng.random() < 0.5 for _ in range(trials))
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "evals", "told"),
+    [((3, 0), (3, 0), 1, False), ((3, 0), (2, 1), 1, False), ((3, 0), (1, 2), 2, False),
+     ((190, 10), (190, 10), 1, True), ((3, 0), (3, 0), 40, True), ((30, 0), (3, 27), 1, True)],
+)  # fmt: skip
+def test_it_says_when_it_cannot_tell(base: tuple[int, int], new: tuple[int, int], evals: int, told: bool) -> None:
+    """Too few trials for each eval, and no mean over many evals that excludes a large drop."""
+    sides = [[night(number, *score, eval=f"e{i}") for i in range(evals)] for number, score in ((0, base), (1, new))]
+    assert compare(*sides).can_tell is told
 
 
 def test_the_suite_shows_a_drop_that_no_single_eval_shows() -> None:

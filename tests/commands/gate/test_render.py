@@ -9,8 +9,8 @@ from tests.helpers.decision_reports import a_gate
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_answer_comes_first_and_no_line_is_too_long(width: int) -> None:
-    """Every width shows the answer, the score, the p-value and the undecided evals."""
-    text = gate_terminal(*a_gate(), Screen(width=width))
+    """Every width shows the answer, the score, the p-value of `screen` and the undecided evals."""
+    text = gate_terminal(*a_gate("screen"), Screen(width=width))
     mine, _, _ = text.partition("What broke")
     assert max(map(len, mine.splitlines())) <= width
     assert text.startswith("Must not merge: 1 of 4 cells rejected, 1 undecided")
@@ -23,7 +23,19 @@ def test_the_error_rates_of_the_applied_rules_are_shown() -> None:
     """So that the reader can judge how reliable an answer is."""
     text = " ".join(gate_terminal(*a_gate(), Screen(width=100)).split())
     assert "every_trial: ALWAYS_PASSES: 3 trials" in text
-    assert "It rejects, by true pass rate: 0.81 % at 95 %, 22 % at 80 %, 84 % at 50 %" in text
+    assert (
+        "For 3 cells that are expected to pass 95 % of the time: it rejects 0.69 % at 95 %, 24 % at 80 %, 85 % at 50 %"
+        in text
+    )
+    screen = " ".join(gate_terminal(*a_gate("screen"), Screen(width=100)).split())
+    assert "with a history of 60 trials at 95 %: it rejects 0.81 % at 95 %, 22 % at 80 %, 84 % at 50 %" in screen
+
+
+def test_limits_of_p_values_are_shown_as_limits() -> None:
+    """`forgiven` stopped early: its p-values are at least this large."""
+    assert "≥" in gate_terminal(*a_gate("screen"), Screen(width=120))
+    assert "≥" in gate_markdown(a_gate("screen")[0])
+    assert " p " not in gate_terminal(*a_gate(), Screen(width=120))
 
 
 def test_markdown_shows_the_same_and_escapes_all_text() -> None:

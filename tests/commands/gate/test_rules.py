@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -28,11 +29,12 @@ def cell(
     name: str = "e",
     policy: Policy = Policy.USUALLY_PASSES,
     past: Baseline | None = STEADY,
+    subject: str = "a:m",
     **more: object,
 ) -> GateCell:
     return GateCell(
         eval=name,
-        subject="a:m",
+        subject=subject,
         policy=policy,
         outcomes=tuple(map(bool, outcomes)),
         past=past,
@@ -42,6 +44,10 @@ def cell(
 
 def answer(one: GateCell, rule: str = "screen") -> GateAnswer:
     return gate([one], rule=rule)[0]
+
+
+def screened(cells: Sequence[GateCell]) -> tuple[GateAnswer, ...]:
+    return gate(cells, rule="screen")
 
 
 def play(
@@ -130,6 +136,7 @@ def test_a_new_eval_must_pass_two_of_three() -> None:
     assert answer(cell([0, 1, 1], past=None)).more == 3
 
 
+@pytest.mark.parametrize("rule", RULES)
 @given(
     suite=st.lists(
         st.tuples(st.lists(st.booleans(), max_size=13), st.integers(0, 60), st.booleans(), st.integers(0, 5)),
@@ -139,19 +146,25 @@ def test_a_new_eval_must_pass_two_of_three() -> None:
     data=st.data(),
 )
 def test_an_answer_never_changes_with_further_trials(
-    suite: list[tuple[list[bool], int, bool, int]], data: st.DataObject
+    rule: str, suite: list[tuple[list[bool], int, bool, int]], data: st.DataObject
 ) -> None:
-    """The basis for stopping early: whatever the trials of any cell still show, accept and reject are final."""
+    """The basis for stopping early: whatever the trials of any cell still show, accept and reject are final.
+
+    The cells are two evals on three subjects each.
+    """
     cells = [
-        cell(outcomes, name=f"e{i}", past=Baseline(passed=c, failed=60 - c, nights=20) if known else None, voided=0)
-        for i, (outcomes, c, known, _) in enumerate(suite)
+        cell(
+            outcomes,
+            name=f"e{i // 3}",
+            subject=f"a:m{i % 3}",
+            past=Baseline(passed=c, failed=60 - c, nights=20) if known else None,
+            voided=voided,
+        )
+        for i, (outcomes, c, known, voided) in enumerate(suite)
     ]
-    before = [one.decision.answer for one in gate(cells)]
-    later = [
-        cell([*one.outcomes, *data.draw(st.lists(st.booleans(), max_size=13))], name=one.eval, past=one.past)
-        for one in cells
-    ]
-    for old, new in zip(before, (one.decision.answer for one in gate(later)), strict=True):
+    before = [one.decision.answer for one in gate(cells, rule=rule)]
+    later = [replace(one, outcomes=(*one.outcomes, *data.draw(st.lists(st.booleans(), max_size=13)))) for one in cells]
+    for old, new in zip(before, (one.decision.answer for one in gate(later, rule=rule)), strict=True):
         assert old in {"undecided", new}
 
 
@@ -175,12 +188,12 @@ def test_a_borderline_cell_waits_for_cells_that_may_still_be_escalated() -> None
     """Next to a healthy one it is accepted; next to many that have dropped it is rejected."""
     borderline = cell([0, *[1] * 7, 0, 0, 0], past=Baseline(passed=55, failed=5, nights=20))
     healthy = cell([0, *[1] * 10], name="healthy")
-    assert gate([borderline, healthy])[0].decision.answer == "accept"
-    waiting = gate([borderline, healthy, *(cell([], name=f"j{i}") for i in range(9))])[0]
+    assert screened([borderline, healthy])[0].decision.answer == "accept"
+    waiting = screened([borderline, healthy, *(cell([], name=f"j{i}") for i in range(9))])[0]
     assert (waiting.decision.answer, waiting.more) == ("undecided", 0)
     assert "it depends on the results of the other cells" in waiting.decision.reason
     dropped = [cell([0] * 11, name=f"j{i}") for i in range(9)]
-    assert gate([borderline, healthy, *dropped])[0].decision.answer == "reject"
+    assert screened([borderline, healthy, *dropped])[0].decision.answer == "reject"
 
 
 def test_stopping_early_changes_no_answer() -> None:
@@ -191,7 +204,7 @@ def test_stopping_early_changes_no_answer() -> None:
         pasts = {name: Baseline(passed=c, failed=60 - c, nights=20) for name in fates for c in [rng.randint(48, 60)]}
         seen: dict[str, int] = dict.fromkeys(fates, 0)
         while True:
-            answers = gate([cell(fates[name][:count], name=name, past=pasts[name]) for name, count in seen.items()])
+            answers = screened([cell(fates[name][:count], name=name, past=pasts[name]) for name, count in seen.items()])
             wanted = [one for one in answers if one.more]
             if not wanted:
                 break
@@ -223,9 +236,28 @@ def test_every_cell_is_answered_in_the_end() -> None:
     assert spent <= 13 * 40
 
 
+def test_voids_never_turn_a_certain_rejection_into_undecided() -> None:
+    """With more voids than the gate tolerates, and whatever the other cells show."""
+    certain = [0, *[0] * 6]
+    for others in ([], [cell([], name=f"o{i}") for i in range(5)]):
+        found = [screened([cell(certain, voided=voids), *others])[0] for voids in (0, 9)]
+        assert [(one.decision.answer, one.more) for one in found] == [("reject", 0)] * 2
+    open_cell = screened([cell([0, 0, 1, 1], voided=9)])[0]
+    assert (open_cell.decision.answer, open_cell.more) == ("undecided", 0)
+
+
+def test_p_values_that_are_limits_say_so() -> None:
+    """A cell that stops early has no exact p-value."""
+    assert [answer(cell([0, *[value] * trials])).bound for value, trials in ((0, 6), (1, 9), (1, 10))] == [
+        "<=",
+        ">=",
+        "=",
+    ]
+
+
 def test_a_small_budget_goes_to_the_most_doubtful() -> None:
     """A cell without trials comes before one that is nearly decided; the budget is never exceeded."""
-    answers = gate([cell([0, 1, 1, 1, 1, 1, 1], name="settling"), cell([], name="new")])
+    answers = screened([cell([0, 1, 1, 1, 1, 1, 1], name="settling"), cell([], name="new")])
     assert next_trials(answers, budget=3) == {"new/a:m": 3}
     assert sum(next_trials(answers, budget=4).values()) == 4
     assert next_trials(answers, budget=0) == {}

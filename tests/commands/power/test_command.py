@@ -19,6 +19,8 @@ def test_it_fits_the_terminal(project: Project, width: str):
     for text in (
         "33 trials",
         "67 trials",
+        "optimal standard",
+        "0.65 %",
         "screen",
         "classic",
         "sprt",
@@ -40,6 +42,17 @@ def test_it_speaks_json(project: Project):
     assert rule["action"] == "reject"
 
 
+def test_it_plans_a_whole_gate(project: Project):
+    """How often it blocks a healthy change, and what confirmation changes."""
+    shown = project.demeanor("power", "--suite", "0", "--always", "150", "--json")
+    plain, confirmed = (one["rates"] for one in json.loads(shown.stdout)["gates"])
+    assert (round(plain["blocks"], 3), round(confirmed["blocks"], 2)) == (0.989, 0.12)
+    assert confirmed["trials"] - plain["trials"] < 15
+    text = project.demeanor("power", "--suite", "150", "--always", "20").stdout
+    assert "A gate of 170 healthy cells" in text
+    assert [word in text for word in ("lean", "standard", "thorough", "95 % → 50%")] == [True] * 4
+
+
 @pytest.mark.parametrize("name", ["classic", "seed"])
 def test_a_rule_shows_its_error_rates(project: Project, name: str):
     """All rules of that name: of the gate, of promotion and of demotion. `seed` is the former name of `classic`."""
@@ -55,6 +68,8 @@ def test_a_rule_shows_its_error_rates(project: Project, name: str):
         (["--rule", "sprr"], "did you mean 'sprt'?"),
         (["--level", "0.5", "--power", "0.5"], "guessing is as good"),
         (["--history", "4000"], "at most 400"),
+        (["--always", "3"], "works only with --suite"),
+        (["--suite", "0"], "the gate has no cells"),
     ],
 )
 def test_what_makes_no_sense_is_refused(project: Project, words: list[str], expected: str):

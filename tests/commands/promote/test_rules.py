@@ -6,6 +6,7 @@ import pytest
 
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, policy_rule, promote
 from demeanor.core.errors import UnknownName
+from demeanor.core.percent import share
 from demeanor.core.policy import Policy
 from tests.helpers.histories import SUBJECTS, drawn, night, nights
 from tests.helpers.reference_rules import may_be_promoted, must_be_demoted
@@ -146,6 +147,23 @@ def test_sprt_stays_refused_until_the_eval_changes() -> None:
     bad = nights([1])
     assert promote([*bad, *nights([3] * 40, first=1)], ONE, rule="sprt")[0].answer == "refuse"
     assert promote([*bad, *nights([3] * 40, first=1, eval_hash="h2")], ONE, rule="sprt")[0].answer == "promote"
+
+
+def test_a_refusal_by_sprt_is_final_and_says_so() -> None:
+    """No nights are to go, even if another subject is still undecided."""
+    cells = [*nights([1]), *nights([3], subject="b:m")]
+    (found,) = promote(cells, {"e": ["a:m", "b:m"]}, rule="sprt")
+    assert (found.answer, found.distance) == ("refuse", 0)
+    assert found.missing == ("a:m: not good, 1 of 3 passed; this is final until the eval or the subject changes",)
+
+
+def test_the_rates_of_sprt_account_for_the_number_of_subjects() -> None:
+    """Three good subjects are refused almost three times as often as one."""
+    one, three = (PROMOTE["sprt"].error_rates(subjects=subjects) for subjects in (1, 3))
+    good = one.at(0.99).chance
+    assert three.at(0.99).chance == pytest.approx(good**3)
+    assert f"with 1 subject, it refuses {share(1 - good)} of the good evals" in one.about
+    assert f"with 3 subjects, it refuses {share(1 - good**3)} of the good evals" in three.about
 
 
 def test_sprt_detects_a_drop_before_the_promotion_is_applied() -> None:

@@ -11,7 +11,7 @@ from demeanor.commands.run.phrases import POLICIES, policy_word
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
-from demeanor.core.text import count, one_line
+from demeanor.core.text import all_of, count, one_line
 from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent
 from demeanor.render.table import Column, labelled, table, wrapped
@@ -40,8 +40,13 @@ def compare_markdown(report: CompareReport) -> str:
 
 def headline(report: CompareReport) -> str:
     """The result in one sentence."""
-    if report.exit_code is ExitCode.UNDECIDED:
+    if not report.comparison.evals:
         return "Undecided: no eval can be compared"
+    if report.exit_code is ExitCode.UNDECIDED:
+        cells = sum(report.counts.values())
+        few = "has too few trials" if cells == 1 else "have too few trials"
+        drop = f"{report.comparison.concern * 100:.0f} points"
+        return f"Can't tell: {all_of(cells, 'cell')} {few} to detect a drop of {drop}"
     verdict = "Regressed" if report.exit_code is ExitCode.REJECTED else "No regression found"
     found = [_outcomes(report.counts, "cell"), _outcomes(report.known_bad, "known failure")]
     return f"{verdict}: {'; '.join(part for part in found if part)}"
@@ -129,7 +134,7 @@ def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
             yield from wrapped(Text(screen.safe(f"{one_line(name)}: {one_line(why, width=300)}")), screen.width)
     yield Text()
     level = rate(report.comparison.level)
-    note = f"at most {level} of the regressed and improved are false alarms (Boschloo, Benjamini-Hochberg)"
+    note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
     yield from wrapped(Text(note, "dim"), screen.width)
     if _DETECTABLE in lines[0].plain:
         note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"

@@ -122,7 +122,18 @@ class Comparison:
     """Evals that can't be compared, with the reason."""
 
     level: float = 0.1
-    """The false discovery rate: the share of false alarms among regressed and improved evals."""
+    """The false discovery rate: the share of false alarms among regressed and improved evals together."""
+
+    concern: float = 0.2
+    """The size of a drop that a comparison must be able to detect."""
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether there is an answer: a difference, enough trials of an eval, or a mean that excludes a large drop."""
+        counted = [one for one in self.evals if one.policy is not Policy.USUALLY_FAILS]
+        if not counted or any(one.outcome is not CompareOutcome.UNDERPOWERED for one in counted):
+            return True
+        return self.suite is not None and self.suite.low is not None and self.suite.low > -self.concern
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,7 +193,9 @@ class CompareReport:
     """Outcome → number of USUALLY_FAILS evals."""
 
     exit_code: ExitCode
-    """Rejected if an eval regressed that is not USUALLY_FAILS, undecided if no eval can be compared."""
+    """Rejected if an eval regressed that is not USUALLY_FAILS; undecided if no eval can be compared, or none has
+    enough trials.
+    """
 
     notes: tuple[str, ...] = field(default=())
     """Warnings and remarks."""
@@ -203,7 +216,7 @@ def compare_report(base: Side, new: Side, comparison: Comparison, *, notes: tupl
         comparison=comparison,
         counts=counts,
         known_bad=_counts(known_bad),
-        exit_code=code if comparison.evals else ExitCode.UNDECIDED,
+        exit_code=code if comparison.evals and comparison.can_tell else ExitCode.UNDECIDED,
         notes=notes,
     )
 

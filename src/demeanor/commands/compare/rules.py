@@ -49,16 +49,13 @@ def compare(
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
     policies = {key: b[-1].policy for key, (_, b) in pairs.items()}
     known_bad = {key for key, policy in policies.items() if policy is Policy.USUALLY_FAILS}
-    drops = {key: p_drop(a, b) for key, (a, b) in scores.items()}
-    rises = {key: p_drop(b, a) for key, (a, b) in scores.items()}
-    adjusted_drops, adjusted_rises = (_adjusted_apart(found, known_bad) for found in (drops, rises))
+    p_values = {key: p_change(a, b) for key, (a, b) in scores.items()}
+    limits = _adjusted_apart(p_values, known_bad)
     evals = []
     for (name, subject), (a, b) in scores.items():
-        down, up = drops[name, subject], rises[name, subject]
-        p_down, p_up = adjusted_drops[name, subject], adjusted_rises[name, subject]
+        p, limit = p_values[name, subject], limits[name, subject]
         detectable = smallest_detectable_drop(a, b[1])
-        outcome = _outcome(p_down, p_up, detectable, level=level, concern=concern)
-        dropped = outcome is CompareOutcome.REGRESSED or (outcome is not CompareOutcome.IMPROVED and down <= up)
+        outcome = _outcome(a, b, limit, detectable, level=level, concern=concern)
         evals.append(
             EvalComparison(
                 eval=name,
@@ -67,8 +64,8 @@ def compare(
                 outcome=outcome,
                 base=a,
                 new=b,
-                p_value=down if dropped else up,
-                adjusted=p_down if dropped else p_up,
+                p_value=p,
+                adjusted=limit,
                 detectable_drop=detectable,
                 notes=_notes(*pairs[name, subject]),
             )
@@ -79,6 +76,7 @@ def compare(
         known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}),
         incomparable=tuple(left_out),
         level=level,
+        concern=concern,
         **usage_shifts(pairs),
     )
 
@@ -115,6 +113,14 @@ def p_drop(base: Counts, new: Counts) -> float:
     return test(*base, *new)
 
 
+def p_change(base: Counts, new: Counts) -> float:
+    """The two-sided p-value of a change: twice that of the direction that was seen.
+
+    Adjusted by Benjamini and Hochberg, it limits the false discoveries of both directions together.
+    """
+    return min(1.0, 2 * min(p_drop(base, new), p_drop(new, base)))
+
+
 @lru_cache(maxsize=4096)
 def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
     """The smallest drop from the rate of the base that `new_judged` trials detect with a power of 80 %."""
@@ -128,11 +134,12 @@ def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
     return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=DETECT_POWER)
 
 
-def _outcome(p_down: float, p_up: float, detectable: float | None, *, level: float, concern: float) -> CompareOutcome:
-    if p_down <= level:
-        return CompareOutcome.REGRESSED
-    if p_up <= level:
-        return CompareOutcome.IMPROVED
+def _outcome(
+    base: Counts, new: Counts, p: float, detectable: float | None, *, level: float, concern: float
+) -> CompareOutcome:
+    if p <= level:
+        dropped = new[0] * base[1] < base[0] * new[1]
+        return CompareOutcome.REGRESSED if dropped else CompareOutcome.IMPROVED
     return CompareOutcome.UNDERPOWERED if detectable is None or detectable > concern else CompareOutcome.NO_EVIDENCE
 
 

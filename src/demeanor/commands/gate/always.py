@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from demeanor.commands.gate.cell import GateAnswer, GateCell
@@ -37,7 +38,8 @@ def judge(cell: GateCell) -> GateAnswer:
         return _skip(cell, "known to fail: it never blocks, and is not tried")
     passed, judged = sum(cell.outcomes), len(cell.outcomes)
     if passed < judged:
-        return decide(cell, NAME, "reject", f"{passed} of {judged} passed, but it must always pass")
+        answer = decide(cell, NAME, "reject", f"{passed} of {judged} passed, but it must always pass")
+        return replace(answer, used=cell.outcomes.index(False) + 1)
     if judged >= TRIALS:
         return decide(cell, NAME, "accept", f"{passed} of {judged} passed")
     return ask_for(cell, NAME, TRIALS - judged, f"{passed} of {judged} passed, {TRIALS} must")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from demeanor.commands.gate.frontier import CellRates
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
 from demeanor.runner.baselines import Baseline
@@ -58,6 +60,15 @@ class GateAnswer:
 
     adjusted: float | None = None
     """The p-value adjusted for the number of cells tested."""
+
+    used: int | None = None
+    """The number of trials that a rejection depends on, the rest are fresh; None if it can't be confirmed."""
+
+    bound: Literal["=", "<=", ">="] = "="
+    """Whether both p-values are exact, or limits that hold whatever the trials to come show."""
+
+    rates: CellRates | None = None
+    """The error rates of its plan, for its own history; None if the rule makes no plan."""
 
     doubt: float = 0.0
     """How uncertain the decision is, 0 to 1; with a limited budget, the most uncertain cell comes first."""

@@ -26,8 +26,8 @@ def verdict(passed: int, failed: int) -> str | None:
     return "reject" if failed > TRIALS - NEEDED else None
 
 
-def error_rates(rates: Sequence[float] = RATES, *, base: float = 0.95) -> ErrorRates:
-    """How often a cell is rejected, given its true rate. The rule ignores the history, and therefore `base`."""
+def error_rates(rates: Sequence[float] = RATES, *, base: float = 0.95, past: int = 60) -> ErrorRates:
+    """How often a cell is rejected, given its true rate. The rule ignores the history: `base` and `past`."""
     found = [(rate, operate(verdict, rate, cap=TRIALS)) for rate in rates]
     return ErrorRates(
         rule=NAME,

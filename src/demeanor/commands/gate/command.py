@@ -14,6 +14,7 @@ from demeanor.commands.options import (
     builds_first,
     choice_arguments,
     config_argument,
+    count_argument,
     executor_arguments,
     load_config,
     positive_int,
@@ -23,7 +24,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
-from demeanor.config.tables import Limit
+from demeanor.config.tables import EFFORTS, Limit
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 
@@ -38,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     subject_arguments(parser)
     task_arguments(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--rule", metavar="NAME", help="the rule for USUALLY_PASSES evals: screen (default) or classic")
+    _rule_arguments(how)
     how.add_argument(
         "--policy",
         choices=("always", "all"),
@@ -84,6 +85,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     config_argument(parser)
 
 
+def _rule_arguments(how: argparse._ArgumentGroup) -> None:
+    """How the gate decides."""
+    how.add_argument(
+        "--rule", metavar="NAME", help="the rule for USUALLY_PASSES evals: optimal (default), screen or classic"
+    )
+    how.add_argument(
+        "--effort",
+        choices=EFFORTS,
+        help="how much the rule optimal spends: lean (2.6 trials per healthy cell), standard (3.8, the default) or "
+        "thorough (8.1)",
+    )
+    how.add_argument(
+        "--confirm",
+        type=count_argument,
+        metavar="N",
+        help="a rejection counts only if one of N fresh trials fails too (default: 0, no confirmation)",
+    )
+
+
 def run(args: argparse.Namespace) -> ExitCode:
     """Run the gate, or write the comment of an earlier one."""
     if not args.comment and args.comment_from is None:
@@ -119,14 +139,12 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     from demeanor.runner.execute import execute, prepare
     from demeanor.runner.history import keep_decisions, open_project_history
 
-    config = _for_gates(load_config(args), across=args.across)
+    config = _for_gates(load_config(args), args)
     results = args.out or config.root / config.results
     request = request_of(args, command="gate", build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
     with open_project_history(config, os.environ, results=results) as history:
-        state = make_gate_state(
-            catalog, request, history, os.environ, rule=args.rule, base=args.base, max_trials=args.max_trials
-        )
+        state = make_gate_state(catalog, request, history, os.environ, base=args.base)
     state.round()
     plan = state.planned()
     if args.dry_run:
@@ -172,14 +190,21 @@ def _comment(place: PullRequest, summary: Path) -> None:
         print(f"demeanor: no comment was written: {error}", file=sys.stderr)
 
 
-def _for_gates(config: Config, *, across: bool) -> Config:
-    """The configuration with the settings of [gate] and of `--across`."""
-    own = config.gate
+def _for_gates(config: Config, args: argparse.Namespace) -> Config:
+    """The configuration with the settings of [gate] and of the command line."""
+    own = replace(
+        config.gate,
+        rule=args.rule or config.gate.rule,
+        effort=args.effort or config.gate.effort,
+        confirm=config.gate.confirm if args.confirm is None else args.confirm,
+        max_trials=args.max_trials or config.gate.max_trials,
+    )
     run = config.budgets.get("run", Limit())
     budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
     return replace(
         config,
+        gate=own,
         subjects=own.subjects or config.subjects,
         budgets={**config.budgets, **budget},
-        nightly=replace(config.nightly, across=across or config.nightly.across),
+        nightly=replace(config.nightly, across=args.across or config.nightly.across),
     )

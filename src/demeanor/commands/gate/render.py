@@ -23,8 +23,9 @@ from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.runner.baselines import Baseline
 
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
-_ERROR_RATES = "Error rates of the rules, for one eval with one subject"
+_ERROR_RATES = "Error rates of the rules, by true pass rate"
 _RATES = (0.95, 0.8, 0.5)
+_BOUNDS = {"<=": "≤", ">=": "≥"}
 _MAX_OPEN = 30
 _MAX_ROWS = 1000
 
@@ -74,8 +75,11 @@ def _removal(report: GateReport) -> Iterator[tuple[str, str]]:
 
 def error_rates_line(found: ErrorRates) -> str:
     """How often a rule acts, at three true pass rates."""
-    chances = ", ".join(f"{share(row.chance)} at {rate(row.rate)}" for row in found.rows if row.rate in _RATES)
-    return f"{found.rule}: {found.about}. It {found.action}s, by true pass rate: {chances}"
+    rows = found.rows if len(found.rows) <= len(_RATES) else [row for row in found.rows if row.rate in _RATES]
+    chances = ", ".join(f"{share(row.chance)} at {rate(row.rate)}" for row in rows)
+    mean = "" if rows[0].trials is None else f"{rows[0].trials:.1f}"
+    trials = f"; {mean}" + f" trials at {rate(rows[0].rate)}" if mean else ""
+    return f"{found.rule}: {found.about}. For {found.setting}: it {found.action}s {chances}{trials}"
 
 
 def _history(past: Baseline | None) -> str:
@@ -87,6 +91,12 @@ def _history(past: Baseline | None) -> str:
 
 def _score(row: GateRow) -> str:
     return f"{row.passed}/{row.judged}" + (f" +{row.voided} void" if row.voided else "")
+
+
+def _bounded(value: float | None, row: GateRow) -> str:
+    """A p-value; a limit of one with its sign."""
+    shown = p_value(value)
+    return shown if value is None or row.bound == "=" or shown.startswith("<") else f"{_BOUNDS[row.bound]} {shown}"
 
 
 def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]:
@@ -111,6 +121,8 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
         yield Text(_ERROR_RATES, "bold")
         for found in report.characteristics:
             yield from wrapped(Text(screen.safe(error_rates_line(found)), "dim"), screen.width)
+        for sentence in report.suite.sentences() if report.suite else ():
+            yield from wrapped(Text(screen.safe(sentence)), screen.width)
         yield from wrapped(Text(screen.safe(f"more: demeanor power --rule {report.rule}"), "dim"), screen.width)
     yield from details(run, screen, resumable=False)
 
@@ -141,8 +153,8 @@ def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
     yield column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows])
     yield column("history", [_history(row.past) for row in rows], rank=2, style="dim")
     if any(row.p_value is not None for row in rows):
-        yield column("p", [p_value(row.p_value) for row in rows], rank=1, right=True)
-        yield column("adjusted", [p_value(row.adjusted) for row in rows], right=True)
+        yield column("p", [_bounded(row.p_value, row) for row in rows], rank=1, right=True)
+        yield column("adjusted", [_bounded(row.adjusted, row) for row in rows], right=True)
     yield column("rule", [row.decision.rule for row in rows], rank=5, style="dim")
 
 
@@ -162,8 +174,8 @@ def _markdown(report: GateReport) -> Iterator[str]:
                 row.edit,
                 _score(row),
                 _history(row.past),
-                p_value(row.p_value).replace("<", "&lt;"),
-                p_value(row.adjusted).replace("<", "&lt;"),
+                _bounded(row.p_value, row).replace("<", "&lt;"),
+                _bounded(row.adjusted, row).replace("<", "&lt;"),
                 f"{row.decision.rule}: {_code(row.decision.reason)}",
             ]
         )
@@ -176,6 +188,8 @@ def _markdown(report: GateReport) -> Iterator[str]:
         yield f"\n{_ERROR_RATES}:\n"
     for found in report.characteristics:
         yield f"- {_code(error_rates_line(found))}"
+    for sentence in report.suite.sentences() if report.suite else ():
+        yield f"- {_code(sentence)}"
     for note in report.notes:
         yield f"\nNote: {_code(note)}"
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from demeanor.commands.gate.cell import GateAnswer
+from demeanor.commands.gate.frontier import CellRates
+from demeanor.commands.gate.suite import GateSuite
 from demeanor.commands.run.report import RunReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
@@ -56,6 +59,12 @@ class GateRow:
     wanted: int
     """Trials that are still needed."""
 
+    bound: Literal["=", "<=", ">="] = "="
+    """Whether both p-values are exact, or limits that hold whatever further trials would have shown."""
+
+    rates: CellRates | None = None
+    """The error rates of the cell's plan, for its own history; None if the rule makes no plan."""
+
     @property
     def judged(self) -> int:
         """Trials that passed or failed."""
@@ -84,6 +93,12 @@ class GateReport:
     exit_code: ExitCode
     """The exit code that follows from all decisions."""
 
+    effort: str | None = None
+    """How much the rule `optimal` spends; None for other rules."""
+
+    suite: GateSuite | None = None
+    """The error rates of all cells together; None if the rule's cells depend on one another."""
+
     notes: tuple[str, ...] = ()
     """Warnings and remarks."""
 
@@ -107,9 +122,11 @@ def gate_report(
     answers: Iterable[GateAnswer],
     *,
     rule: str,
+    effort: str | None,
     base: str | None,
     edited: Mapping[str, str],
     characteristics: tuple[ErrorRates, ...],
+    suite: GateSuite | None = None,
     notes: tuple[str, ...] = (),
     empty: bool = False,
     removed: Mapping[str, str] | None = None,
@@ -128,6 +145,8 @@ def gate_report(
             past=one.cell.past,
             p_value=one.p_value,
             adjusted=one.adjusted,
+            bound=one.bound,
+            rates=one.rates,
             wanted=one.more,
         )
         for one in answers
@@ -135,10 +154,12 @@ def gate_report(
     return GateReport(
         run=report.run,
         rule=rule,
+        effort=effort,
         base=base,
         rows=rows,
         characteristics=characteristics,
         exit_code=report.exit_code,
+        suite=suite,
         notes=notes,
         empty=empty,
         removed=removed or {},

@@ -1,4 +1,4 @@
-"""The default rule `screen`: three quick trials, and more only if one of them fails.
+"""The rule `screen`: three quick trials, and more only if one of them fails.
 
 A cell is accepted when its first three trials pass. The first failure *escalates* it: it gets up to ten fresh trials,
 which are compared with the cell's own nights by a predictive p-value, adjusted for the number of escalated cells
@@ -137,9 +137,11 @@ def _compare_with_history(family: Sequence[_Escalated], may_join: int) -> list[G
 
     Smaller p-values of other cells can only lower an adjusted p-value. So a cell is rejected for certain if it is
     rejected when all other cells get their best outcome, and accepted for certain if it is not rejected when they all
-    get their worst.
+    get their worst. A cell with too many voids is given up, unless it is already certain to be rejected: an adjusted
+    p-value is never above the p-value times the number of cells.
     """
-    active = [one for one in family if not (one.split.to_come and given_up(one.cell))]
+    size = len(family) + may_join
+    active = [one for one in family if not given_up(one.cell) or not one.split.to_come or one.max_p * size <= LEVEL]
     at_most = adjusted([one.max_p for one in active] + [1.0] * may_join)
     at_least = adjusted([one.min_p for one in active] + [0.0] * may_join)
     answers = []
@@ -154,7 +156,10 @@ def _compare_with_history(family: Sequence[_Escalated], may_join: int) -> list[G
             more = trials_to_decide(one.split.passed, one.split.judged, one.posterior, family=len(active) + may_join)
             doubt = 1 - abs((one.min_p + one.max_p) / 2 - LEVEL)
             answer = ask_for(one.cell, NAME, more, score, doubt=doubt, waits=more == 0)
-        answers.append(replace(answer, p_value=p, adjusted=high if high <= LEVEL else low))
+        bound: Literal["=", "<=", ">="] = "<=" if high <= LEVEL else ">="
+        exact = not one.split.to_come and high == low
+        limit = high if high <= LEVEL else low
+        answers.append(replace(answer, p_value=p, adjusted=limit, bound="=" if exact else bound))
     return answers + [ask_for(one.cell, NAME, 0, _score(one)) for one in family if one not in active]
 
 
@@ -194,24 +199,28 @@ def _score(one: _Escalated) -> str:
     return f"{one.split.passed} of {count(one.split.judged, 'fresh trial')} passed, after {nights}{mixed}"
 
 
-def error_rates(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) -> ErrorRates:
-    """How often a cell is rejected, given its true rate; its history has 60 trials at the rate `base`.
+def error_rates(rates: Sequence[float] = RATES, *, base: float = PAST_RATE, past: int = PAST_TRIALS) -> ErrorRates:
+    """How often a cell is rejected, given its true rate; its history has `past` trials at the rate `base`.
 
     Exact: summed over all histories that the cell could have, and over all outcomes of the fresh trials.
     """
     rows = [
-        Operating(rate=rate, chance=p_reject(rate, past_rate=base), trials=mean_trials(rate, past_rate=base))
+        Operating(
+            rate=rate,
+            chance=p_reject(rate, past=past, past_rate=base),
+            trials=mean_trials(rate, past=past, past_rate=base),
+        )
         for rate in rates
     ]
     drops = " and ".join(
-        f"to {percent(rate)} in {share(p_reject(rate, past_rate=base, family=_FAMILY))}"
+        f"to {percent(rate)} in {share(p_reject(rate, past=past, past_rate=base, family=_FAMILY))}"
         for rate in (0.8, 0.5)
         if rate < base
     )
     notes = (
         [f"as the only bad one of {_FAMILY} escalated cells, it detects a drop {drops} of all cases"] if drops else []
     )
-    if base > 0.5:
+    if base > 0.5 and past > _SHORT_PAST:
         short = p_reject(0.5, past=_SHORT_PAST, past_rate=base)
         notes.append(
             f"with a history of only {_SHORT_PAST} trials, it detects a drop to 50 % in {share(short)} of all cases"
@@ -223,7 +232,7 @@ def error_rates(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) -> E
             f"USUALLY_PASSES: accepted if the first {SCREEN} trials pass; else up to {FRESH} fresh trials, compared "
             f"with the cell's own nights, with at most {percent(LEVEL)} false alarms among the rejected"
         ),
-        setting=f"one eval with one subject, alone, with a history of {PAST_TRIALS} trials at {percent(base)}",
+        setting=f"one eval with one subject, alone, with a history of {count(past, 'trial')} at {percent(base)}",
         rows=tuple(rows),
         notes=tuple(notes),
     )

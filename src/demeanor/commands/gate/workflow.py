@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from demeanor.commands.gate import always
 from demeanor.commands.gate.cell import GateAnswer, GateCell
+from demeanor.commands.gate.characteristics import applied_rates, gate_suite
+from demeanor.commands.gate.effort import STANDARD, Effort, effort_named
 from demeanor.commands.gate.render import gate_markdown
 from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
@@ -16,12 +17,10 @@ from demeanor.commands.run.collection import since_commit, since_night
 from demeanor.commands.run.report import Collection, RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
-from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UsageError, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
-from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
@@ -47,6 +46,12 @@ class GateState:
 
     rule: str = DEFAULT
     """The rule for USUALLY_PASSES evals."""
+
+    effort: Effort = STANDARD
+    """How much the rule `optimal` spends."""
+
+    confirm: int = 0
+    """Fresh trials that confirm a rejection."""
 
     key_subjects: frozenset[str] = frozenset()
     """The subjects that the gate depends on; empty means all."""
@@ -92,7 +97,10 @@ class GateState:
         cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
         rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
         judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in rejected]
-        found = rejected | {answer.cell.name: answer for answer in gate(judged, rule=self.rule)}
+        found = rejected | {
+            answer.cell.name: answer
+            for answer in gate(judged, rule=self.rule, effort=self.effort, confirm=self.confirm)
+        }
         return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
 
     def round(self) -> list[Trial]:
@@ -171,13 +179,11 @@ def make_gate_state(
     history: History,
     environ: Mapping[str, str],
     *,
-    rule: str | None = None,
     base: str | None = None,
-    max_trials: int | None = None,
 ) -> GateState:
     """The initial state: the selected evals, and all evals that the change adds or edits."""
     config = catalog.config
-    name = rule_named(rule or config.gate.rule or DEFAULT).name
+    name = rule_named(config.gate.rule or DEFAULT).name
     every = collect_evals(config, request.paths)
     chosen = {one.name for one in select_evals(every, replace(request, policy=request.policy or "all"))}
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
@@ -194,6 +200,8 @@ def make_gate_state(
     return GateState(
         plan=plan,
         rule=name,
+        effort=effort_named(config.gate.effort),
+        confirm=config.gate.confirm,
         key_subjects=frozenset(() if request.subjects or request.model else _key(catalog, config)),
         pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
         hashes=hashes,
@@ -202,7 +210,7 @@ def make_gate_state(
         collection=_collection(every, held, history, counted, everything=not request.paths),
         timeout=config.timeout or DEFAULT_TIMEOUT,
         timeout_override=request.timeout,
-        max_trials=max_trials or config.gate.max_trials,
+        max_trials=config.gate.max_trials,
         by_hand=(
             promoted_by_hand(history, _evals(plan), config.root) if config.gate.manual_promotion == "reject" else {}
         ),
@@ -274,13 +282,16 @@ def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode, accep
 
 def make_gate_report(state: GateState, report: RunReport, *, accepted: Container[str] = ()) -> GateReport:
     """Make the report."""
+    answers = state.answers()
     return gate_report(
         report,
-        state.answers(),
+        answers,
         rule=state.rule,
+        effort=state.effort.name if state.rule == DEFAULT else None,
         base=state.base.base,
         edited=state.edited,
-        characteristics=tuple(_error_rates(state)),
+        characteristics=applied_rates(answers, rule=state.rule, effort=state.effort, confirm=state.confirm),
+        suite=gate_suite(answers, rule=state.rule, confirm=state.confirm),
         notes=report.notes,
         empty=nothing_gated(state),
         removed={name: place for name, place in state.collection.removed.items() if name not in accepted},
@@ -314,14 +325,10 @@ def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, .
                 "past": encode(row.past),
                 "p_value": row.p_value,
                 "adjusted": row.adjusted,
+                "bound": row.bound,
+                "rates": encode(row.rates),
             },
         )
         for row in found.rows
         if row.decision.answer != "skipped"
     )
-
-
-def _error_rates(state: GateState) -> list[ErrorRates]:
-    policies = {cell.eval.policy for cell in state.plan.cells}
-    found = [always.error_rates()] if Policy.ALWAYS_PASSES in policies else []
-    return found + ([rule_named(state.rule).error_rates()] if Policy.USUALLY_PASSES in policies else [])

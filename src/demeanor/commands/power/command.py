@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import positive_float, positive_int, rate_argument
+from demeanor.commands.options import count_argument, positive_float, positive_int, rate_argument
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -40,6 +40,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evals", type=positive_int, metavar="N", help="also show how well a suite of this many evals detects a drop"
     )
+    parser.add_argument(
+        "--suite",
+        type=count_argument,
+        metavar="N",
+        help="also show how often a gate with N USUALLY_PASSES cells blocks a healthy change, and detects a drop",
+    )
+    parser.add_argument(
+        "--always", type=count_argument, default=0, metavar="M", help="ALWAYS_PASSES cells of that gate (default: 0)"
+    )
+    parser.add_argument(
+        "--always-rate", type=rate_argument, default=0.99, metavar="RATE", help="their pass rate (default: 99%%)"
+    )
     parser.add_argument("--subjects", type=positive_int, default=1, metavar="N", help="enabled subjects (default: 1)")
     parser.add_argument("--cost", type=positive_float, metavar="USD", help="cost of a trial, to show costs too")
     parser.add_argument("--rule", metavar="NAME", help="only the error rates of the rules of this name")
@@ -58,16 +70,20 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise UsageError(
             f"--level {args.level:g} --power {args.power:g}: guessing is as good\n  → lower --level or raise --power"
         )
+    if args.always and args.suite is None:
+        raise UsageError(f"--always {args.always}: works only with --suite\n  → --suite 0 --always {args.always}")
+    if args.suite == 0 and not args.always:
+        raise UsageError("--suite 0: the gate has no cells\n  → add --always M")
     if args.history > _LONGEST_HISTORY:
         raise UsageError(f"--history {args.history}: at most {_LONGEST_HISTORY}")
     if args.rule is not None:
-        found = _rules(args.rule, args.subjects)
+        found = _rules(args.rule, args.subjects, args.history)
         if args.json:
             print(json.dumps(encode(found), indent=2))
         else:
             _print_rules(found)
         return ExitCode.ACCEPTED
-    from demeanor.commands.power.rules import power_report
+    from demeanor.commands.power.rules import gate_plans, power_report
 
     report = power_report(
         args.base,
@@ -79,6 +95,11 @@ def run(args: argparse.Namespace) -> ExitCode:
         evals=args.evals,
         subjects=args.subjects,
         cost_usd=args.cost,
+        gates=gate_plans(
+            args.base, usual=args.suite, always=args.always, always_rate=args.always_rate, history=args.history
+        )
+        if args.suite is not None
+        else (),
     )
     if args.json:
         print(json.dumps(encode(report), indent=2))
@@ -92,16 +113,16 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _rules(name: str, subjects: int) -> tuple[ErrorRates, ...]:
+def _rules(name: str, subjects: int, history: int) -> tuple[ErrorRates, ...]:
     """The error rates of all rules of this name: of the gate, of promotion and of demotion."""
     from demeanor.commands.gate import always
-    from demeanor.commands.gate.rules import RULES
+    from demeanor.commands.gate.rules import RULES, VARIANTS
     from demeanor.commands.promote.rules import DEMOTE, PROMOTE
     from demeanor.config.rule_names import rule_name
 
     current = rule_name(name)
     found = [always.error_rates()] if current == always.NAME else []
-    found += [rule.error_rates() for rule in RULES.values() if rule.name == current]
+    found += [rule.error_rates(past=history) for rule in VARIANTS if rule.name == current]
     for rules in (PROMOTE, DEMOTE):
         found += [rule.error_rates(subjects=subjects) for rule in rules.values() if rule.name == current]
     if not found:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from demeanor.commands.gate.effort import LARGE_DROP, SMALL_DROP
 from demeanor.commands.power.report import PowerReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
@@ -24,6 +25,7 @@ def power_lines(report: PowerReport, width: int) -> list[Text]:
         [*wrapped(title, width), *wrapped(Text(errors, "dim"), width), *_needed(report, width)],
         _headed("The smallest detectable drop, in points, by number of trials", _visible(report, width), width),
         _headed("Rules of the gate, for one eval with one subject", _gate(report, width), width),
+        *([_headed(_gates_title(report), _gates(report, width), width)] if report.gates else []),
         _headed("Rules of promotion and demotion", _policy(report, width), width),
         wrapped(Text("More about a rule: `demeanor power --rule NAME`", "dim"), width),
     ]
@@ -97,6 +99,36 @@ def _gate(report: PowerReport, width: int) -> list[Text]:
             Column(title="misses", cells=[Text(share(1 - one.chance)) for _, _, one in rows], align="right"),
             Column(title=f"trials at {base}", cells=[spent(one.trials) for _, one, _ in rows], align="right", rank=1),
             Column(title=f"at {new}", cells=[spent(one.trials) for _, _, one in rows], align="right", rank=2),
+        ],
+        width - 2,
+    )
+
+
+def _gates_title(report: PowerReport) -> str:
+    return f"A gate of {count(report.gates[0].rates.cells, 'healthy cell')}, by effort and confirmation of rejections"
+
+
+def _gates(report: PowerReport, width: int) -> list[Text]:
+    rows = report.gates
+    small, large = (f"{rate(report.base)} → {report.base * left:.0%}" for left in (SMALL_DROP, LARGE_DROP))
+
+    def chance(value: float | None) -> Text:
+        return Text("n/a" if value is None else share(value))
+
+    return table(
+        [
+            Column(title="effort", cells=[Text(one.effort) for one in rows]),
+            Column(title="confirm", cells=[Text(str(one.rates.confirm)) for one in rows], align="right"),
+            Column(title="blocks", cells=[chance(one.rates.blocks) for one in rows], align="right"),
+            Column(
+                title=f"detects {small}", cells=[chance(one.rates.small_drop) for one in rows], align="right", rank=1
+            ),
+            Column(title=large, cells=[chance(one.rates.large_drop) for one in rows], align="right"),
+            Column(
+                title="trials",
+                cells=[Text(f"{one.rates.trials:.0f}{_cost(report, one.rates.trials)}") for one in rows],
+                align="right",
+            ),
         ],
         width - 2,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from demeanor.commands.gate.suite import SuiteRates
 from demeanor.core.error_rates import ErrorRates
 
 
@@ -19,6 +20,17 @@ class DetectableDrop:
 
     history: float | None
     """The drop, compared with the history; None if even a drop to 0 can't be detected."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GatePlan:
+    """A gate of many cells with one effort."""
+
+    effort: str
+    """The effort of the rule `optimal`."""
+
+    rates: SuiteRates
+    """The error rates of all cells together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +78,9 @@ class PowerReport:
 
     suite: tuple[int, int, float] | None = None
     """Evals, trials each, and the probability that a drop of all of them is detected; None if not requested."""
+
+    gates: tuple[GatePlan, ...] = ()
+    """How a whole gate behaves, for each effort, without and with confirmation; empty if not requested."""
 
     cost_usd: float | None = None
     """The cost of a trial, if given."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from demeanor.commands.gate import always
-from demeanor.commands.gate.rules import RULES
-from demeanor.commands.power.report import DetectableDrop, PowerReport
+from demeanor.commands.gate.always import error_rates as always_error_rates
+from demeanor.commands.gate.effort import EFFORTS, STANDARD
+from demeanor.commands.gate.rules import VARIANTS
+from demeanor.commands.gate.suite import ADVISED, always_odds, suite_rates, usual_odds
+from demeanor.commands.power.report import DetectableDrop, GatePlan, PowerReport
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE
 from demeanor.statistics.binomial import at_least
 from demeanor.statistics.power import (
@@ -38,6 +40,7 @@ def power_report(
     evals: int | None = None,
     subjects: int = 1,
     cost_usd: float | None = None,
+    gates: tuple[GatePlan, ...] = (),
 ) -> PowerReport:
     """What it takes to detect a drop from `base` to `new`, and how the rules react to it."""
     about = trials_per_side(base, new, level=level, power=power)
@@ -60,14 +63,25 @@ def power_report(
         sequential=(test.operation(base).trials, test.operation(new).trials),
         visible=tuple(_detectable(size, base, history, level=level, power=power) for size in sizes),
         gate=(
-            always.error_rates(rates),
-            *(rule.error_rates(rates, base=base) for rule in RULES.values()),
+            always_error_rates(rates),
+            *(rule.error_rates(rates, base=base, past=history) for rule in VARIANTS),
         ),
         promote=tuple(rule.error_rates(rates, subjects=subjects) for rule in PROMOTE.values()),
         demote=tuple(rule.error_rates(rates, subjects=subjects) for rule in DEMOTE.values()),
         suite=(*suite, suite_power(base, new, evals=suite[0], trials=suite[1], level=level)) if suite else None,
         cost_usd=cost_usd,
+        gates=gates,
     )
+
+
+def gate_plans(base: float, *, usual: int, always: int, always_rate: float, history: int) -> tuple[GatePlan, ...]:
+    """How a gate of many healthy cells behaves, for each effort, without and with confirmation of rejections."""
+    fixed = [always_odds(always_rate, cells=always)] if always else []
+    found = []
+    for effort in EFFORTS.values() if usual else [STANDARD]:
+        odds = [*fixed, *([usual_odds(base, effort, past=history, cells=usual)] if usual else [])]
+        found += [GatePlan(effort=effort.name, rates=suite_rates(odds, confirm=confirm)) for confirm in (0, ADVISED)]
+    return tuple(found)
 
 
 def _detectable(trials: int, base: float, history: int, *, level: float, power: float) -> DetectableDrop:

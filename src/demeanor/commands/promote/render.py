@@ -45,7 +45,6 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     for text in (known, *(f"note: {note}" for note in report.notes)):
         yield from wrapped(Text(screen.safe(text), "dim"), screen.width)
     yield from wrapped(Text(screen.safe(error_rates_line(report.characteristics)), "dim"), screen.width)
-    yield from wrapped(Text(screen.safe(f"for {report.characteristics.setting}"), "dim"), screen.width, indent=2)
     if report.ready:
         yield Text(screen.safe(f"next: demeanor {report.action} --apply"), "cyan")
 

@@ -17,6 +17,7 @@ from demeanor.commands.promote.incubation import Incubation, incubation
 from demeanor.commands.promote.report import Candidate
 from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
+from demeanor.core.percent import share
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
 from demeanor.statistics.sprt import Sprt
@@ -47,8 +48,9 @@ def judge(
     found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, across=across)
     tests = {subject: _test(found, subject) for subject in subjects}
     bad = [subject for subject, one in tests.items() if one.answer == "bad"]
-    waiting = {subject: one for subject, one in tests.items() if one.answer == "open"}
-    missing = [f"{subject}: not good, {_score(tests[subject])}" for subject in bad]
+    waiting = {subject: one for subject, one in tests.items() if one.answer == "open" and not bad}
+    final = "this is final until the eval or the subject changes"
+    missing = [f"{subject}: not good, {_score(tests[subject])}; {final}" for subject in bad]
     missing += [f"{subject}: {one.needed} more passes in a row, {_score(one)}" for subject, one in waiting.items()]
     missing += [] if subjects else ["no subject is enabled for it"]
     passes = max((one.needed for one in waiting.values()), default=0)
@@ -70,12 +72,16 @@ def judge(
 def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
     """How often an eval is promoted, given its true rate."""
     found = [(rate, TEST.operation(rate, cap=MAX_TRIALS + 1, batch=trials)) for rate in rates]
+    good, bad = (
+        TEST.operation(rate, cap=MAX_TRIALS + 1, batch=trials).chance("good") for rate in (TEST.good, TEST.bad)
+    )
     return ErrorRates(
         rule=NAME,
         action="promote",
         about=(
-            f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: about {percent(TEST.miss_good)} of the good "
-            f"refused and {percent(TEST.miss_bad)} of the bad promoted; {MAX_TRIALS} trials at most"
+            f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: with {count(subjects, 'subject')}, it refuses "
+            f"{share(1 - good**subjects)} of the good evals and promotes {share(bad * good ** (subjects - 1))} of "
+            f"those with a bad subject; {MAX_TRIALS} trials at most"
         ),
         setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night",
         rows=tuple(

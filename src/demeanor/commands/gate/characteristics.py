@@ -1,0 +1,79 @@
+"""The error rates of the rules that a gate applied, for the cells it applied them to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from demeanor.commands.gate import always, optimal
+from demeanor.commands.gate.cell import GateAnswer
+from demeanor.commands.gate.confirm import confirmed
+from demeanor.commands.gate.effort import Effort
+from demeanor.commands.gate.rules import rule_named
+from demeanor.commands.gate.suite import ADVISED, CellOdds, GateSuite, always_odds, suite_rates
+from demeanor.core.error_rates import ErrorRates
+from demeanor.core.percent import rate as percent
+from demeanor.core.policy import Policy
+from demeanor.core.text import count
+
+_MAX_GROUPS = 4
+_ALWAYS_RATE, _PSEUDO_TRIALS = 0.99, 20
+
+
+def applied_rates(
+    answers: Sequence[GateAnswer], *, rule: str, effort: Effort, confirm: int = 0
+) -> tuple[ErrorRates, ...]:
+    """One entry per rule; for `optimal`, one per group of cells that have the same plan."""
+    policies = {one.cell.policy for one in answers}
+    found = [_confirmed(always.error_rates(), confirm)] if Policy.ALWAYS_PASSES in policies else []
+    if Policy.USUALLY_PASSES not in policies:
+        return tuple(found)
+    if rule != optimal.NAME:
+        return (*found, rule_named(rule).error_rates())
+    return (*found, *(_confirmed(one, confirm) for one in _plans(answers, effort)))
+
+
+def _confirmed(found: ErrorRates, confirm: int) -> ErrorRates:
+    if not confirm:
+        return found
+    about = f"{found.about}; a rejection is confirmed by a failure among {count(confirm, 'fresh trial')}"
+    return replace(found, about=about, rows=tuple(confirmed(row, confirm) for row in found.rows))
+
+
+def gate_suite(answers: Sequence[GateAnswer], *, rule: str, confirm: int) -> GateSuite | None:
+    """The error rates of all cells together, at the rates of their histories; None for other rules than `optimal`."""
+    odds = [always_odds(_always_rate(one)) for one in answers if one.decision.rule == always.NAME]
+    odds += [CellOdds.of(one.rates) for one in answers if one.rates is not None]
+    if rule != optimal.NAME or not odds:
+        return None
+    return GateSuite(
+        now=suite_rates(odds, confirm=confirm),
+        proposed=None if confirm else suite_rates(odds, confirm=ADVISED),
+    )
+
+
+def _always_rate(answer: GateAnswer) -> float:
+    """The rate that the history of an ALWAYS_PASSES cell shows, shrunk towards 99 %."""
+    past = answer.cell.past
+    passed, judged = (past.passed, past.judged) if past else (0, 0)
+    return (passed + _ALWAYS_RATE * _PSEUDO_TRIALS) / (judged + _PSEUDO_TRIALS)
+
+
+def _plans(answers: Sequence[GateAnswer], effort: Effort) -> list[ErrorRates]:
+    """The error rates of the cells' own plans; the most frequent plans first."""
+    groups = Counter(one.rates for one in answers if one.rates is not None)
+    left_out = sum(cells for _, cells in groups.most_common()[_MAX_GROUPS:])
+    more = (f"{count(left_out, 'cell')} with other plans: see `rates` in gate.json",) if left_out else ()
+    return [
+        ErrorRates(
+            rule=f"{optimal.NAME} {effort.name}",
+            action="reject",
+            about=optimal.about(effort),
+            setting=f"{count(cells, 'cell')} that {'is' if cells == 1 else 'are'} expected to pass "
+            f"{percent(rates.healthy.rate)} of the time",
+            rows=(rates.healthy, rates.small_drop, rates.large_drop),
+            notes=more,
+        )
+        for rates, cells in groups.most_common(_MAX_GROUPS)
+    ]
