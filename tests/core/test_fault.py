@@ -65,6 +65,8 @@ def test_whatever_is_written_is_understood_or_refused(text: object) -> None:
         ("500@30%", Fault(kind=FaultKind.SERVER, percent=30.0)),
         ("429@1:retry_after=1", Fault(kind=FaultKind.RATE_LIMIT, first=1, last=1, retry_after=1)),
         ("drip:delay=0.25", Fault(kind=FaultKind.DRIP, delay=0.25)),
+        ("tool:db.find:500@1", Fault(kind=FaultKind.SERVER, first=1, last=1, tool="db.find")),
+        ("tool:db.find.all:hang", Fault(kind=FaultKind.HANG, tool="db.find.all")),
         ("content-type:content_type=text/plain", Fault(kind=FaultKind.CONTENT_TYPE, content_type="text/plain")),
     ],
 )
@@ -95,6 +97,11 @@ def test_forms(text: str, fault: Fault) -> None:
         ("drip:delay=0", "write seconds, above 0"),
         ("drip:delay=nan", "write seconds, above 0"),
         ("content-type:content_type=x\r\nSet-Cookie", "write a type such as text/html"),
+        ("tool:find:500", "write tool:SERVER.TOOL:KIND"),
+        ("tool:db.find", "write tool:SERVER.TOOL:KIND"),
+        ("tool:db.find:tool:db.find:500", "write tool:SERVER.TOOL:KIND"),
+        ("tool:db.find:cut@1", "the faults of tools, without options: 429"),
+        ("tool:db.find:429:retry_after=1", "a tool can't have the fault"),
         (429, "write KIND[@WHEN][:OPTION=VALUE]"),
     ],
 )

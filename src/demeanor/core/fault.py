@@ -67,7 +67,7 @@ OPTIONS: Mapping[FaultKind, str] = {
 TOOL_KINDS = (*_STATUSES, FaultKind.REFUSED, FaultKind.HANG, FaultKind.EMPTY)
 """The kinds that a tool of an MCP server can have."""
 
-_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):(.*)", re.DOTALL)
+_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):((?!tool:).*)", re.DOTALL)
 _LONGEST = 3600
 _MOST = 10**6
 _TEXT = re.compile(r"([^@:]*)(?:@([^:]*))?((?::[^:]*)*)")
