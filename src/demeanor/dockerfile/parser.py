@@ -29,6 +29,16 @@ class Heredoc:
     indented: bool = False
     """Whether leading tabs are removed (`<<-`)."""
 
+    quoted: bool = False
+    """Whether its delimiter is quoted, so that variables are not replaced."""
+
+    @property
+    def text(self) -> str:
+        """Its content, without the tabs that are removed."""
+        if not self.indented:
+            return self.content
+        return "".join(line.lstrip("\t") for line in self.content.splitlines(keepends=True))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Instruction:
@@ -139,7 +149,9 @@ def _heredocs(instruction: Instruction, lines: list[str], at: int, where: str) -
             if (line.lstrip("\t") if opening[1] else line) == opening[3]:
                 break
             content.append(f"{line}\n")
-        found.append(Heredoc(name=opening[3], content="".join(content), indented=bool(opening[1])))
+        found.append(
+            Heredoc(name=opening[3], content="".join(content), indented=bool(opening[1]), quoted=bool(opening[2]))
+        )
     return tuple(found), at
 
 

@@ -17,13 +17,18 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The default PATH, as in Docker."""
 
 _IGNORED = ("LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD")
-_ARCHIVES = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2?|txz)$")
+_ZSTD = re.compile(r"\.tar\.zst$")
+_VARIABLE = re.compile(r"\\\$|\$\{[^}]*\}|\$\w+")
 _REMOTE = re.compile(r"(https?|ftp|git|ssh)://|git@")
 
 
-def read(text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None = None) -> ImageSpec:
-    """The image that a Dockerfile describes, with build arguments; raises BadInput for what is not supported."""
-    builder = _Builder(where, args or {})
+def read(
+    text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None = None, base: ImageSpec | None = None
+) -> ImageSpec:
+    """The image that a Dockerfile describes, with build arguments and the settings of its base image, if these are
+    known; raises BadInput for what is not supported.
+    """
+    builder = _Builder(where, args or {}, base or ImageSpec(base=""))
     for instruction in parse(text, where=where):
         builder.add(instruction)
     return builder.image()
@@ -32,15 +37,15 @@ def read(text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None
 class _Builder:
     """Builds the image from one instruction after the other."""
 
-    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+    def __init__(self, where: str, args: Mapping[str, str], settings: ImageSpec) -> None:
         self._where, self._build_args = where, args
         self._base: str | None = None
         self._global: dict[str, str] = {}
         self._args: dict[str, str] = {}
-        self._env: dict[str, str] = {"PATH": PATH}
-        self._workdir, self._user = "/", "root"
+        self._env: dict[str, str] = {"PATH": PATH, **settings.env}
+        self._workdir, self._user = settings.workdir, settings.user
         self._shell: tuple[str, ...] = ("/bin/sh", "-c")
-        self._entrypoint: tuple[str, ...] = ()
+        self._entrypoint: tuple[str, ...] = settings.entrypoint
         self._steps: list[Step] = []
         self._handlers: dict[str, Callable[[Instruction], None]] = {
             "FROM": self._from, "ARG": self._arg, "ENV": self._set_env, "WORKDIR": self._set_workdir,
@@ -147,13 +152,13 @@ class _Builder:
 
     def _copy(self, instruction: Instruction) -> None:
         flags = self._flags(instruction, "chown", "chmod", "link")
-        if instruction.heredocs:
-            raise self._refuse(instruction, "here-documents are not supported", what=" <<")
+        names = {document.name for document in instruction.heredocs}
         words = instruction.words or tuple(split(instruction.value))
         words = tuple(self._word(word) for word in words)
         if len(words) < 2:
             raise ValueError("expected sources and a target")
         *sources, target = words
+        sources = [source for source in sources if not (names and source.startswith("<<"))]
         for source in sources:
             self._check_source(instruction, source)
         mode = flags.get("chmod")
@@ -165,17 +170,26 @@ class _Builder:
                 name=instruction.name,
                 sources=tuple(sources),
                 target=self._path(target),
-                into=target.endswith(("/", "/.")) or target == "." or len(sources) > 1,
+                into=target.endswith(("/", "/.")) or target == "." or len(sources) + len(names) > 1,
                 owner=self._word(flags.get("chown", "")) or "0:0",
                 mode=int(mode, 8) if mode else None,
+                unpacks=instruction.name == "ADD",
+                documents={
+                    document.name: document.text if document.quoted else self._document(document.text)
+                    for document in instruction.heredocs
+                },
             )
         )
+
+    def _document(self, text: str) -> str:
+        """A here-document with its variables replaced; quotes are kept."""
+        return _VARIABLE.sub(lambda found: "$" if found[0] == "\\$" else self._word(found[0]), text)
 
     def _check_source(self, instruction: Instruction, source: str) -> None:
         if _REMOTE.match(source) and instruction.name == "ADD":
             raise self._refuse(instruction, "downloads are not supported", what=f" {source}")
-        if instruction.name == "ADD" and _ARCHIVES.search(source):
-            why = "unpacking archives is not supported"
+        if instruction.name == "ADD" and _ZSTD.search(source):
+            why = "unpacking archives that are compressed with zstd is not supported"
             raise self._refuse(instruction, why, what=f" {source}", remedy="COPY it, and RUN tar")
         if ".." in source.split("/"):
             raise self._refuse(instruction, "leads out of the build context", what=f" {source}")
@@ -212,6 +226,5 @@ def _script(instruction: Instruction) -> str:
         document = documents[0]
         if document.content.startswith("#!"):
             raise ValueError("a here-document with a shebang line is not supported")
-        lines = document.content.splitlines(keepends=True)
-        return "".join(line.lstrip("\t") for line in lines) if document.indented else document.content
+        return document.text
     return "\n".join((instruction.value, *(f"{document.content}{document.name}" for document in documents), ""))

@@ -13,9 +13,9 @@ _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
 _LOGS = "/logs/"
 
 
-def read_definition(folder: Path, image: str | None, rootfs: Path | None, mounts: Iterable[str]) -> ImageSpec:
-    """The image to build: from the Dockerfile in a folder, or from a root file system that replaces an image. `mounts`
-    are the paths in the environment at which Harbor wants to mount folders of the host. Raises BadInput.
+def check_definition(folder: Path, rootfs: Path | None, mounts: Iterable[str]) -> None:
+    """Raise BadInput for what this environment does not support. `mounts` are the paths in the environment at which
+    Harbor wants to mount folders of the host.
     """
     for name in _REFUSED:
         if (folder / name).exists():
@@ -27,14 +27,23 @@ def read_definition(folder: Path, image: str | None, rootfs: Path | None, mounts
             raise BadInput(
                 "the bubblewrap environment can't mount folders of the host", where="environment.mounts", key=target
             )
+
+
+def read_definition(folder: Path, image: str | None, base: ImageSpec | None = None) -> ImageSpec:
+    """The image to build, with the settings of its base image, if these are known: from the Dockerfile in a folder, or
+    the prebuilt image that the task names. Raises BadInput.
+    """
     dockerfile = folder / "Dockerfile"
     if dockerfile.exists():
-        return read(dockerfile.read_text("utf-8"), where=str(dockerfile))
-    if rootfs is None or image is None:
-        raise BadInput(
-            "the bubblewrap environment can't pull images" if image else "there is no Dockerfile",
-            where=folder,
-            key=f"docker_image={image!r}" if image else None,
-            remedy="add a Dockerfile, or unpack the image to a folder and name it with --ek rootfs=FOLDER",
-        )
-    return ImageSpec(base=image, env={"PATH": PATH})
+        return read(dockerfile.read_text("utf-8"), where=str(dockerfile), base=base)
+    if image is None:
+        raise BadInput("there is no Dockerfile", where=folder, remedy="add a Dockerfile, or name a docker_image")
+    if base is None:
+        return ImageSpec(base=image, env={"PATH": PATH})
+    return ImageSpec(
+        base=image,
+        env={"PATH": PATH, **base.env},
+        workdir=base.workdir,
+        user=base.user,
+        entrypoint=base.entrypoint,
+    )

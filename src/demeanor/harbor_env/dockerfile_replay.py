@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import posixpath
+import tarfile
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
 from demeanor.core.text import shortened_to_end
-from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run
+from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.dockerfile.planner import PATH
+from demeanor.sandboxes.host.runtime import in_thread
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest
 
@@ -19,17 +22,23 @@ _MAX_OUTPUT = 2000
 async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, log: Callable[[str], None]) -> None:
     """Run the steps of an image in a sandbox; raises BadInput for a step that fails."""
     for step in image.steps:
-        match step:
-            case MakeFolder():
-                await _run(
-                    sandbox, ExecRequest(argvs=(("mkdir", "-p", step.path),), env=image.env), f"{step.line}: WORKDIR"
-                )
-            case Copy():
-                await _copy(step, context, sandbox)
-            case Run():
-                log(f"RUN {step.argv[-1]}")
-                request = ExecRequest(argvs=(step.argv,), env=step.env, cwd=step.cwd, user=step.user)
-                await _run(sandbox, request, f"{step.line}: RUN")
+        await replay_step(step, image, context, sandbox, log=log)
+
+
+async def replay_step(
+    step: Step, image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, log: Callable[[str], None]
+) -> None:
+    """Run one step; raises BadInput if it fails."""
+    match step:
+        case MakeFolder():
+            request = ExecRequest(argvs=(("mkdir", "-p", step.path),), env=image.env)
+            await _run(sandbox, request, f"{step.line}: WORKDIR")
+        case Copy():
+            await _copy(step, context, sandbox)
+        case Run():
+            log(f"RUN {step.argv[-1]}")
+            request = ExecRequest(argvs=(step.argv,), env=step.env, cwd=step.cwd, user=step.user)
+            await _run(sandbox, request, f"{step.line}: RUN")
 
 
 async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> None:
@@ -41,18 +50,45 @@ async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> N
 
 
 async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:
-    sources = [source for pattern in step.sources for source in _matches(pattern, context, step)]
-    for source in sources:
-        if source.is_dir():
-            await sandbox.put_folder(source, step.target, owner=step.owner, mode=step.mode)
-            continue
-        into = step.into or len(sources) > 1 or await _is_folder(sandbox, step.target)
-        target = posixpath.join(step.target, source.name) if into else step.target
-        await sandbox.put_file(source, target, owner=step.owner, mode=step.mode)
+    sources = copied_files(step, context)
+    with tempfile.TemporaryDirectory(prefix="demeanor-build-") as folder:
+        documents = [Path(folder, name) for name in step.documents]
+        for document in documents:
+            document.write_text(step.documents[document.name], "utf-8")
+        for source in (*sources, *documents):
+            if source.is_dir():
+                await sandbox.put_folder(source, step.target, owner=step.owner, mode=step.mode)
+            elif step.unpacks and source not in documents and tarfile.is_tarfile(source):
+                await _add_archive(step, source, Path(folder, "archive"), sandbox)
+            else:
+                into = step.into or len(sources) > 1 or await _is_folder(sandbox, step.target)
+                target = posixpath.join(step.target, source.name) if into else step.target
+                await sandbox.put_file(source, target, owner=step.owner, mode=step.mode)
+
+
+async def _add_archive(step: Copy, source: Path, folder: Path, sandbox: PersistentSandbox) -> None:
+    """Unpack an archive and copy its content."""
+
+    def unpack() -> None:
+        with tarfile.open(source) as archive:
+            archive.extractall(folder, filter="data")
+
+    try:
+        await in_thread(unpack)
+    except (tarfile.TarError, OSError) as error:
+        raise BadInput(
+            f"can't be unpacked: {error}", where=f"Dockerfile:{step.line}", key=f"ADD {source.name}"
+        ) from None
+    await sandbox.put_folder(folder, step.target, owner=step.owner, mode=step.mode)
 
 
 async def _is_folder(sandbox: PersistentSandbox, path: str) -> bool:
     return (await sandbox.run(ExecRequest(argvs=(("test", "-d", path),), env={"PATH": PATH}))).code == 0
+
+
+def copied_files(step: Copy, context: Path) -> list[Path]:
+    """The files and folders that a step copies; raises BadInput if there are none for a pattern."""
+    return [source for pattern in step.sources for source in _matches(pattern, context, step)]
 
 
 def _matches(pattern: str, context: Path, step: Copy) -> list[Path]:

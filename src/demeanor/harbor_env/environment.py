@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,15 @@ from harbor.environments.base import BaseEnvironment, ExecResult, SandboxBuildFa
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.models.task.config import NetworkPolicy
 
-from demeanor.core.errors import BadInput, WorldError
+from demeanor.core.errors import BadInput, UsageError, WorldError
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.dockerfile.image import ImageSpec
 from demeanor.dockerfile.planner import PATH
-from demeanor.harbor_env.definition import read_definition
+from demeanor.harbor_env.base_image import BaseImages
+from demeanor.harbor_env.definition import check_definition, read_definition
 from demeanor.harbor_env.dockerfile_replay import replay
 from demeanor.harbor_env.file_filter import filtered, not_excluded
+from demeanor.harbor_env.image_build import build_root
 from demeanor.harbor_env.socket_handoff import send_listener
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.runtime import in_thread
@@ -30,6 +34,11 @@ from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentS
 
 _MB = 2**20
 _DISK = 4 * 2**30
+
+
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise BadInput(f"expected {' or '.join(known)}, not {value!r}", where="--ek", key=name)
 
 
 @cache
@@ -52,10 +61,16 @@ class BubblewrapEnvironment(BaseEnvironment):
         network: str = "gateway",
         reads: str = "",
         path: str = "",
+        images: str = "cached",
+        image_cache: str = "",
+        build_network: str = "host",
         **kwargs: Any,
     ) -> None:
-        if network not in ("gateway", "host"):
-            raise BadInput(f"expected gateway or host, not {network!r}", where="--ek", key="network")
+        _check_choice("network", network, ("gateway", "host"))
+        _check_choice("build_network", build_network, ("host", "none"))
+        self._images = BaseImages(images, image_cache, os.environ)
+        self._build_network: Network = "host" if build_network == "host" else "none"
+        self._locks = ExitStack()
         self._gateway = gateway
         self._port = int(port)
         self._host_network = network == "host"
@@ -105,10 +120,8 @@ class BubblewrapEnvironment(BaseEnvironment):
     def _validate_definition(self) -> None:
         """Record what is not supported; `start` raises it. An error here would end the whole job, other tasks too."""
         try:
-            targets = (str(mount.get("target")) for mount in self._mounts)
-            self._image = read_definition(
-                self.environment_dir, self.task_env_config.docker_image, self._rootfs, targets
-            )
+            check_definition(self.environment_dir, self._rootfs, (str(mount.get("target")) for mount in self._mounts))
+            self._image = read_definition(self.environment_dir, self.task_env_config.docker_image)
         except (BadInput, OSError, UnicodeDecodeError) as error:
             self._refusal = error
 
@@ -126,24 +139,47 @@ class BubblewrapEnvironment(BaseEnvironment):
         """Create the sandbox, and run the steps of the Dockerfile in it."""
         if self._refusal is not None:
             raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
-        options = PersistentOptions(network=self._network, port=self._port, rootfs=self._rootfs, reads=self._reads)
-        self._sandbox = sandbox = await _sandboxes(self._ceilings).open(options)
         try:
+            built = await self._build()
+            self._sandbox = sandbox = await self._open(self._network, built or self._rootfs)
             if sandbox.listener is not None and self._gateway:
                 await in_thread(send_listener, self._gateway, sandbox.listener)
-            if self._image.base and self._rootfs is None:
-                self.logger.debug(f"FROM {self._image.base}: using the programs of this machine instead")
-            await replay(self._image, self.environment_dir, sandbox, log=self.logger.debug)
+            if built is None:
+                await replay(self._image, self.environment_dir, sandbox, log=self.logger.debug)
             if self._image.entrypoint:
                 self._entrypoint = asyncio.create_task(self._run_entrypoint(sandbox))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
-        except BadInput as error:
+        except UsageError as error:
             await self.stop(delete=True)
             raise SandboxBuildFailedError(str(error)) from error
         except BaseException:
             await self.stop(delete=True)
             raise
+
+    async def _open(self, network: Network, rootfs: Path | None) -> PersistentSandbox:
+        options = PersistentOptions(network=network, port=self._port, rootfs=rootfs, reads=self._reads)
+        return await _sandboxes(self._ceilings).open(options)
+
+    async def _build(self) -> Path | None:
+        """The root file system that the Dockerfile describes; None if its steps are to be run in the environment."""
+        if self._rootfs is not None:
+            return None
+        dockerfile = (self.environment_dir / "Dockerfile").exists()
+        base = await in_thread(lambda: self._images.find(self._image.base, needed=not dockerfile))
+        if base is None:
+            self.logger.debug(f"FROM {self._image.base}: using the programs of this machine instead")
+            return None
+        self._image = read_definition(self.environment_dir, self.task_env_config.docker_image, base.spec)
+        key = await build_root(
+            self._image,
+            base.image,
+            self.environment_dir,
+            self._images.cache,
+            open_sandbox=lambda root: self._open(self._build_network, root),
+            log=self.logger.debug,
+        )
+        return self._locks.enter_context(self._images.cache.in_use(key))
 
     async def _run_entrypoint(self, sandbox: PersistentSandbox) -> None:
         """Run the entry point in the background, with the command that Harbor gives to containers."""
@@ -166,6 +202,7 @@ class BubblewrapEnvironment(BaseEnvironment):
             if sandbox is not None:
                 await sandbox.close()
         finally:
+            self._locks.close()
             if entrypoint is not None:
                 await asyncio.gather(entrypoint, return_exceptions=True)  # it ended with the sandbox
 

@@ -180,9 +180,9 @@ def read_home_files(home: Path | int, patterns: tuple[str, ...]) -> dict[str, by
 
 
 @cache
-def seccomp_filter(reach: Reach = "private") -> bytes:
+def seccomp_filter(reach: Reach = "private", *, ignores_owners: bool = False) -> bytes:
     """The seccomp filter for this machine; raises WorldError for an unknown machine."""
-    rules = filter_for(os.uname().machine, reach)
+    rules = filter_for(os.uname().machine, reach, ignores_owners=ignores_owners)
     if rules is None:
         raise WorldError(VoidCause.SANDBOX, f"there is no seccomp filter for the architecture {os.uname().machine}")
     return rules

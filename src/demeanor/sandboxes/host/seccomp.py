@@ -67,6 +67,7 @@ MACHINES: Mapping[str, Machine] = {
             "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68,
             "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "mq_open": 240, "mq_unlink": 241, "sendto": 44,
             "sendmsg": 46, "sendmmsg": 307, "listen": 50, "prlimit64": 302,
+            "chown": 92, "fchown": 93, "lchown": 94, "setgroups": 116, "fchownat": 260,
             "socket": 41, "socketpair": 53, "clone": 56, "ptrace": 101, "syslog": 103, "personality": 135,
             "pivot_root": 155, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167,
             "swapoff": 168, "reboot": 169, "sethostname": 170, "setdomainname": 171, "init_module": 175,
@@ -81,6 +82,7 @@ MACHINES: Mapping[str, Machine] = {
             "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189, "semget": 190,
             "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196, "sendto": 206,
             "sendmsg": 211, "sendmmsg": 269, "listen": 201, "prlimit64": 261,
+            "fchownat": 54, "fchown": 55, "setgroups": 159,
             "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89, "personality": 92,
             "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
             "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
@@ -111,8 +113,16 @@ _SHARED_WITH_HOST = (
 """Calls that affect other processes of this machine when there is no ipc namespace."""
 
 
-def filter_for(machine: str, reach: Reach = "private") -> bytes | None:
-    """The filter for an architecture; None for an unknown one."""
+_OWNERS = ("chown", "fchown", "lchown", "fchownat", "setgroups")
+"""Calls that have no effect in a sandbox with one user, but seem to succeed: package managers insist on them. Not every
+architecture has all of them.
+"""
+
+
+def filter_for(machine: str, reach: Reach = "private", *, ignores_owners: bool = False) -> bytes | None:
+    """The filter for an architecture; None for an unknown one. With `ignores_owners`, changes of a file's owner have no
+    effect and seem to succeed.
+    """
     known = MACHINES.get(machine)
     if known is None:
         return None
@@ -129,6 +139,9 @@ def filter_for(machine: str, reach: Reach = "private") -> bytes | None:
         program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.ENOSYS)]
     for name in (*FORBIDDEN, *(("listen",) if reach in ("gateway", "none") else ())):
         program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.EPERM)]
+    for name in _OWNERS if ignores_owners else ():
+        if name in numbers:
+            program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(0)]
     for name in ("clone", "unshare"):
         program += _call(numbers[name], _without_bits(0, _NAMESPACES, errno.EPERM))
     for name, body in _socket_rules(reach).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import tarfile
@@ -141,6 +142,15 @@ class PersistentSandbox:
         disk = self._spec.disk
         request = {"action": "pack file", "path": source, "max_bytes": disk}
         await self._transfer(request, "rb", lambda stream: unpack_file(stream, str(target), max_bytes=disk))
+
+    async def export_layer(self, target: Path) -> None:
+        """Write what was changed in the given root file system to a file, as a layer of an image."""
+
+        def write(stream: IO[bytes]) -> None:
+            with target.open("wb") as file:
+                shutil.copyfileobj(stream, file, 2**18)
+
+        await self._transfer({"action": "export layer"}, "rb", write)
 
     async def _transfer(
         self, request: Mapping[str, object], mode: str, work: Callable[[IO[bytes]], object]

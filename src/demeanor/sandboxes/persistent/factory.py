@@ -10,6 +10,7 @@ from pathlib import Path
 
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM_PATHS, paths_to_bind, write_etc
+from demeanor.sandboxes.host.level import seccomp_filter
 from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
 from demeanor.sandboxes.host.uids import RANGE_SIZE, unused_uid, unused_uid_range
 from demeanor.sandboxes.levels.bubblewrap import find_bwrap
@@ -80,6 +81,7 @@ class PersistentSandboxes:
         return PersistentSpec(
             bwrap=bwrap,
             filter=rules,
+            single_user_filter=seccomp_filter(ignores_owners=True) if options.rootfs else rules,
             etc=self._etc(host_network=options.network == "host"),
             system=SYSTEM_PATHS,
             rootfs=str(options.rootfs.resolve()) if options.rootfs else None,

@@ -17,6 +17,9 @@ class PersistentSpec:
     filter: bytes
     """The seccomp filter."""
 
+    single_user_filter: bytes
+    """The seccomp filter for a sandbox with one user."""
+
     etc: str
     """The folder that is copied to /etc."""
 

@@ -98,11 +98,11 @@ def _add_file(tar: tarfile.TarFile, path: str, name: str, max_bytes: int) -> int
             raise ValueError(f"its {found.st_size} bytes exceed the limit")
         info = tar.tarinfo(name)
         info.mode, info.mtime, info.size = stat.S_IMODE(found.st_mode), found.st_mtime, found.st_size
-        tar.addfile(info, cast("IO[bytes]", _FixedSizeReader(file, found.st_size)))
+        tar.addfile(info, cast("IO[bytes]", FixedSizeReader(file, found.st_size)))
     return found.st_size
 
 
-class _FixedSizeReader:
+class FixedSizeReader:
     """Reads a file at the size it had when it was opened: what was truncated meanwhile is read as zeros."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:

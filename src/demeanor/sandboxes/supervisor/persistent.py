@@ -4,9 +4,10 @@
                                                              └──fork──► exec process, inside ──► program ──► children …
 
 The first message is the sandbox's spec; it is answered when the init runs. Each further message is a request: to run a
-program, or to pack or unpack files (exec.py). The forked exec process reports the result to Demeanor over its own
-socket. Then Demeanor asks the supervisor to check the limits (`check`): a program that the OOM killer killed may end
-before the supervisor polls again, and its exit code alone would be taken for its own.
+program, to pack or unpack files (exec.py), or to export what was changed (layer_export.py). The forked process reports
+the result to Demeanor over its own socket. Then Demeanor asks the supervisor to check the limits (`check`): a program
+that the OOM killer killed may end before the supervisor polls again, and its exit code alone would be taken for its
+own.
 
 Processes that a program leaves running live on, as in a container. The supervisor kills the init, and the kernel with
 it all processes, when Demeanor asks for it, when Demeanor has gone, or when the memory limit is exceeded. When the
@@ -26,13 +27,14 @@ from demeanor.sandboxes.supervisor import linux
 from demeanor.sandboxes.supervisor.bwrap_supervisor import memfd
 from demeanor.sandboxes.supervisor.cgroup import Cgroup
 from demeanor.sandboxes.supervisor.exec import NAMESPACES, handle_request
+from demeanor.sandboxes.supervisor.layer_export import serve_layer
 from demeanor.sandboxes.supervisor.memory_watch import MemoryWatch, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
 from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, staged_path
 from demeanor.sandboxes.supervisor.pid_namespace import NamespaceInit
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
 from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, descendants, sigchld_fd
-from demeanor.sandboxes.supervisor.rootfs import ROOT, SHARED, mount_rootfs
+from demeanor.sandboxes.supervisor.rootfs import OWN_FILES, ROOT, ROOT_CHANGES, SHARED, mount_rootfs
 from demeanor.sandboxes.supervisor.supervisor import IGNORED_SIGNALS
 
 _START_TIMEOUT_MS = 20_000
@@ -94,7 +96,7 @@ class PersistentSupervisor:
         self._oom_kills = OomKills(cgroup)
         self.users = mount_rootfs(spec)
         """Which users exist in the sandbox: `many`, or `one`."""
-        self._filter: bytes = spec["filter"]
+        self._filter: bytes = spec["filter"] if self.users == "many" else spec["single_user_filter"]
         self._watch = MemoryWatch(spec["memory"])
         set_rlimits(spec["rlimits"])
         self._outer: NamespaceInit | None = None
@@ -175,7 +177,9 @@ class PersistentSupervisor:
                 os.write(fds[0], b"ok\n")
             elif fds:
                 pid = os.fork()
-                if pid == 0:
+                if pid == 0 and request["action"] == "export layer":
+                    serve_layer(fds[0], ROOT_CHANGES, OWN_FILES)
+                elif pid == 0:
                     handle_request(request, fds[0], self._namespaces, self._filter)
         finally:
             for fd in fds:

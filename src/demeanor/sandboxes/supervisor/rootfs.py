@@ -13,7 +13,7 @@ Which users exist in the sandbox depends on who runs Demeanor:
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH101, PTH102, PTH103, PTH110, PTH112, PTH114, PTH115, PTH123, PTH211
+# ruff: noqa: PTH101, PTH102, PTH103, PTH110, PTH112, PTH114, PTH115, PTH116, PTH123, PTH211
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ from demeanor.sandboxes.supervisor.namespaces import (
 ROOT, SHARED = f"{SCRATCH}/root", f"{SCRATCH}/shm"
 """The root folder, and /dev/shm."""
 
+ROOT_CHANGES = f"{SCRATCH}/upper0"
+"""What was changed in a given root file system."""
+
+_APT_SETTINGS = "etc/apt/apt.conf.d/zz-demeanor"
+OWN_FILES = frozenset(("etc/hosts", "etc/resolv.conf", _APT_SETTINGS))
+"""The files that are written into a given root file system; they are not part of what was changed."""
+
 Users: TypeAlias = Literal["many", "one"]
 
 _FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "run": 0o755, "root": 0o700, "home": 0o755, "opt": 0o755, "srv": 0o755,
@@ -56,11 +63,12 @@ def mount_rootfs(spec: dict[str, Any]) -> Users:
     os.mkdir(SHARED)
     os.chmod(SHARED, 0o1777)  # noqa: S103 - as on every system
     for number, path in enumerate(lowers):
-        _mount_overlay(number, "" if spec["rootfs"] else path, copy_folders=namespace is None)
-    if not spec["rootfs"]:
+        foreign = namespace is None and os.stat(_lower(number)).st_uid != 0
+        _mount_overlay(number, "" if spec["rootfs"] else path, copy_folders=foreign)
+    if spec["rootfs"]:
+        _write_own_files(one_user=namespace is None, host_network=spec["network"] == "host")
+    else:
         _write_etc_and_links(spec["system"])
-    elif spec["network"] == "host":
-        _copy_resolver_files()
     for path, mode in _FOLDERS.items():
         if not os.path.exists(f"{ROOT}/{path}"):
             os.makedirs(f"{ROOT}/{path}", exist_ok=True)
@@ -152,8 +160,30 @@ def _write_etc_and_links(system: list[str]) -> None:
     run_cp(["-a", "--no-preserve=ownership", staged_path(0), f"{ROOT}/etc"], "/etc could not be copied")
 
 
-def _copy_resolver_files() -> None:
-    """Copy the host's resolv.conf and hosts, for a sandbox in the host's network."""
-    for name in ("resolv.conf", "hosts"):
-        with open(f"{staged_path(0)}/{name}", "rb") as source, open(f"{ROOT}/etc/{name}", "wb") as file:
-            file.write(source.read())
+def _write_own_files(*, one_user: bool, host_network: bool) -> None:
+    """Write the files of /etc that a container engine would provide, and what apt needs if there is one user only."""
+    for name in ("hosts", *(("resolv.conf",) if host_network else ())):
+        with open(f"{staged_path(0)}/{name}", "rb") as source:
+            _write_in_root(f"etc/{name}", source.read())
+    if one_user:
+        _write_in_root(_APT_SETTINGS, b'APT::Sandbox::User "root";\n')
+
+
+def _write_in_root(path: str, content: bytes) -> None:
+    """Replace a file, if its folder exists. The root is untrusted, so no link is followed."""
+    *folders, name = path.split("/")
+    handle = os.open(ROOT, os.O_PATH | os.O_DIRECTORY)
+    try:
+        for folder in folders:
+            inner = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=handle)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(name, flags, 0o644, dir_fd=handle), "wb") as file:
+            file.write(content)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # an image without /etc, or without apt
+    finally:
+        os.close(handle)

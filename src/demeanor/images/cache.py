@@ -1,0 +1,303 @@
+"""The cache of images: downloaded layers, unpacked root file systems, and which image has which.
+
+    blobs/HASH            a layer or the settings of an image, as downloaded
+    roots/KEY/rootfs/     a root file system: the layers of an image, or these and the first steps of a Dockerfile
+    roots/KEY/root.json   its size, and what it was made from
+    images/HASH.json      an image by its name: its digest, its settings and the key of its root
+
+What is written appears under its final name when it is complete. Roots share files by hard links and are never changed.
+A root that is in use is locked, so that it is not removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.atomic_file import atomic_file, write_atomically
+from demeanor.core.cache_dir import cache_folder
+from demeanor.core.errors import UsageError
+from demeanor.images.layer import remove_tree
+from demeanor.images.manifest import Blob, ImageSettings
+
+DEFAULT_LIMIT = 20 * 2**30
+"""How large the cache may become, in bytes."""
+
+_TEMPORARY = "new-"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CachedImage:
+    """An image in the cache."""
+
+    name: str
+    """Its name."""
+
+    digest: str
+    """The digest of its manifest; of its content, if it was imported without one."""
+
+    key: str
+    """The key of its root."""
+
+    settings: ImageSettings
+    """The settings of programs that run in it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CachedRoot:
+    """A root file system in the cache."""
+
+    key: str
+    """Its key."""
+
+    origin: str
+    """What it was made from."""
+
+    size: int
+    """The size of the files that it does not share with an older root, in bytes."""
+
+    used: float
+    """When it was last used, in seconds since 1970."""
+
+
+class ImageCache:
+    """The cache in a folder."""
+
+    def __init__(self, folder: Path, *, limit: int = DEFAULT_LIMIT) -> None:
+        self.folder, self._limit = folder, limit
+
+    @classmethod
+    def of_user(cls, environ: Mapping[str, str], *, limit: int = DEFAULT_LIMIT) -> ImageCache:
+        """The cache of the user."""
+        return cls(cache_folder(environ, "images"), limit=limit)
+
+    def _make(self, *names: str) -> Path:
+        folder = self.folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # set-uid programs of images must not be reachable
+        for name in names:
+            folder /= name
+            folder.mkdir(exist_ok=True)
+        return folder
+
+    def blob(self, blob: Blob) -> Path | None:
+        """A downloaded blob."""
+        path = self.folder / "blobs" / blob.digest.removeprefix("sha256:")
+        return path if path.is_file() and path.stat().st_size == blob.size else None
+
+    def add_blob(self, blob: Blob, pieces: Iterable[bytes], *, where: str) -> Path:
+        """Store a blob; raises UsageError if its content is not what its digest says."""
+        path = self._make("blobs") / blob.digest.removeprefix("sha256:")
+        content, size = hashlib.sha256(), 0
+        with atomic_file(path) as temporary:
+            with temporary.open("wb") as file:
+                for piece in pieces:
+                    size += len(piece)
+                    if size > blob.size:
+                        break
+                    content.update(piece)
+                    file.write(piece)
+            if size != blob.size or f"sha256:{content.hexdigest()}" != blob.digest:
+                raise UsageError(
+                    f"{where}: the content of {blob.digest} does not match its digest, so it was discarded"
+                )
+        return path
+
+    def root(self, key: str) -> Path | None:
+        """A root file system."""
+        folder = self.folder / "roots" / key
+        if not (folder / "root.json").is_file():
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(folder / "root.json")
+        return folder / "rootfs"
+
+    def add_root(self, key: str, *, parent: str | None, origin: str, fill: Callable[[Path], None]) -> Path:
+        """Create a root file system: the files of its parent, and what `fill` does to them."""
+        roots = self._make("roots")
+        with _temporary_folder(roots) as folder:
+            root = folder / "rootfs"
+            if parent is None:
+                root.mkdir(mode=0o755)
+            else:
+                with self.in_use(parent) as base:
+                    _link_tree(base, root)
+            fill(root)
+            write_atomically(folder / "root.json", json.dumps({"origin": origin, "size": _own_size(root)}))
+            with contextlib.suppress(OSError):  # another process was faster; its root is the same
+                folder.rename(roots / key)
+        self.prune(self._limit, keep={key})
+        return roots / key / "rootfs"
+
+    @contextmanager
+    def in_use(self, key: str) -> Iterator[Path]:
+        """A root that is not removed while it is in use."""
+        folder = self.folder / "roots" / key
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            raise UsageError(f"the root file system {key[:12]} was removed from {self.folder}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            if not (folder / "root.json").is_file():
+                raise UsageError(f"the root file system {key[:12]} was removed from {self.folder}")
+            yield folder / "rootfs"
+        finally:
+            os.close(handle)
+
+    def add_image(self, image: CachedImage) -> None:
+        """Store which root and settings an image has."""
+        write_atomically(self._image_file(image.name, self._make("images")), json.dumps(asdict(image), indent=1))
+
+    def image(self, name: str) -> CachedImage | None:
+        """An image by its name, if its root is there."""
+        found = _read_json(self._image_file(name, self.folder / "images"))
+        image = _image(found) if found else None
+        return image if image and self.root(image.key) else None
+
+    def images(self) -> list[CachedImage]:
+        """All images, by name."""
+        found = (_read_json(file) for file in (self.folder / "images").glob("*.json"))
+        return sorted((_image(item) for item in found if item), key=lambda image: image.name)
+
+    def roots(self) -> list[CachedRoot]:
+        """All roots, the one that was not used for the longest time first."""
+        found = []
+        for file in (self.folder / "roots").glob("*/root.json"):
+            facts = _read_json(file)
+            if facts and not file.parent.name.startswith(_TEMPORARY):
+                used = file.stat().st_mtime
+                found.append(CachedRoot(key=file.parent.name, origin=facts["origin"], size=facts["size"], used=used))
+        return sorted(found, key=lambda root: root.used)
+
+    def size(self) -> int:
+        """The size of the cache, in bytes."""
+        blobs = sum(file.stat().st_size for file in (self.folder / "blobs").glob("*"))
+        return blobs + sum(root.size for root in self.roots())
+
+    def prune(self, limit: int, *, keep: set[str] | None = None) -> int:
+        """Remove what was not used for the longest time until the cache is not larger than `limit` bytes, and what
+        interrupted processes have left; returns how many bytes were removed.
+        """
+        before = self.size()
+        self._remove_interrupted()
+        blobs = sorted((self.folder / "blobs").glob("*"), key=lambda file: file.stat().st_mtime)
+        size = before
+        for file in blobs:  # they can be downloaded again, and are not needed once they are unpacked
+            if size > limit:
+                size -= file.stat().st_size
+                file.unlink(missing_ok=True)
+        for root in self.roots():
+            if size > limit and root.key not in (keep or ()) and self._remove_root(root.key):
+                size -= root.size
+        for image in self.images():
+            if not self.root(image.key):
+                self._image_file(image.name, self.folder / "images").unlink(missing_ok=True)
+        return before - size
+
+    def _remove_root(self, key: str) -> bool:
+        """Remove a root, unless it is in use."""
+        folder = self.folder / "roots" / key
+        with _locked(folder) as free:
+            if free:
+                (folder / "root.json").unlink(missing_ok=True)
+                remove_tree(folder)
+        return free
+
+    def _remove_interrupted(self) -> None:
+        for folder in (self.folder / "roots").glob(f"{_TEMPORARY}*"):
+            with _locked(folder) as free:
+                if free:
+                    remove_tree(folder)
+
+    @staticmethod
+    def _image_file(name: str, folder: Path) -> Path:
+        return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+
+
+def step_key(parent: str, step: str) -> str:
+    """The key of a root: that of its parent, and what was done to it."""
+    return hashlib.sha256(f"{parent}\n{step}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """A new folder, locked while its process lives, so that another process can tell that it was left behind."""
+    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        os.close(handle)
+        if folder.exists():
+            remove_tree(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Whether nothing uses a folder; nothing can begin to in the block."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """Copy a folder with hard links instead of files."""
+    done = subprocess.run(
+        ["cp", "-al", "--", str(source), str(target)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        raise UsageError(f"{source} can't be copied: {done.stderr.decode('utf-8', 'replace').strip()}")
+
+
+def _own_size(root: Path) -> int:
+    """The size of the files that are in this root only."""
+    size, folders = 0, [str(root)]
+    while folders:
+        with os.scandir(folders.pop()) as items:
+            for item in items:
+                if item.is_dir(follow_symlinks=False):
+                    folders.append(item.path)
+                else:
+                    found = item.stat(follow_symlinks=False)
+                    size += found.st_size if found.st_nlink == 1 else 0
+    return size
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(file.read_bytes())
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _image(found: Mapping[str, Any]) -> CachedImage:
+    own = found["settings"]
+    settings = ImageSettings(
+        env=own["env"],
+        workdir=own["workdir"],
+        user=own["user"],
+        entrypoint=tuple(own["entrypoint"]),
+    )
+    return CachedImage(name=found["name"], digest=found["digest"], key=found["key"], settings=settings)
