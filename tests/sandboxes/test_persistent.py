@@ -425,7 +425,7 @@ def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
     done = in_persistent(
         lambda sandbox: sh(sandbox, script), own, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
     )
-    assert done.stdout == "/etc:\npasswd\nx\nshown\n"
+    assert done.stdout == "/etc:\nhosts\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
     assert [one.name for one in (rootfs / "etc").iterdir()] == ["passwd"]
 

@@ -125,6 +125,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "harbor": (
         ("demeanor harbor", "which Harbor is used"),
         ("demeanor harbor install", "install it into a folder of its own"),
+        ("demeanor harbor images pull python:3.12-slim", "get an image that tasks are built on"),
+        ("demeanor harbor images prune --max-gb 5", "remove what was not used for the longest time"),
     ),
     "models": (
         ("demeanor models", "the models that run on this machine"),

@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "list, install or check coding agents",
     "cluster": "make certificates for a cluster of workers, or check its workers",
-    "harbor": "show or install Harbor, which runs whole tasks",
+    "harbor": "show or install Harbor, which runs whole tasks, and manage images for them",
     "models": "list, download or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
     "task": "create a new task in the Harbor format",

@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from demeanor.config.table import Table
 
 _SECRET = re.compile(r"KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 _MIN_LENGTH = 8
+
+Images: TypeAlias = Literal["cached", "pull", "host"]
+BuildNetwork: TypeAlias = Literal["host", "none"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +55,14 @@ class HarborRules:
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Options of the environment, like Harbor's `--environment-kwarg`."""
 
+    images: Images = "cached"
+    """The base images of tasks in bubblewrap: those in the cache, or else this machine's programs (`cached`); those in
+    the cache, or else pulled from their registry (`pull`); or always this machine's programs (`host`).
+    """
+
+    build_network: BuildNetwork = "host"
+    """The network of a Dockerfile's steps on top of an image: that of this machine, or none."""
+
     gateway_host: str | None = None
     """The name or address of this machine as seen from a task's environment; None if it can't be reached."""
 
@@ -78,6 +89,8 @@ def read_harbor(table: Table) -> HarborRules:
         program=_program(own),
         env=own.maybe_text("env"),
         env_kwargs=own.mapping("env_kwargs"),
+        images=cast("Images", own.choice("images", get_args(Images), "cached")),
+        build_network=cast("BuildNetwork", own.choice("build_network", get_args(BuildNetwork), "host")),
         gateway_host=own.maybe_text("gateway_host"),
         direct=own.flag("direct"),
         pass_env=own.texts("pass_env"),

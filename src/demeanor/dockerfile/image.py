@@ -43,11 +43,13 @@ class Copy:
     mode: int | None = None
     """The permissions of the files; None to keep them."""
 
-    unpacks: bool = False
-    """Whether archives are unpacked, as by ADD."""
-
     documents: Mapping[str, str] = field(default_factory=dict)
     """Files that are written in the Dockerfile itself, as here-documents: their content, by name."""
+
+    @property
+    def unpacks(self) -> bool:
+        """Whether archives are unpacked."""
+        return self.name == "ADD"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

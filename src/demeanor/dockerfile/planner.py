@@ -173,7 +173,6 @@ class _Builder:
                 into=target.endswith(("/", "/.")) or target == "." or len(sources) + len(names) > 1,
                 owner=self._word(flags.get("chown", "")) or "0:0",
                 mode=int(mode, 8) if mode else None,
-                unpacks=instruction.name == "ADD",
                 documents={
                     document.name: document.text if document.quoted else self._document(document.text)
                     for document in instruction.heredocs

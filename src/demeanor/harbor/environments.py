@@ -111,15 +111,19 @@ def task_environment(asked: str | None, rules: HarborRules) -> EnvironmentChoice
         name = next((engine for engine in _ENGINES if not engine_problem(engine)), BUBBLEWRAP)
         if name == BUBBLEWRAP:
             notes = (
-                "No container engine works with Harbor here, so tasks run in bubblewrap: on this machine's own system,"
-                " not on their images (use --env bubblewrap to choose this explicitly)",
+                "No container engine works with Harbor here, so tasks run in bubblewrap"
+                " (use --env bubblewrap to choose this explicitly)",
             )
     elif name in _ENGINES and (problem := engine_problem(name)):
         raise UsageError(f"--env {name}: {problem}\n  → start it, or use --env {BUBBLEWRAP}")
     elif name != BUBBLEWRAP and name not in HARBOR_ENVIRONMENTS and ":" not in name:
         raise UnknownName("environment", name, (BUBBLEWRAP, *HARBOR_ENVIRONMENTS))
+    ours = {"images": rules.images, "build_network": rules.build_network} if name == BUBBLEWRAP else {}
     return EnvironmentChoice(
-        name=name, kwargs=rules.env_kwargs, pass_env=(*HARBOR_ENVIRONMENTS.get(name, ()), *rules.pass_env), notes=notes
+        name=name,
+        kwargs={**ours, **rules.env_kwargs},
+        pass_env=(*HARBOR_ENVIRONMENTS.get(name, ()), *rules.pass_env),
+        notes=notes,
     )
 
 

@@ -19,8 +19,8 @@ from demeanor.core.errors import BadInput, UsageError, WorldError
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.dockerfile.image import ImageSpec
 from demeanor.dockerfile.planner import PATH
-from demeanor.harbor_env.base_image import BaseImages
-from demeanor.harbor_env.definition import check_definition, read_definition
+from demeanor.harbor.base_image import BaseImages
+from demeanor.harbor.definition import check_definition, read_definition
 from demeanor.harbor_env.dockerfile_replay import replay
 from demeanor.harbor_env.file_filter import filtered, not_excluded
 from demeanor.harbor_env.image_build import build_root

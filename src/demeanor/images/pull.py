@@ -59,8 +59,8 @@ def pull(name: str, cache: ImageCache, environ: Mapping[str, str], show: ShowPro
     def pieces(blob: Blob) -> Iterator[bytes]:
         nonlocal done
         for piece in registry.blob(blob.digest):
-            done += len(piece)
-            show(PullProgress(name=str(reference), done=min(done, manifest.size), total=manifest.size))
+            done += len(piece) if blob in manifest.layers else 0
+            show(PullProgress(name=str(reference), done=done, total=manifest.size))
             yield piece
 
     return _unpack(str(reference), manifest, cache, pieces)

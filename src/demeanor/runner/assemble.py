@@ -38,6 +38,7 @@ from demeanor.runner.gateways import make_gateway
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
+from demeanor.runner.task_images import prepare_images
 from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_context
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
@@ -182,7 +183,7 @@ def assemble(
         other_sandboxes = (NoneSandbox(),)
         for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
-        notes = for_tasks.environment.notes
+        notes = (*for_tasks.environment.notes, *prepare_images(plan, for_tasks.environment, catalog.environ))
     executor: Executor = LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt)
     if on_cluster:
         executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)

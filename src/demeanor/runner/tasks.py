@@ -13,7 +13,8 @@ from demeanor.agents.folders import agents_folders
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.config import Config
-from demeanor.core.errors import UsageError, WorldError
+from demeanor.core.errors import BadInput, UsageError, WorldError
+from demeanor.core.harbor_task import HarborTask
 from demeanor.core.ports import Gateway, Template
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
@@ -100,6 +101,8 @@ def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
         if cell.skipped or cell.eval.task is None:
             return cell
         spec, name = task_agent_spec(cell.subject, rules), cell.subject.agent
+        if refused := _refusal(cell.eval.task, name, environment):
+            return _skipped(cell, refused)
         if spec is None:
             known = ", ".join((*AGENTS, *rules.agents))
             return _skipped(cell, f"{name} can't run tasks; use one of {known}, or configure [harbor.agents.{name}]")
@@ -115,6 +118,23 @@ def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
         return _skipped(cell, problem)
 
     return Plan(cells=tuple(checked(cell) for cell in plan.cells))
+
+
+def _refusal(task: HarborTask, agent: str, environment: EnvironmentChoice) -> str | None:
+    """Why every attempt at a task would be refused; None if it would not."""
+    from demeanor.harbor.definition import check_definition, read_definition
+
+    if agent == "oracle" and not all(step.solution for step in task.steps):
+        return f"the task has no solution, which {agent} would run"
+    if not environment.ours:
+        return None
+    own = task.environment
+    try:
+        check_definition(own.folder, None, ())
+        read_definition(own.folder, own.image)
+    except (BadInput, OSError, UnicodeDecodeError) as error:
+        return f"{error}".replace("\n  → ", "; ")
+    return None
 
 
 def _faults(cell: Cell) -> bool:
@@ -144,6 +164,7 @@ def task_context(
     no gateway.
     """
     from demeanor.harbor.context import TaskContext
+    from demeanor.runner.task_images import with_image_cache
 
     require_harbor(catalog.config, catalog.environ)
     command = find_harbor(catalog.config, catalog.environ)
@@ -156,7 +177,7 @@ def task_context(
         program=command,
         version=harbor_version(command),
         rules=catalog.config.harbor,
-        environment=chosen_environment(catalog.config, request),
+        environment=with_image_cache(chosen_environment(catalog.config, request), catalog.environ),
         agent=catalog.of,
         sandbox=sandbox,
         empty=Template(folder=empty, tree=Tree()),

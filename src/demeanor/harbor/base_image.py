@@ -9,10 +9,11 @@ from pathlib import Path
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.dockerfile.image import ImageSpec
 from demeanor.images.cache import CachedImage, ImageCache
-from demeanor.images.pull import pull
+from demeanor.images.pull import ShowProgress, pull
 from demeanor.images.reference import parse_reference
 
-_CHOICES = ("cached", "pull", "host")
+CHOICES = ("cached", "pull", "host")
+"""Where base images come from: the cache; the cache or a registry; or nowhere, with this machine's programs instead."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,22 +33,22 @@ class BaseImage:
 
 
 class BaseImages:
-    """Where base images come from: the cache (`cached`), the cache or a registry (`pull`), or nowhere (`host`)."""
+    """The base images that environments are built on."""
 
     def __init__(self, choice: str, folder: str, environ: Mapping[str, str]) -> None:
-        if choice not in _CHOICES:
-            raise BadInput(f"expected {', '.join(_CHOICES)}, not {choice!r}", where="--ek", key="images")
+        if choice not in CHOICES:
+            raise BadInput(f"expected {', '.join(CHOICES)}, not {choice!r}", where="--ek", key="images")
         self._choice, self._environ = choice, environ
         self.cache = ImageCache(Path(folder)) if folder else ImageCache.of_user(environ)
 
-    def find(self, name: str, *, needed: bool) -> BaseImage | None:
+    def find(self, name: str, *, needed: bool, show: ShowProgress = lambda progress: None) -> BaseImage | None:
         """An image by its name; None if this machine's programs are to be used instead, which an image that is `needed`
         does not allow.
         """
         if self._choice != "host":
             image = self.cache.image(str(parse_reference(name)))
             if image is None and self._choice == "pull":
-                image = pull(name, self.cache, self._environ, lambda progress: None)
+                image = pull(name, self.cache, self._environ, show)
             if image is not None:
                 return BaseImage(image=image)
         if needed:

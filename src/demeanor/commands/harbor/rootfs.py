@@ -1,0 +1,46 @@
+"""`demeanor harbor rootfs make NAME`: a Debian image from Debian's own packages, without a registry."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+from demeanor.images.cache import ImageCache
+from demeanor.images.pull import import_archive
+
+_SUITES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
+_NAME = re.compile(r"debian:([a-z0-9]+)(?:-slim)?")
+_LAST_LINES = 5
+
+
+def make_rootfs(name: str) -> ExitCode:
+    """Make a Debian image with mmdebstrap, and put it into the cache of images."""
+    found = _NAME.fullmatch(name)
+    suite = _SUITES.get(found[1], found[1]) if found else ""
+    if suite not in _SUITES.values():
+        raise UsageError(f"expected debian:VERSION, not {name!r}\n  → for example debian:12; other images: images pull")
+    program = shutil.which("mmdebstrap")
+    if program is None:
+        raise UsageError("mmdebstrap, which makes Debian images, is not installed\n  → apt-get install mmdebstrap")
+    with tempfile.TemporaryDirectory(prefix="demeanor-rootfs-") as folder:
+        archive = Path(folder, "rootfs.tar")
+        done = subprocess.run(
+            [program, "--variant=minbase", "--include=ca-certificates", suite, str(archive)],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode != 0:
+            last = "\n  ".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
+            raise UsageError(f"mmdebstrap failed with exit code {done.returncode}:\n  {last}")
+        image = import_archive(archive, name, ImageCache.of_user(os.environ))
+    print(f"{image.name} is ready: {image.digest}")
+    return ExitCode.ACCEPTED

@@ -1,0 +1,81 @@
+"""The base images of a run's tasks: pulled before the run if that is configured, and named if they are missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.harbor_task import HarborTask
+from demeanor.core.trial import Plan
+
+if TYPE_CHECKING:
+    from demeanor.harbor.environments import EnvironmentChoice
+    from demeanor.images.pull import PullProgress, ShowProgress
+
+_CACHE, _IMAGES, _ROOTFS = "image_cache", "images", "rootfs"
+
+
+def with_image_cache(environment: EnvironmentChoice, environ: Mapping[str, str]) -> EnvironmentChoice:
+    """The bubblewrap environment with the user's cache of images: Harbor itself runs with a private HOME."""
+    if not environment.ours or _CACHE in environment.kwargs:
+        return environment
+    from demeanor.images.cache import ImageCache
+
+    folder = str(ImageCache.of_user(environ).folder)
+    return replace(environment, kwargs={**environment.kwargs, _CACHE: folder})
+
+
+def prepare_images(plan: Plan, environment: EnvironmentChoice, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Pull the base images that are missing, if that is configured; returns a note for those that are not used."""
+    tasks = {cell.eval.name: cell.eval.task for cell in plan.cells if cell.eval.task and not cell.skipped}
+    names = sorted(set(base_images(tasks.values())))
+    if not environment.ours or environment.kwargs.get(_ROOTFS) or not names:
+        return ()
+    from demeanor.harbor.base_image import BaseImages
+
+    choice = str(environment.kwargs.get(_IMAGES, "cached"))
+    images = BaseImages(choice, str(environment.kwargs.get(_CACHE, "")), environ)
+    show = progress_lines()
+    missing = [name for name in names if images.find(name, needed=False, show=show) is None]
+    if not missing or choice == "host":
+        return ()
+    listed = ", ".join(missing)
+    return (
+        f"Not in the cache of images: {listed}. Tasks built on them use this machine's programs instead"
+        f' (demeanor harbor images pull {missing[0]}, or [harbor] images = "pull")',
+    )
+
+
+def base_images(tasks: Iterable[HarborTask]) -> Iterable[str]:
+    """The names of the images that tasks are built on. A Dockerfile that can't be read is reported with its task."""
+    from demeanor.harbor.definition import read_definition
+    from demeanor.images.reference import parse_reference
+
+    for task in tasks:
+        own = task.environment
+        try:
+            name = read_definition(own.folder, own.image).base
+            parse_reference(name)
+        except (BadInput, UsageError, OSError, UnicodeDecodeError):
+            continue
+        yield name
+
+
+def progress_lines() -> ShowProgress:
+    """Print how far a download is, on standard error: its size at first, then a line per tenth."""
+    last: dict[str, int] = {}
+
+    def show(progress: PullProgress) -> None:
+        tenth = 10 * progress.done // progress.total if progress.total else 10
+        if tenth != last.get(progress.name):
+            known = progress.name in last
+            last[progress.name] = tenth
+            size = f"{progress.total / 2**20:.1f} MB"
+            text = f"{progress.name}: {tenth * 10} % of {size}" if known else f"{progress.name}: downloading {size}"
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    return show

@@ -1,0 +1,85 @@
+"""The cache keeps what is used, and nothing half-made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from demeanor.images.cache import CachedImage, ImageCache, step_key
+from demeanor.images.manifest import ImageSettings
+
+
+def add(cache: ImageCache, name: str, size: int, *, used: int, parent: str | None = None) -> str:
+    """A root with one file, last used at a time."""
+    key = step_key(parent or "", name)
+    root = cache.add_root(
+        key, parent=parent, origin=name, fill=lambda folder: (folder / name).write_bytes(b"x" * size) and None
+    )
+    os.utime(root.parent / "root.json", (used, used))
+    return key
+
+
+def test_a_root_shares_the_files_of_its_parent(tmp_path: Path) -> None:
+    """By hard links, so its own size is what was added."""
+    cache = ImageCache(tmp_path)
+    first = add(cache, "a", 1000, used=1)
+    second = add(cache, "b", 10, used=2, parent=first)
+    root = cache.root(second)
+    assert root is not None
+    assert sorted(path.name for path in root.iterdir()) == ["a", "b"]
+    assert {one.origin: one.size for one in cache.roots()} == {"a": 1000, "b": 10}
+
+
+def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path: Path) -> None:
+    """Until the rest is small enough; an image without a root goes, too."""
+    cache = ImageCache(tmp_path)
+    keys = {name: add(cache, name, 1000, used=used) for used, name in enumerate("abc", 1)}
+    cache.add_image(CachedImage(name="a:1", digest="sha256:x", key=keys["a"], settings=ImageSettings()))
+    cache.add_image(CachedImage(name="c:1", digest="sha256:x", key=keys["c"], settings=ImageSettings()))
+    os.utime(tmp_path / "roots" / keys["a"] / "root.json", (1, 1))
+    assert cache.prune(2000) == 1000
+    assert [one.origin for one in cache.roots()] == ["b", "c"]
+    assert [one.name for one in cache.images()] == ["c:1"]
+
+
+def test_a_root_in_use_is_kept(tmp_path: Path) -> None:
+    """Until it is not used any more."""
+    cache = ImageCache(tmp_path)
+    key = add(cache, "a", 1000, used=1)
+    with cache.in_use(key) as root:
+        assert cache.prune(0) == 0
+        assert (root / "a").exists()
+    assert cache.prune(0) == 1000
+    assert cache.roots() == []
+
+
+def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
+    """Neither after an error, nor after the process was killed: the next one removes it."""
+    cache = ImageCache(tmp_path)
+
+    def fail(folder: Path) -> None:
+        (folder / "half").touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.add_root("key", parent=None, origin="x", fill=fail)
+    assert list((tmp_path / "roots").iterdir()) == []
+    pid = os.fork()
+    if pid == 0:
+        cache.add_root("key", parent=None, origin="x", fill=lambda folder: os._exit(0))
+    os.waitpid(pid, 0)
+    assert len(list((tmp_path / "roots").iterdir())) == 1
+    add(cache, "a", 10, used=1)
+    assert [path.name.startswith("new-") for path in (tmp_path / "roots").iterdir()] == [False]
+
+
+def test_the_limit_holds_after_each_addition(tmp_path: Path) -> None:
+    """What was just made stays, even if it is larger than the limit."""
+    cache = ImageCache(tmp_path, limit=1500)
+    add(cache, "a", 1000, used=1)
+    add(cache, "b", 1000, used=2)
+    assert [one.origin for one in cache.roots()] == ["b"]
+    add(cache, "c", 3000, used=3)
+    assert [one.origin for one in cache.roots()] == ["c"]
