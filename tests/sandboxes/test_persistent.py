@@ -22,11 +22,14 @@ from demeanor.core.errors import WorldError
 from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits, Output, ProcessEnd
 from demeanor.core.sandbox_spec import Ceilings, Network
+from demeanor.images.layer import apply_layer
+from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
 from demeanor.sandboxes.probes.runner import SURVIVAL, probe
 from demeanor.sandboxes.supervisor.privileges import KEPT_CAPABILITIES
+from tests.helpers.small_rootfs import small_rootfs
 from tests.sandboxes.conftest import SOON, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
@@ -402,32 +405,74 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
     assert not (out / "in/run.sh").exists()
 
 
+CHANGES = """
+set -e
+mkdir -p /data/kept /data/gone /data/again
+echo 1 > /data/kept/one && echo 2 > /data/gone/two && echo 3 > /data/again/three
+"""
+MORE_CHANGES = """
+set -e
+rm -r /data/gone && rm -r /data/again && mkdir /data/again && echo 4 > /data/again/four
+echo changed > /data/kept/one && chmod 1750 /data/kept/one && ln /data/kept/one /data/hard && ln -s kept /data/soft
+chown 1000:1000 /data/kept && touch -d @1000000000 /data/soft /data/kept/one && rm /bin/sleep
+"""
+LOOK = """
+cd /data && stat -c '%N %a %u %g %F' . * */* && stat -c '%Y %h' soft kept/one && ls /bin && cat kept/one again/*
+"""
+
+
+@pytest.mark.parametrize("many_users", [True, False])
+def test_what_was_changed_is_exported_as_a_layer(tmp_path: Path, many_users: bool) -> None:
+    """Applied to the same root, it gives the same files: added, changed, deleted and replaced ones, with owners if
+    there are many users.
+    """
+    own = tmp_path / "sandboxes"
+    own.mkdir()
+    tmp_path.chmod(0o755)
+    root = small_rootfs(tmp_path / "root")
+    looks = []
+    for number, script in enumerate((CHANGES, MORE_CHANGES)):
+        layer, uid = tmp_path / f"{number}.tar", unused_uid()
+        if not many_users and uid is not None:
+            chown_tree(str(root), uid)  # as when an ordinary user has unpacked it
+
+        async def body(sandbox: PersistentSandbox, script: str = script, layer: Path = layer) -> str:
+            assert sandbox.users == ("many" if many_users and os.geteuid() == 0 else "one")
+            done = await sh(sandbox, script)
+            assert (done.code, done.stderr) == (0, "")
+            await sandbox.export_layer(layer)
+            return (await sh(sandbox, LOOK)).stdout
+
+        looks.append(in_persistent(body, own, PersistentOptions(rootfs=root), many_users=many_users))
+        with layer.open("rb") as archive:
+            apply_layer(archive, root, "test")
+    names = {path.relative_to(root).as_posix() for path in root.rglob("*")}
+    assert {"etc/hosts", "etc/apt", "bin/sleep", "data/gone", "data/again/three"} & names == set()
+    if not many_users and unused_uid() is not None:
+        chown_tree(str(root), unused_uid() or 0)
+
+    async def look(sandbox: PersistentSandbox) -> str:
+        return (await sh(sandbox, LOOK)).stdout
+
+    again = in_persistent(look, own, PersistentOptions(rootfs=root), many_users=many_users)
+    assert again == looks[-1]
+    assert "changed\n4\n" in again
+
+
 def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
     """It is written to above an overlay, and stays as it is; what is to be read of the host is shown."""
-    rootfs, shown, own = tmp_path / "rootfs", tmp_path / "shown", tmp_path / "sandboxes"
-    for folder in (rootfs / "etc", shown, own):
+    rootfs, shown, own = small_rootfs(tmp_path / "rootfs"), tmp_path / "shown", tmp_path / "sandboxes"
+    for folder in (shown, own):
         folder.mkdir(parents=True)
     tmp_path.chmod(0o755)
-    (rootfs / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
     (shown / "file").write_text("shown\n")
-    for name in ("sh", "cat", "ls", "mkdir"):
-        program = Path(shutil.which(name) or "").resolve()
-        said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-        libraries = [word for word in said.split() if word.startswith("/")]
-        for path in (str(program), *libraries):
-            target = rootfs / path.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-        (rootfs / "bin").mkdir(exist_ok=True)
-        if not (rootfs / "bin" / name).exists():
-            shutil.copy(program, rootfs / "bin" / name)
     script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
     done = in_persistent(
         lambda sandbox: sh(sandbox, script), own, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
     )
-    assert done.stdout == "/etc:\nhosts\npasswd\nx\nshown\n"
+    assert done.stdout == "/etc:\ngroup\nhosts\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
-    assert [one.name for one in (rootfs / "etc").iterdir()] == ["passwd"]
+    assert sorted(one.name for one in (rootfs / "etc").iterdir()) == ["group", "passwd"]
 
 
 @pytest.mark.parametrize(("network", "reached"), [("none", False), ("gateway", False), ("host", True)])

@@ -1,0 +1,31 @@
+"""A root file system of a few programs of this machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+PROGRAMS = (
+    "sh", "bash", "cat", "ls", "mkdir", "rm", "mv", "ln", "chmod", "chown", "touch", "cp", "test", "sleep", "id",
+    "date", "stat",
+)  # fmt: skip
+
+
+def small_rootfs(folder: Path, programs: Iterable[str] = PROGRAMS) -> Path:
+    """Create it: the programs, with the libraries that they need."""
+    (folder / "etc").mkdir(parents=True)
+    (folder / "tmp").mkdir(mode=0o1777)
+    (folder / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\napp:x:1000:1000::/home/app:/bin/sh\n")
+    (folder / "etc/group").write_text("root:x:0:\napp:x:1000:\n")
+    (folder / "bin").mkdir()
+    for name in programs:
+        program = Path(shutil.which(name) or "").resolve()
+        said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+        for library in (word for word in said.split() if word.startswith("/")):
+            target = folder / library.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, target)
+        shutil.copy(program, folder / "bin" / name)
+    return folder
