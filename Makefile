@@ -8,7 +8,7 @@ FUZZ   ?= 22500
 DEMO   := examples/smoke examples/eval_notes.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine browser screenshots harbor demo test test-agents fuzz check fix docs site bench release-check test-wheel clean
+.PHONY: help env machine browser registry screenshots harbor demo test test-agents fuzz check fix docs site bench release-check test-wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,10 @@ machine:
 browser: $(STAMP)
 	@tools/system.sh chromium || echo "browser: chromium is not available; browser tests will be skipped" >&2
 
+# Without a registry of images the tests that need one are skipped, and say so.
+registry:
+	@tools/system.sh docker-registry || echo "registry: docker-registry is not available; tests that pull images will be skipped" >&2
+
 screenshots: $(STAMP) browser  ## Take pictures of every page of the dashboard, in build/screenshots (docs/images: tools/screenshots.py --docs)
 	$(BIN)/python tools/screenshots.py
 
@@ -55,7 +59,7 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
 # `make --jobs=2 test` is fine; the tests that start make themselves must not inherit that.
-test: check harbor browser  ## Run all checks and all tests
+test: check harbor browser registry  ## Run all checks and all tests
 	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data

@@ -16,7 +16,8 @@ PROGRAMS = (
 def small_rootfs(folder: Path, programs: Iterable[str] = PROGRAMS) -> Path:
     """Create it: the programs, with the libraries that they need."""
     (folder / "etc").mkdir(parents=True)
-    (folder / "tmp").mkdir(mode=0o1777)
+    (folder / "tmp").mkdir()
+    (folder / "tmp").chmod(0o1777)
     (folder / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\napp:x:1000:1000::/home/app:/bin/sh\n")
     (folder / "etc/group").write_text("root:x:0:\napp:x:1000:\n")
     (folder / "bin").mkdir()

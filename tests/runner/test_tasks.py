@@ -12,8 +12,10 @@ from demeanor.core.errors import UsageError
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
+from demeanor.harbor.environments import EnvironmentChoice
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_run
+from demeanor.runner.task_images import prepare_images, with_image_cache
 from demeanor.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
 from tests.helpers.harbor_tasks import greet
 
@@ -64,6 +66,31 @@ def test_tasks_are_selected_by_a_part_of_their_name(tmp_path: Path):
     assert [cell.id for cell in plan.cells] == ["greet/oracle"]
     assert only_tasks(plan)
     assert task_environment(config, RunRequest(env="bubblewrap"), plan) == "bubblewrap"
+
+
+def test_what_would_be_refused_is_skipped_with_the_reason(tmp_path: Path):
+    """Before anything runs: what bubblewrap does not support, and `oracle` without a solution."""
+    config = project(tmp_path)
+    environment = tmp_path / "tasks/greet/environment"
+    (environment / "Dockerfile").write_text("FROM a\nFROM b\n")
+    reason = skipped(planned(config, "nop", env="bubblewrap"))["greet/nop"]
+    assert reason.endswith("Dockerfile:2: FROM: multi-stage builds are not supported; use one FROM only")
+    assert skipped(planned(config, "nop", tasks=("greet",), env="daytona")) == {}
+    (tmp_path / "tasks/greet/solution/solve.sh").unlink()
+    reasons = skipped(planned(config, "oracle", tasks=("greet",), env="daytona"))
+    assert reasons == {"greet/oracle": "the task has no solution, which oracle would run"}
+
+
+def test_images_that_are_missing_are_named(tmp_path: Path):
+    """Unless this machine's programs are asked for."""
+    config = project(tmp_path)
+    plan = planned(config, "nop", tasks=("greet",), env="bubblewrap")
+    environ = {"DEMEANOR_CACHE": str(tmp_path / "cache")}
+    for choice, notes in {"cached": 1, "host": 0}.items():
+        environment = EnvironmentChoice(name="bubblewrap", kwargs={"images": choice})
+        found = prepare_images(plan, with_image_cache(environment, environ), environ)
+        assert len(found) == notes
+        assert not notes or found[0].startswith("Not in the cache of images: debian:12. ")
 
 
 def test_an_agent_without_a_harbor_adapter_is_skipped(tmp_path: Path):

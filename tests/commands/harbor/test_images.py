@@ -1,0 +1,70 @@
+"""`demeanor harbor images`: list, pull, import and remove."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from demeanor.cli import main
+from tests.helpers.image_registry import image_registry, layer, manifest, write_layout
+
+IMAGE = manifest([layer(("bin/", ""), ("bin/sh", "x" * 2**21))])
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEMEANOR_CACHE", str(tmp_path / "cache"))
+
+
+def test_an_image_is_imported_listed_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pruning removes what is over the limit; without one, everything."""
+    assert main(["harbor", "images"]) == 0
+    assert "no images yet" in capsys.readouterr().out
+    folder = write_layout(tmp_path / "layout", *IMAGE)
+    assert main(["harbor", "images", "import", str(folder), "lab/base:1"]) == 0
+    assert capsys.readouterr().out.startswith("lab/base:1 is ready: sha256:")
+    assert main(["harbor", "images", "list"]) == 0
+    heading, row, _, total = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["IMAGE", "SIZE", "LAST", "USED", "DIGEST"]
+    assert row.split()[:4] == ["lab/base:1", "2.0", "MB", "today"]
+    assert total.endswith(f"in {tmp_path}/cache/images")
+    assert main(["harbor", "images", "--json"]) == 0
+    assert [image["name"] for image in json.loads(capsys.readouterr().out)["images"]] == ["lab/base:1"]
+    assert main(["harbor", "images", "prune", "--max-gb", "1"]) == 0
+    assert capsys.readouterr().out.startswith("removed 0.0 MB")
+    assert main(["harbor", "images", "prune"]) == 0
+    assert capsys.readouterr().out.startswith("removed 2.0 MB")
+    assert main(["harbor", "images"]) == 0
+    assert "no images yet" in capsys.readouterr().out
+
+
+def test_a_pull_shows_the_size_and_the_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error; the name of a missing image is an error."""
+    with image_registry(tmp_path) as registry:
+        registry.push("base", "1", *IMAGE)
+        assert main(["harbor", "images", "pull", f"{registry.host}/base:1"]) == 0
+        shown = capsys.readouterr()
+        assert main(["harbor", "images", "pull", f"{registry.host}/base:2"]) == 2
+    assert f"{registry.host}/base:1: downloading 0.0 MB" in shown.err
+    assert f"{registry.host}/base:1: 100 % of 0.0 MB" in shown.err
+    assert shown.out.startswith(f"{registry.host}/base:1 is ready: sha256:")
+    assert "there is no such image in the registry" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["images", "remove"], "unknown action: remove"),
+        (["images", "import", "x"], "unknown action: import x"),
+        (["images", "import", "missing.tar", "a:1"], "missing.tar: No such file or directory"),
+        (["rootfs", "make", "ubuntu:24"], "expected debian:VERSION, not 'ubuntu:24'"),
+        (["rootfs", "x", "debian:12"], "unknown action 'x'"),
+        (["show", "x"], "harbor show: unexpected number of arguments"),
+    ],
+)
+def test_a_mistake_is_named(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With exit code 2 and what to do."""
+    assert main(["harbor", *words]) == 2
+    assert complaint in capsys.readouterr().err

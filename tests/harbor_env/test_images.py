@@ -1,0 +1,126 @@
+"""The real Harbor with tasks that are built on an image in the cache."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from demeanor.images.cache import ImageCache
+from demeanor.images.pull import import_layout
+from tests.harbor_env.helpers import HarborProject
+from tests.helpers.image_registry import image_registry, manifest, write_layout
+from tests.helpers.small_rootfs import small_rootfs
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
+
+DOCKERFILE = """\
+FROM lab/base:1
+ARG WHO=world
+ENV GREETING="hello $WHO"
+WORKDIR /app
+ADD files.tar.gz /srv/
+COPY --chown=app:app --chmod=640 notes.txt /home/app/
+COPY <<EOF /etc/greeting
+$GREETING from "$FROM_IMAGE"
+EOF
+SHELL ["/bin/bash", "-c"]
+RUN date +%s%N > /built && [[ -e /etc/os ]] && rm /etc/os && chown app /app
+RUN <<EOF
+cat /srv/packed > /srv/copied
+EOF
+ENTRYPOINT ["/bin/sh", "-c", "echo started > /tmp/started; exec sleep 1000"]
+USER app
+"""
+TEST = """\
+cd /app
+until [ -f /tmp/started ]; do sleep 0.05; done
+ok=1
+want() { [ "$1" = "$2" ] || { echo "wanted $2, found $1"; ok=0; }; }
+want "$(cat /etc/greeting)" 'hello world from "image"'
+want "$(cat /srv/copied)" packed
+want "$(stat -c '%U %a' /home/app/notes.txt)" 'app 640'
+want "$(cat done)" 1000
+if [ -e /etc/os ] || [ -e /usr/bin/env ]; then echo "a file that the image does not have"; ok=0; fi
+cat /built
+echo $ok > /logs/verifier/reward.txt
+"""
+
+
+def archive_of(folder: Path, target: Path) -> Path:
+    """The archive of a folder."""
+    with tarfile.open(target, "w:gz") as tar:
+        for path in sorted(folder.rglob("*")):
+            tar.add(path, arcname=str(path.relative_to(folder)), recursive=False)
+    return target
+
+
+def test_a_task_runs_on_its_image(harbor_project: HarborProject) -> None:
+    """Its Dockerfile is built once: the second run starts from the result. Nothing of this machine is seen."""
+    project = harbor_project
+    root = small_rootfs(project.folder / "root")
+    (root / "etc/os").write_text("base\n")
+    cache = ImageCache(project.folder / "home/.cache/demeanor/images")
+    archive = archive_of(root, project.folder / "root.tar.gz")
+    config = {"Env": ["PATH=/bin", "FROM_IMAGE=image"]}
+    import_layout(
+        write_layout(project.folder / "layout", *manifest([archive.read_bytes()], config)), "lab/base:1", cache
+    )
+    task = project.task(
+        "built",
+        dockerfile=DOCKERFILE,
+        solve="id -u > /app/done",
+        test=TEST,
+        files={"environment/notes.txt": "note\n"},
+    )
+    packed = project.folder / "packed"
+    packed.mkdir()
+    (packed / "packed").write_text("packed\n")
+    archive_of(packed, task / "environment/files.tar.gz")
+    built = []
+    for _ in range(2):
+        (trial,) = project.run(path=task)
+        assert (trial.exception, trial.message) == (None, "")
+        output = trial.text("verifier/test-stdout.txt")
+        assert trial.reward == 1, output
+        built.append(output.splitlines()[-1])
+    assert built[0].isdigit()
+    assert built[0] == built[1]
+    assert len(cache.roots()) == 2
+
+
+def test_a_prebuilt_image_is_pulled_if_that_is_asked_for(harbor_project: HarborProject, tmp_path: Path) -> None:
+    """From its registry; without that, a task without a Dockerfile is refused with what to do."""
+    project = harbor_project
+    archive = archive_of(small_rootfs(tmp_path / "root"), tmp_path / "root.tar.gz")
+    with image_registry(tmp_path) as registry:
+        registry.push("lab/ready", "1", *manifest([archive.read_bytes()], {"Env": ["PATH=/bin"], "WorkingDir": "/tmp"}))
+        task = project.task(
+            "ready",
+            solve="echo done > done",
+            test="if [ -f /tmp/done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
+            toml=f'[environment]\ndocker_image = "{registry.host}/lab/ready:1"\n',
+        )
+        (task / "environment/Dockerfile").unlink()
+        (refused,) = project.run(path=task)
+        (pulled,) = project.run("--ek", "images=pull", path=task)
+    assert f"demeanor harbor images pull {registry.host}/lab/ready:1" in refused.message
+    assert (pulled.exception, pulled.message, pulled.reward) == (None, "", 1)
+    (again,) = project.run(path=task)
+    assert again.reward == 1, "it is in the cache now"
+
+
+def test_a_step_that_fails_is_reported_with_its_line(harbor_project: HarborProject, tmp_path: Path) -> None:
+    """And nothing of it is kept."""
+    project = harbor_project
+    cache = ImageCache(project.folder / "home/.cache/demeanor/images")
+    archive = archive_of(small_rootfs(tmp_path / "root"), tmp_path / "root.tar.gz")
+    import_layout(write_layout(tmp_path / "layout", *manifest([archive.read_bytes()])), "lab/failing:1", cache)
+    before = {root.key for root in cache.roots()}
+    task = project.task("failing", dockerfile="FROM lab/failing:1\nRUN echo wrong >&2; exit 3\n")
+    (trial,) = project.run(path=task)
+    assert trial.exception == "SandboxBuildFailedError"
+    assert "Dockerfile:2: RUN: exit code 3\nwrong" in trial.message
+    assert {root.key for root in cache.roots()} == before
