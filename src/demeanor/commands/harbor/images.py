@@ -10,6 +10,7 @@ from pathlib import Path
 
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count
 from demeanor.images.cache import ImageCache
 from demeanor.images.pull import import_archive, import_layout, pull
 from demeanor.runner.task_images import progress_lines
@@ -66,7 +67,7 @@ def _list(cache: ImageCache, *, as_json: bool) -> None:
 
 def _ago(used: float) -> str:
     days = int((time.time() - used) // _DAY)
-    return "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
+    return "today" if days <= 0 else f"{count(days, 'day')} ago"
 
 
 def _megabytes(size: int) -> str:
