@@ -190,7 +190,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         subjects=tuple(_head(one) for one in report.subjects),
         rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
         evals=len(found),
-        nights=phrases.history(report),
+        nights=phrases.history(report, newest_first=True),
         changes=tuple(phrases.changes(report)),
         legend=(
             *((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
