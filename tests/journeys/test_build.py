@@ -81,7 +81,7 @@ def test_files_that_only_the_build_creates_may_be_named_in_the_configuration(bui
     config.write_text(config.read_text() + 'reads = ["bin/plan"]\n')
     builds.versions.commit()
     done = builds.project.demeanor("compare", "--base", "HEAD~1", "--trials", "1", "-k", "always", "--allow-identical")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     assert builds.run() == 0
     config.write_text(config.read_text().replace("bin/plan", "bin/plum"))
     kept = builds.runs

@@ -172,7 +172,7 @@ def test_a_history_moves_from_sqlite_to_postgresql(writer: Project, store: str):
     (writer.folder / "junit.xml").write_text('<testsuite><testcase name="old" time="1"/></testsuite>')
     assert writer.demeanor("import", "junit.xml", "--subject", "a:m").returncode == 0
     compared = writer.demeanor("compare", first, second, "--allow-identical")
-    assert compared.returncode == 0, compared.stderr
+    assert compared.returncode == 3, compared.stderr
     moved = writer.demeanor("import", "results/demeanor.db", DEMEANOR_STORE=store)
     assert moved.returncode == 0, moved.stderr
     assert moved.stdout.count("2 attempts, 2 new") == 2
