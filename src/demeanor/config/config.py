@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from demeanor.config.executor import read_executor
 from demeanor.config.fix import FixRules, read_fix_rules
 from demeanor.config.harbor import HarborRules, read_harbor
+from demeanor.config.judge import JudgeRules, read_judge
 from demeanor.config.table import Table
 from demeanor.config.tables import (
     BuildRules,
@@ -136,6 +137,11 @@ class Config:
     fix: FixRules = field(default_factory=FixRules)
     """The agent that fixes failures, the files it may change, and how its fix is tested; see [Fix](fix.md)."""
 
+    judge: JudgeRules = field(default_factory=JudgeRules)
+    """The judge that checks can ask: `model` (default: the local one) and `prompt`, a file with its instructions
+    (default: built-in); see [Judges](judges.md).
+    """
+
     build: BuildRules = field(default_factory=BuildRules)
     """The command that builds the project before it is tested, such as `["make", "build"]`; or a table with `command`
     and `timeout` (seconds). See [Agents](test-your-agent.md#build-the-agent-first).
@@ -257,6 +263,7 @@ def _config(table: Table, path: Path) -> Config:
         gate=read_gate(table),
         evidence=read_evidence(table),
         fix=read_fix_rules(table.table("fix")),
+        judge=read_judge(table),
         build=read_build(table),
         executor=read_executor(table),
         cassettes=table.text("cassettes", "evals/cassettes"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from demeanor.core.evidence import Spent
 from demeanor.core.exchange import Exchange
+from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree
@@ -96,6 +97,9 @@ class Capture:
 
     step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The rewards of each step, for a task with several steps; steps without a reward are left out."""
+
+    judge_answers: tuple[JudgeAnswer, ...] = ()
+    """The answers of judges to the checks' questions; they are reused when the trial is judged again."""
 
     notes: tuple[str, ...] = ()
     """Remarks about the sandbox or the model, for the reader of a report."""

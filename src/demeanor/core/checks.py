@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from demeanor.core.judge_question import JudgeWord
 from demeanor.core.text import slug
 
 CheckFunction: TypeAlias = Callable[..., Any]
@@ -173,6 +174,29 @@ class PromptSnapshot:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeCheck:
+    """A model answers a question about the evidence."""
+
+    question: str
+    """A statement about what the agent did, or a question about it."""
+
+    rubric: str = ""
+    """How to decide in cases that the question leaves open."""
+
+    model: str | None = None
+    """The model to ask; by default that of `[judge]` in the configuration."""
+
+    votes: int = 1
+    """How many times the model is asked, an odd number; the majority decides."""
+
+    evidence: tuple[str, ...] = ("prompt", "final_text")
+    """What the judge is shown: `prompt`, `final_text`, `said`, `trajectory`, `diff`."""
+
+    expect: JudgeWord = "yes"
+    """The answer that passes: `yes` or `no`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RewardCheck:
     """The verifier of a Harbor task gave a sufficient reward."""
 
@@ -197,4 +221,4 @@ DeclaredCheck: TypeAlias = (
     | FinalText
     | PromptSnapshot
 )
-Check: TypeAlias = FunctionCheck | DeclaredCheck | RewardCheck
+Check: TypeAlias = FunctionCheck | DeclaredCheck | JudgeCheck | RewardCheck

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from demeanor.core.checks import Check, FunctionCheck
 from demeanor.core.harbor_task import HarborTask
+from demeanor.core.judge_question import JudgeSettings
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 
@@ -109,6 +110,9 @@ class Eval:
 
     does_nothing_passes: bool = False
     """Whether an agent that does nothing passes. Such an eval needs a `fails_on`."""
+
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    """The project's judge, for checks that ask one."""
 
     @property
     def layer(self) -> int:

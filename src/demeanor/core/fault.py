@@ -5,6 +5,7 @@ cut@2-3                 the second and third exchange
 500@30%                 each exchange with this probability, drawn with the trial's seed
 hang                    every exchange
 tool:github.search:500@1    the first call of the tool `search` of the MCP server `github`
+judge:500@1             the first exchange of each question to a judge, instead of the agent's
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -67,7 +68,8 @@ OPTIONS: Mapping[FaultKind, str] = {
 TOOL_KINDS = (*_STATUSES, FaultKind.REFUSED, FaultKind.HANG, FaultKind.EMPTY)
 """The kinds that a tool of an MCP server can have."""
 
-_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):((?!tool:).*)", re.DOTALL)
+_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):((?!tool:|judge:).*)", re.DOTALL)
+_JUDGE = "judge:"
 _LONGEST = 3600
 _MOST = 10**6
 _TEXT = re.compile(r"([^@:]*)(?:@([^:]*))?((?::[^:]*)*)")
@@ -103,6 +105,9 @@ class Fault:
     tool: str | None = None
     """The tool `server.tool` of an MCP server whose calls it affects; None for exchanges with the model."""
 
+    judge: bool = field(default=False, repr=False)
+    """Whether it applies to the answers to judges instead of those to the agent."""
+
     def __str__(self) -> str:
         when = ""
         if self.percent is not None:
@@ -112,8 +117,8 @@ class Fault:
         name = OPTIONS.get(self.kind, "")
         value = getattr(self, name) if name else None
         shown = _plain(value) if isinstance(value, float) else value
-        tool = f"tool:{self.tool}:" if self.tool else ""
-        return f"{tool}{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
+        prefix = f"tool:{self.tool}:" if self.tool else _JUDGE if self.judge else ""
+        return f"{prefix}{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
 
     def hits(self, number: int, seed: int) -> bool:
         """Whether it applies to exchange `number` of the trial with this seed; deterministic."""
@@ -137,7 +142,8 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
             of_tools = ", ".join(TOOL_KINDS)
             fail(f"a tool can't have the fault {rule}", f"the faults of tools, without options: {of_tools}")
         return replace(rule, tool=of_tool[1])
-    parsed = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    judge = isinstance(text, str) and text.startswith(_JUDGE)
+    parsed = _TEXT.fullmatch(text.removeprefix(_JUDGE)) if isinstance(text, str) else None
     if parsed is None:
         fail("is not a fault", "write KIND[@WHEN][:OPTION=VALUE], such as '429@1:retry_after=1' or 'cut@2'")
     name, when, rest = parsed.groups()
@@ -162,7 +168,7 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
         if (found := _value(known, value)) is None:
             fail(f"{value!r} can't be the {known}", _WANTED[known])
         fields[known] = found
-    return Fault(kind=kind, **fields)
+    return Fault(kind=kind, judge=judge, **fields)
 
 
 def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = None) -> tuple[Fault, ...]:
@@ -175,7 +181,7 @@ def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = N
 def kind_in(rule: str) -> FaultKind | None:
     """The kind of a stored rule; None if this version does not know it."""
     of_tool = _TOOL.fullmatch(rule)
-    name = re.split("[@:]", of_tool[2] if of_tool else rule, maxsplit=1)[0]
+    name = re.split("[@:]", of_tool[2] if of_tool else rule.removeprefix(_JUDGE), maxsplit=1)[0]
     return FaultKind(name) if name in list(FaultKind) else None
 
 

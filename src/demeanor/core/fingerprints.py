@@ -9,9 +9,10 @@ import json
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
+from types import CodeType, FunctionType
 from typing import Any
 
-from demeanor.core.checks import Check, FunctionCheck, PromptSnapshot
+from demeanor.core.checks import Check, FunctionCheck, JudgeCheck, PromptSnapshot
 from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.scenario import Scenario
@@ -37,7 +38,7 @@ def short_hash(*parts: Any) -> str:
 def eval_hash(one: Eval, before: Tree) -> str:
     """The hash of an eval's scenario and checks. Name, policy, labels and location are not included."""
     if one.task is not None:
-        return short_hash(one.task.content, [_asked(check) for check in one.checks])
+        return short_hash(one.task.content, [_asked(check) for check in one.checks], *_judge(one))
     scenario = one.scenario
     return short_hash(
         scenario.prompts,
@@ -49,9 +50,10 @@ def eval_hash(one: Eval, before: Tree) -> str:
         {name: repr(value) for name, value in scenario.params.items()},
         repr(scenario.approval),
         repr(scenario.messages),
-        repr(scenario.faults),
+        _faults(scenario),
         [_asked(check) for check in one.checks],
         *([repr(scenario.mcp)] if scenario.mcp else []),
+        *_judge(one),
     )
 
 
@@ -63,9 +65,45 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
         "params": short_hash({name: repr(value) for name, value in scenario.params.items()}),
         "approval": short_hash(repr(scenario.approval)),
         "messages": short_hash(repr(scenario.messages)),
-        "faults": short_hash(repr(scenario.faults)),
+        "faults": short_hash(_faults(scenario)),
         **({"mcp": short_hash(repr(scenario.mcp))} if scenario.mcp else {}),
     }
+
+
+def _faults(scenario: Scenario) -> str:
+    """The faults; those of judges are named apart, since they came later."""
+    return repr(scenario.faults) + "".join(str(fault) for fault in scenario.faults if fault.judge)
+
+
+def _judge(one: Eval) -> tuple[Any, ...]:
+    """The project's judge, if the eval asks one."""
+    return ((one.judge.model, one.judge.instructions),) if asks_judge(one) else ()
+
+
+def asks_judge(one: Eval) -> bool:
+    """Whether a check of the eval may ask a judge: it declares one, or its function mentions `.judge`."""
+    functions = [check.function for check in one.checks if isinstance(check, FunctionCheck)]
+    return any(isinstance(check, JudgeCheck) for check in one.checks) or any(map(_mentions_judge, functions))
+
+
+@cache
+def _mentions_judge(function: Callable[..., Any]) -> bool:
+    """Whether the function, or a function of its own module that it names, mentions `judge`."""
+    open_, seen = [inspect.unwrap(function)], set[int]()
+    while open_:
+        one = open_.pop()
+        codes = [one.__code__] if hasattr(one, "__code__") else []
+        while codes:
+            code = codes.pop()
+            if "judge" in code.co_names:
+                return True
+            seen.add(id(code))
+            codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+            known = getattr(one, "__globals__", {})
+            named = (known.get(name) for name in code.co_names)
+            local = [other for other in named if getattr(other, "__module__", None) == known.get("__name__")]
+            open_ += [other for other in local if isinstance(other, FunctionType) and id(other.__code__) not in seen]
+    return False
 
 
 def _asked(check: Check) -> str:

@@ -53,6 +53,9 @@ class VoidCause(StrEnum):
     CHECK = "check"
     """A check crashed or did not end, on the eval's own rehearsals too; or there are no rehearsals to try it on."""
 
+    JUDGE = "judge"
+    """A judge model failed, refused, gave no readable answer, or could not tell."""
+
     VERIFIER = "verifier"
     """The verifier of a Harbor task gave no readable reward."""
 
@@ -95,6 +98,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.INTERVENTION: "list the instructions that the agent really sends, with their ids: demeanor prompt",
     VoidCause.FIXTURE: "add a reply to the fixture; the message names the call, or says why the server did not start",
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
+    VoidCause.JUDGE: "ask the judge again about the stored trials: demeanor rejudge latest --ask-judge missing --keep",
     VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
     VoidCause.WORKER: "see which workers can be used: demeanor cluster check",
     VoidCause.CANCELLED: "continue the run: demeanor run --resume latest",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.checks import DeclaredCheck
+from demeanor.core.checks import DeclaredCheck, JudgeCheck
 from demeanor.core.eval import Eval, Rehearsal, Source
 from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.policy import Policy
@@ -35,7 +35,7 @@ from demeanor.define.field import (
     text,
     texts,
 )
-from demeanor.define.folder.check_table import read_check
+from demeanor.define.folder.check_table import read_check, read_judge_check
 from demeanor.define.folder.scripted_behaviour import read_behaviours
 from demeanor.define.mcp_table import MCP_SCHEMA, read_mcp
 from demeanor.define.template import checked_files
@@ -51,6 +51,7 @@ def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
     for key in ("case", "cases"):  # the eval is one of them already, see cases.py
         found.pop(key, None)
     found["prompts"] = _all_prompts(table, found.pop("prompt", None), found.get("prompts"))
+    found["checks"] = (*found.get("checks", ()), *found.pop("judge", ()))
     in_scenario = {one.name for one in fields(Scenario)}
     scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
     rest = {name: value for name, value in found.items() if name not in in_scenario}
@@ -198,7 +199,13 @@ def _rehearsals(table: Table, key: str) -> tuple[Rehearsal, ...]:
 
 def _checks(table: Table, key: str) -> tuple[DeclaredCheck, ...]:
     checks = tuple(read_check(entry) for entry in table.tables(key))
-    return checks or table.fail(key, "there is no check, so the eval could never fail", "add a [[checks]] table")
+    if not checks and not table.tables("judge"):
+        table.fail(key, "there is no check, so the eval could never fail", "add a [[checks]] table")
+    return checks
+
+
+def _judge(table: Table, key: str) -> tuple[JudgeCheck, ...]:
+    return tuple(read_judge_check(entry) for entry in table.tables(key))
 
 
 def _shared(name: str, doc_of: type, read: Reader, schema: Schema, *, default: str = "") -> Field:
@@ -227,6 +234,13 @@ EVAL_FIELDS = (
     _shared("name", Eval, _name, STRING, default="the name of the function or folder"),
     Field(name="description", doc_of=Eval, schema=STRING, toml=Table.text),
     Field(name="checks", doc_of=Eval, schema={"type": "array", "minItems": 1}, toml=_checks, required=True),
+    Field(
+        name="judge",
+        text="Questions that a model answers about the evidence, one table each: `[[judge]]` with `question`. They"
+        " count like checks. See [judges](judges.md).",
+        schema={"type": "array", "minItems": 1},
+        toml=_judge,
+    ),
     Field(
         name="files",
         text="The initial files of the workspace: a mapping of relative path to content. In Python, this can also be"

@@ -10,9 +10,11 @@ from demeanor.core.checks import Check
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
+from demeanor.core.judge_question import AskJudge
 from demeanor.core.ports import RunCommand
 from demeanor.core.verdict import Finding, VoidCause
 from demeanor.judge.check_answers import answer, title
+from demeanor.judge.opinion import JudgeAccess, no_judge
 from demeanor.judge.rig import Rig
 from demeanor.judge.simulation import LayOut, ReadBack, rehearse
 from demeanor.judge.user_check import crash
@@ -52,7 +54,7 @@ class CheckAnswer:
     """What it printed."""
 
 
-AskChecks: TypeAlias = Callable[[Evidence, Eval, RunCommand], tuple[CheckAnswer, ...]]
+AskChecks: TypeAlias = Callable[[Evidence, Eval, RunCommand, AskJudge], tuple[CheckAnswer, ...]]
 """Asks all checks of an eval about some evidence."""
 
 FindBlame: TypeAlias = Callable[[Eval, int, RunCommand], Blame]
@@ -72,9 +74,14 @@ def answer_check(check: Check, rig: Rig) -> CheckAnswer:
         return CheckAnswer(check=name, crash=f"crashed: {crash(error)}")
 
 
-def ask_here(evidence: Evidence, eval: Eval, run_command: RunCommand) -> tuple[CheckAnswer, ...]:  # noqa: A002
+def ask_here(
+    evidence: Evidence,
+    eval: Eval,  # noqa: A002
+    run_command: RunCommand,
+    ask_judge: AskJudge = no_judge,
+) -> tuple[CheckAnswer, ...]:
     """Ask all checks in this process, without a time limit."""
-    rig = Rig(evidence, run_command)
+    rig = Rig(evidence, run_command, JudgeAccess.of(eval, ask_judge))
     return tuple(answer_check(check, rig) for check in eval.checks)
 
 

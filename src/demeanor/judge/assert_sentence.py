@@ -7,6 +7,7 @@ import re
 from demeanor.judge.call_set import AskedCalls
 
 _TRUTH = re.compile(r"assert (not )?<calls\b.*>$")
+_OPINION = re.compile(r"assert (?:not )?<judge (.*)>$")
 _NUMBER = re.compile(r"assert (\S+(?: (?:or|to) \w+)?) (==|!=|<=|>=|<|>) (\S+)$")
 _STEP = re.compile(r" \+ +(?:where|and) +(.*)$")
 _OF_VIEW = re.compile(r"(\w+) = (<calls\b.*>)\.\1$")
@@ -29,6 +30,8 @@ def assert_sentence(message: str, asked: AskedCalls | None) -> str:
         return message
     before, first, after = lines[:at], lines[at], lines[at + 1 :]
     steps = [line for line in after if _STEP.match(line)]
+    if opinion := _OPINION.match(first):
+        return "\n".join([*before, opinion[1], *(line for line in after if line not in steps)])
     sentence = _sentence(first, steps, asked) if asked is not None else None
     if sentence is None:
         return "\n".join([*before, first, *_shortened(after)])

@@ -24,6 +24,7 @@ from demeanor.core.checks import (
     FinalText,
     FunctionCheck,
     JsonPathEquals,
+    JudgeCheck,
     PromptSnapshot,
     RewardCheck,
     ToolUsed,
@@ -97,6 +98,11 @@ def _(check: CommandSucceeds) -> str:
 
 
 @title.register
+def _(check: JudgeCheck) -> str:
+    return f"judge {one_line(check.question, width=60)}"
+
+
+@title.register
 def _(check: PromptSnapshot) -> str:
     return f"prompt_snapshot {check.file.name}"
 
@@ -104,6 +110,16 @@ def _(check: PromptSnapshot) -> str:
 @ask.register
 def _(check: FunctionCheck, rig: Rig) -> None:
     ask_function(check.function, rig, check.arguments)
+
+
+@ask.register
+def _(check: JudgeCheck, rig: Rig) -> str:
+    opinion = rig.judge(
+        check.question, rubric=check.rubric, model=check.model, votes=check.votes, evidence=check.evidence
+    )
+    if bool(opinion) is not (check.expect == "yes"):
+        raise AssertionError(str(opinion))
+    return str(opinion)
 
 
 @ask.register

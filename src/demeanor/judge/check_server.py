@@ -29,14 +29,16 @@ from typing import Any
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
+from demeanor.core.judge_question import AskJudge
 from demeanor.core.ports import RunCommand
 from demeanor.core.scenario import Setup
 from demeanor.core.temp_names import temp_prefix
-from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals
 from demeanor.judge.check_answers import title
-from demeanor.judge.check_worker import Channel, Message, Printed, set_up_here, work
+from demeanor.judge.check_channel import Channel, Message, answer_command, answer_question
+from demeanor.judge.check_worker import Printed, set_up_here, work
+from demeanor.judge.opinion import no_judge
 
 _REQUEST = struct.Struct(">cq")
 _SPAWN, _KILL = b"s", b"k"
@@ -81,13 +83,19 @@ class CheckServer:
             _end_with(lambda: _serve(theirs, by_name, rehearsals))
         theirs.close()
 
-    def ask(self, evidence: Evidence, eval: Eval, run_command: RunCommand) -> tuple[CheckAnswer, ...]:  # noqa: A002
+    def ask(
+        self,
+        evidence: Evidence,
+        eval: Eval,  # noqa: A002
+        run_command: RunCommand,
+        ask_judge: AskJudge = no_judge,
+    ) -> tuple[CheckAnswer, ...]:
         """Ask all checks of an eval about some evidence."""
         answers: list[CheckAnswer] = []
         while len(answers) < len(eval.checks):
             left = tuple(range(len(answers), len(eval.checks)))
             try:
-                answers += self._job(("judge", eval.name, left, evidence), eval, left, run_command, evidence)
+                answers += self._job(("judge", eval.name, left, evidence), eval, left, run_command, evidence, ask_judge)
             except WorldError as error:
                 trouble = (error.cause, error.detail)
                 answers += [CheckAnswer(check=title(eval.checks[number]), trouble=trouble) for number in left]
@@ -163,6 +171,7 @@ class CheckServer:
         numbers: tuple[int, ...],
         run_command: RunCommand,
         evidence: Evidence | None,
+        ask_judge: AskJudge = no_judge,
     ) -> Iterator[CheckAnswer]:
         """The answers of one worker; if it does not end or dies, the last one says so."""
         worker = self._acquire()
@@ -185,7 +194,9 @@ class CheckServer:
                     printed.add(rest[0])
                     continue
                 elif what == "command":
-                    _answer_command(worker.channel, rest, evidence, run_command)
+                    answer_command(worker.channel, rest, evidence, run_command)
+                elif what == "question":
+                    answer_question(worker.channel, rest[0], ask_judge)
                 deadline = time.monotonic() + (_SETUP_SECONDS if what == "setup" else self._limit)
         except TimeoutError:
             late = f"did not end within {self._limit:g} s"
@@ -233,18 +244,6 @@ class CheckServer:
             raise WorldError(VoidCause.HARNESS, "the server of check processes ended unexpectedly")
         number: int = _REQUEST.unpack(data)[1]
         return number
-
-
-def _answer_command(channel: Channel, request: list[Any], evidence: Evidence | None, run_command: RunCommand) -> None:
-    """Run a command of a check and send its result."""
-    which, argv, timeout = request
-    tree = which if isinstance(which, Tree) or evidence is None else getattr(evidence, which)
-    try:
-        result = run_command(tree, argv, timeout=timeout)
-    except WorldError as error:
-        channel.send("failed", error.cause, error.detail)
-    else:
-        channel.send("result", result)
 
 
 def _serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsals) -> None:

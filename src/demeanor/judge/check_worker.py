@@ -9,25 +9,21 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import pickle
 import signal
 import socket
-import struct
 import sys
 import tempfile
-import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
-from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.scenario import Setup
 from demeanor.core.text import count, shortened
-from demeanor.core.tree import Tree
 from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check
+from demeanor.judge.check_channel import Channel, remote_command, remote_judge
+from demeanor.judge.opinion import JudgeAccess
 from demeanor.judge.rig import Rig
 from demeanor.judge.simulation import rehearse
 from demeanor.judge.user_check import crash
@@ -35,42 +31,8 @@ from demeanor.judge.user_check import crash
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_LENGTH = struct.Struct(">Q")
 _MOST_PRINTED = 20_000
 """Characters of what a check printed that are kept."""
-
-Message: TypeAlias = tuple[Any, ...]
-"""Its first item says what it is; the others depend on it."""
-
-
-class Channel:
-    """Messages between Demeanor and a worker, as pickles with their length in front."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.socket = connection
-        self._lock = threading.Lock()
-
-    def send(self, *message: Any) -> None:
-        """Send one message."""
-        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        with self._lock:
-            self.socket.sendall(_LENGTH.pack(len(data)))
-            self.socket.sendall(data)
-
-    def receive(self) -> Message:
-        """The next message; raises EOFError if the other side is gone."""
-        message: Message = pickle.loads(self._bytes(_LENGTH.unpack(self._bytes(_LENGTH.size))[0]))  # noqa: S301
-        return message
-
-    def _bytes(self, size: int) -> bytearray:
-        data = bytearray(size)
-        view, got = memoryview(data), 0
-        while got < size:
-            received = self.socket.recv_into(view[got:])
-            if not received:
-                raise EOFError
-            got += received
-        return data
 
 
 def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehearsals) -> None:
@@ -115,7 +77,7 @@ def set_up_here(setup: Setup, folder: Path) -> str | None:
 
 
 def _judge(channel: Channel, eval: Eval, numbers: tuple[int, ...], evidence: Evidence) -> None:  # noqa: A002
-    rig = Rig(evidence, _remote_command(channel, evidence))
+    rig = Rig(evidence, remote_command(channel, evidence), JudgeAccess.of(eval, remote_judge(channel)))
     _ask(channel, eval, numbers, rig)
 
 
@@ -137,26 +99,8 @@ def _rehearse(channel: Channel, eval: Eval, number: int, folder: str, rehearsals
         except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
             channel.send("answer", CheckAnswer(check="rehearsal", crash=crash(error)))
             continue
-        _ask(channel, eval, (number,), Rig(evidence, _remote_command(channel, None)))
+        _ask(channel, eval, (number,), Rig(evidence, remote_command(channel, None)))
     tempfile.tempdir = None
-
-
-def _remote_command(channel: Channel, shared: Evidence | None) -> RunCommand:
-    """Commands of checks run in the sandbox, which only Demeanor's own process can start. It has the trees of `shared`
-    already, so those are only named."""
-
-    def run(tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-        own: Literal["before", "after"] | Tree = tree
-        if shared is not None and (tree is shared.after or tree is shared.before):
-            own = "after" if tree is shared.after else "before"
-        channel.send("command", own, argv, timeout)
-        result = channel.receive()
-        if result[0] == "result":
-            found: CommandResult = result[1]
-            return found
-        raise WorldError(result[1], result[2])
-
-    return run
 
 
 class Printed:

@@ -8,10 +8,12 @@ from textwrap import indent
 
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
+from demeanor.core.judge_question import AskJudge
 from demeanor.core.ports import RunCommand
 from demeanor.core.text import excerpt, printable
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.judge.answers import AskChecks, Blame, CheckAnswer, FindBlame, ask_here, blame_unknown
+from demeanor.judge.opinion import no_judge
 
 _AT_FAULT: dict[Blame, str] = {
     "eval": "it also crashes on the eval's own rehearsals, so the eval is broken",
@@ -26,11 +28,13 @@ def judge(
     run_command: RunCommand,
     *,
     ask: AskChecks = ask_here,
+    ask_judge: AskJudge = no_judge,
     find_blame: FindBlame = blame_unknown,
 ) -> Verdict:
     """The verdict of a trial. The policy does not matter here; it applies when verdicts are counted.
 
     Call it from a worker thread, since checks may run commands and their own event loops. `ask` says where checks run;
+    `ask_judge` asks the judge model that a check may need;
     `find_blame` finds out what makes a check crash: the agent's doing is a fail, a broken eval is void.
     """
     if evidence.trouble is not None:
@@ -40,7 +44,7 @@ def judge(
     troubles: list[tuple[VoidCause, str]] = []
     if evidence.misdeed is not None:
         findings.append(Finding(check="agent", answer="no", reason=evidence.misdeed))
-    for number, answer in enumerate(ask(evidence, eval, run_command)):
+    for number, answer in enumerate(ask(evidence, eval, run_command, ask_judge)):
         if answer.finding is not None:
             findings.append(_with_printed(answer.finding, answer))
         elif answer.trouble is not None:

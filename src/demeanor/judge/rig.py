@@ -20,6 +20,7 @@ from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_matching import same_path
 from demeanor.judge.calls_view import Calls
+from demeanor.judge.opinion import DEFAULT_EVIDENCE, JudgeAccess, Opinion, Shown, ask_judge
 from demeanor.judge.unknowable import UncertainCount, unknowable
 from demeanor.judge.workspace_view import WorkspaceView
 
@@ -27,8 +28,9 @@ from demeanor.judge.workspace_view import WorkspaceView
 class Rig:
     """The evidence of one trial."""
 
-    def __init__(self, evidence: Evidence, run_command: RunCommand) -> None:
+    def __init__(self, evidence: Evidence, run_command: RunCommand, judge: JudgeAccess | None = None) -> None:
         self._evidence = evidence
+        self._judge = judge or JudgeAccess()
         self._run_command = run_command
 
     @cached_property
@@ -164,6 +166,25 @@ class Rig:
     def notes(self) -> tuple[str, ...]:
         """Remarks about the trial."""
         return self._evidence.notes
+
+    def judge(
+        self,
+        question: str,
+        *,
+        rubric: str = "",
+        model: str | None = None,
+        votes: int = 1,
+        evidence: Shown = DEFAULT_EVIDENCE,
+    ) -> Opinion:
+        """Ask a model about the evidence: `assert rig.judge("The answer asks before it deletes")`.
+
+        `rubric` says how to decide, `model` which model to ask (default: that of `[judge]`), `votes` how many times:
+        the majority decides. `evidence` is what the model is shown: `prompt`, `final_text`, `said`, `trajectory`,
+        `diff`, or texts of your own by title. If the model fails, refuses or can't tell, the trial is void.
+        """
+        return ask_judge(
+            self, self._judge, question=question, rubric=rubric, model=model, votes=votes, evidence=evidence
+        )
 
     def __repr__(self) -> str:
         return f"<rig of {self._evidence.trial}>"

@@ -35,6 +35,7 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.gateways import make_gateway
+from demeanor.runner.judges import Judges
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
@@ -93,8 +94,17 @@ class RunContext:
     checks: Checks = field(default_factory=lambda: Checks(ask=ask_here, find_blame=blame_unknown))
     """Where checks are evaluated."""
 
+    judges: Judges | None = None
+    """Asks the judges of checks; None if none can be asked."""
+
     leaks_fail: bool = True
     """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
+
+    @property
+    def services(self) -> tuple[Sandbox | Gateway | Judges, ...]:
+        """What must be started before the first trial, in order."""
+        judges = (self.judges,) if self.judges else ()
+        return (self.sandbox, *self.other_sandboxes, self.gateway, *judges)
 
 
 def run_info(config: Config, request: RunRequest, environ: Mapping[str, str]) -> RunInfo:
@@ -201,7 +211,15 @@ def assemble(
         cleaner=Cleaner(catalog.redactor),
         leaks_fail=config.canary == "fail",
         checks=checks,
+        judges=_judges(catalog, gateway, request),
     )
+
+
+def _judges(catalog: Catalog, gateway: Gateway, request: RunRequest) -> Judges:
+    """The judges of the run; they spend the same budgets as its agents."""
+    account = getattr(gateway, "eval_account", None)
+    limits = budget_limits(catalog.config, request)
+    return Judges(catalog, limits, parent_account=account, replay=request.replay)
 
 
 def _cluster_executor(
@@ -235,7 +253,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The gateway on this machine."""
     replay = None
     if request.replay is not None:
-        replay = partial(replay_model, catalog, plan, request.replay)
+        replay = partial(replay_model, catalog, {trial.id: trial for trial in plan.trials()}, request.replay)
     return make_gateway(
         catalog,
         (cell.subject for cell in plan.cells if cell.skipped is None),

@@ -85,13 +85,15 @@ def stop_conditions(config: Config, request: RunRequest) -> StopConditions:
     return StopConditions(fail_fast=request.fail_fast, budget_usd=run.usd, budget_tokens=run.tokens)
 
 
-def check_budgets(catalog: Catalog, subjects: Iterable[Subject], request: RunRequest) -> None:
+def check_budgets(
+    catalog: Catalog, subjects: Iterable[Subject], request: RunRequest, *, judges: Iterable[str] = ()
+) -> None:
     """Refuse a budget in dollars if the price of a model is unknown: nothing would limit what it costs."""
     limited = [scope for scope, limit in budget_limits(catalog.config, request).items() if limit.usd is not None]
     if not limited or request.replay is not None:
         return
     asking = [subject for subject in subjects if catalog.of(subject).dialect is not None]
-    used = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))}
+    used = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))} | set(judges)
     unpriced = sorted(model for model in used if catalog.models.model(model).price is None)
     if unpriced:
         option = "--budget-usd" if request.budget_usd is not None else f"the budget of the {limited[0]} in US dollars"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.errors import CassetteError
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan, Trial
+from demeanor.core.trial import Trial
 from demeanor.define.discover import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.plan import DEFAULT_TRIALS
@@ -67,15 +67,15 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
     )
 
 
-def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
-    """The model that answers every request of a replayed run from its cassettes."""
+def replay_model(catalog: Catalog, trials: Mapping[str, Trial], folder: str) -> Upstream:
+    """The model that answers every request about these trials, given by id, from their cassettes."""
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.cassette.normalise import Normaliser
     from demeanor.gateway.cassette.replay import ReplayModel
 
     return ReplayModel(
         folder=CassetteFolder(_relative(Path(folder))),
-        trials={trial.id: trial for trial in plan.trials()},
+        trials=trials,
         normaliser=Normaliser(catalog.config.replay),
         secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),
     )

@@ -19,7 +19,6 @@ from pathlib import Path
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
 from demeanor.core.policy import Policy
-from demeanor.core.ports import Gateway, Sandbox
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.values import redacted
@@ -241,9 +240,8 @@ async def execute_async(
     try:
         async with AsyncExitStack() as stack:
             stack.enter_context(frequent_collections())
-            services: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.other_sandboxes, context.gateway)
             stack.callback(context.checks.close)
-            for service in services:
+            for service in context.services:
                 await service.start()
                 stack.push_async_callback(service.stop)
             await context.executor.start(stop.set)

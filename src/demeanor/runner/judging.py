@@ -29,8 +29,10 @@ from demeanor.core.verdict import Fail, Void, VoidCause
 from demeanor.judge.answers import AskChecks, FindBlame, ask_here, blame_unknown
 from demeanor.judge.call_chain import call_chain
 from demeanor.judge.judge import judge
+from demeanor.judge.opinion import no_judge
 from demeanor.judge.snapshot import write_snapshots
 from demeanor.observe import observe
+from demeanor.runner.judges import TrialJudge, with_judge_spent
 from demeanor.runner.schedule import is_final
 from demeanor.store.runs.run_folder import write_call_log
 
@@ -63,6 +65,9 @@ class JudgingContext:
     update_snapshots: bool = False
     """Whether prompt snapshots are written instead of compared."""
 
+    judge: TrialJudge | None = None
+    """Asks the judge about this attempt; None if no judge can be asked."""
+
 
 def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
     """Judge one attempt and store it; `last` says that the trial gets no further attempt."""
@@ -76,11 +81,13 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
         find_blame=context.checks.find_blame,
         leaks_fail=context.leaks_fail,
         update_snapshots=context.update_snapshots,
+        judge=context.judges.of_trial(trial, capture, asking="missing") if context.judges else None,
     )
     try:
         record, evidence = judged(trial, attempt, capture, judging)
     finally:
-        capture = replace(capture, after=discard_spooled(capture.after))
+        answers = judging.judge.answers if judging.judge else ()
+        capture = replace(capture, after=discard_spooled(capture.after), judge_answers=answers)
     evidence = replace(evidence, after=capture.after)
     verdict = record.verdict
     prompt, facts = record.prompt_hash, capture.facts
@@ -123,7 +130,15 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
     evidence = _observe(trial, capture, judging)
     if judging.update_snapshots:
         write_snapshots(trial.eval, evidence)
-    verdict = judge(evidence, trial.eval, judging.command, ask=judging.ask, find_blame=judging.find_blame)
+    verdict = judge(
+        evidence,
+        trial.eval,
+        judging.command,
+        ask=judging.ask,
+        ask_judge=judging.judge or no_judge,
+        find_blame=judging.find_blame,
+    )
+    answers, remarks = (judging.judge.answers, judging.judge.notes) if judging.judge else ((), ())
     end = capture.ends[-1] if capture.ends else None
     record = Record(
         eval=trial.eval.name,
@@ -131,11 +146,11 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
         number=trial.number,
         attempt=attempt,
         verdict=verdict,
-        spent=evidence.spent,
+        spent=with_judge_spent(evidence.spent, answers),
         chain=call_chain(evidence.trajectory),
         stdout=excerpt(end.stdout.text, lines=10) if end else "",
         stderr=excerpt(end.stderr.text, lines=10) if end else "",
-        notes=evidence.notes,
+        notes=(*evidence.notes, *remarks),
         policy=trial.eval.policy,
         eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
         settings_hash=trial.subject.fingerprint,

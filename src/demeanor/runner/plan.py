@@ -21,6 +21,7 @@ from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.judge_settings import check_judges, with_judge
 from demeanor.runner.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.tasks import check_tasks
@@ -177,7 +178,7 @@ def choose_evals(
 
 def collect_evals(config: Config, paths: Sequence[str] = ()) -> tuple[Eval, ...]:
     """All evals below the paths of the command line, or below those of the configuration."""
-    return discover(eval_paths(config, paths))
+    return with_judge(discover(eval_paths(config, paths)), config)
 
 
 def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]:
@@ -218,6 +219,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     """The plan of a run of these evals."""
     config = catalog.config
     catalog.agents()
+    evals = with_judge(evals, config)
     subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     check_servers(evals)
@@ -241,7 +243,9 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     for one in evals:
         check_template(one.scenario, one.source.path)
     plan = check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
-    check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request)
+    judged = [cell.eval for cell in plan.cells if not cell.skipped]
+    judges = check_judges(catalog, judged) if request.replay is None else ()
+    check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request, judges=judges)
     return plan
 
 
@@ -265,7 +269,8 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
     if cell.subject.agent in catalog.task_agents:
         why_not = f"{agent.name} runs Harbor tasks only"
-    if not why_not and any(not fault.tool for fault in cell.eval.scenario.faults) and agent.dialect is None:
+    faulted = any(not fault.judge and not fault.tool for fault in cell.eval.scenario.faults)
+    if not why_not and faulted and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
     if not why_not and Intervention.of(cell.subject) and agent.dialect is None:
         why_not = f"no instruction can be changed: {agent.name} does not reach its model through the gateway"

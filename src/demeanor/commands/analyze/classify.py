@@ -40,6 +40,7 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.INTERVENTION: "eval",
     VoidCause.FIXTURE: "eval",
     VoidCause.CHECK: "eval",
+    VoidCause.JUDGE: "judge",
     VoidCause.VERIFIER: "eval",
     VoidCause.CANCELLED: "cancelled",
 }

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int, print_report
+from demeanor.commands.options import config_argument, load_config, positive_float, positive_int, print_report
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS
@@ -45,6 +45,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="also judge trials whose scenario was edited since, with the starting files of that time",
     )
     parser.add_argument(
+        "--ask-judge",
+        choices=("missing", "all"),
+        help="ask judges, which may cost money: about questions without a recorded answer, or about all (default: use"
+        " recorded answers only)",
+    )
+    parser.add_argument(
+        "--budget-usd", type=positive_float, metavar="USD", help="with --ask-judge: the most that judges may cost"
+    )
+    parser.add_argument(
         "--keep", action="store_true", help="store the new verdicts beside those of the run, which stay unchanged"
     )
     parser.add_argument(
@@ -68,7 +77,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     results = args.out or config.root / config.results
     runs, evals = _runs(args, results, config)
     options = RejudgeOptions(
-        evals=evals, paths=args.evals, sandbox=args.sandbox, jobs=args.jobs, as_it_was=args.as_it_was
+        evals=evals,
+        paths=args.evals,
+        sandbox=args.sandbox,
+        jobs=args.jobs,
+        as_it_was=args.as_it_was,
+        ask_judge=args.ask_judge or "never",
+        budget_usd=args.budget_usd,
     )
     trials = judge_again(runs, config, os.environ, options)
     if not trials:

@@ -41,7 +41,9 @@ def _lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
     yield from _section("The same verdict, for other reasons", list(_changes(report.reworded, screen)))
     yield from _section("Can't be judged again", list(_refusals(report.refused, screen)))
     yield Text()
-    yield from _labelled("judged", f"by Demeanor {report.demeanor}, without agent or model", screen)
+    yield from _labelled(
+        "judged", f"by Demeanor {report.demeanor}, without agent{'' if report.asked else ' or model'}", screen
+    )
     for folder in report.kept:
         yield from _labelled("kept in", folder, screen)
     for note in report.notes:

@@ -9,6 +9,7 @@ from demeanor._version import __version__
 from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.tallies import tally
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.record import Record
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import named_cell
@@ -119,6 +120,9 @@ class Rejudgement:
     kept: tuple[str, ...] = ()
     """The folders with the stored verdicts; empty without --keep."""
 
+    asked: int = 0
+    """The number of questions that judges were asked; other questions were answered from records."""
+
     @property
     def changed(self) -> tuple[TrialComparison, ...]:
         """The trials whose outcome changed."""
@@ -160,6 +164,9 @@ class RejudgedTrial:
     refusal: str = ""
     """Why it is not possible; empty when it is."""
 
+    asked: tuple[JudgeAnswer, ...] = ()
+    """The answers of judges that were asked for it."""
+
 
 def rejudgement(
     trials: Sequence[RejudgedTrial],
@@ -195,6 +202,7 @@ def rejudgement(
         cells=tuple(cells),
         exit_code=exit_code(cell.decision_after for cell in cells),
         notes=notes,
+        asked=sum(len(one.asked) for one in trials),
         kept=kept,
     )
 

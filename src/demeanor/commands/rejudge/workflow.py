@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,9 +14,12 @@ from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Re
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
+from demeanor.config.tables import Limit
 from demeanor.core.atomic_file import write_atomically
+from demeanor.core.capture import Capture
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
 from demeanor.core.eval import Eval
+from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.policy import Policy
 from demeanor.core.ports import RunCommand
 from demeanor.core.record import Record
@@ -28,11 +31,13 @@ from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks, open_checks
+from demeanor.runner.judges import Asking, Judges, TrialJudge, judge_spent
 from demeanor.runner.judging import JudgingContext, judged
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, with_faults
 from demeanor.runner.sandbox import Level, no_isolation
 from demeanor.runner.template import TemplateCache
 from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.store.runs.judge_answers import add_judge_answers, read_judge_answers
 from demeanor.store.runs.run_dirs import store_rejudged
 
 
@@ -54,6 +59,12 @@ class RejudgeOptions:
 
     as_it_was: bool = False
     """Whether to judge trials whose scenario was edited since, with the starting files of that time."""
+
+    ask_judge: Asking = "never"
+    """Whether judges are asked, which costs money; otherwise their recorded answers are used."""
+
+    budget_usd: float | None = None
+    """The most that judges may cost."""
 
 
 def judge_again(
@@ -100,11 +111,19 @@ def make_report(
     broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in trials if one.after)
     here = Path.cwd()
     notes = (f"{count(broken, 'trial')} failed before there was anything to judge: still void",)
+    asked = [answer for one in trials for answer in one.asked]
     return rejudgement(
         trials,
-        notes=(*(notes if broken else ()), *unkept),
+        notes=(*(notes if broken else ()), *((_price(asked),) if asked else ()), *unkept),
         kept=tuple(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in kept),
     )
+
+
+def _price(asked: Sequence[JudgeAnswer]) -> str:
+    """What asking the judges cost."""
+    spent = judge_spent(asked)
+    price = "at unknown cost" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
+    return f"judges were asked {count(len(asked), 'question')}: {spent.tokens or 0} tokens, {price}"
 
 
 def store_verdicts(
@@ -156,22 +175,32 @@ async def _judge_all(
     options: RejudgeOptions,
 ) -> list[RejudgedTrial]:
     await sandbox.start()
+    judges = Judges(catalog, {"run": Limit(usd=options.budget_usd)})
+    await judges.start()
+    later = read_judge_answers(run.folder.folder if run.folder else None)
     templates = TemplateCache(sandbox.folder, checks.run_setup)
     restorer = Restorer(run.place, open_capture_store(catalog.config), templates, as_it_was=options.as_it_was)
     slots = asyncio.Semaphore(options.jobs or min(2 * (os.cpu_count() or 1), 8))
 
+    def judge_of(trial: Trial, capture: Capture, record: Record) -> TrialJudge:
+        more = later.get((record.trial, record.attempt), ())
+        return judges.of_trial(trial, capture, asking=options.ask_judge, more=more)
+
     async def one(record: Record) -> RejudgedTrial:
         async with slots:
             try:
-                after = await _judge(record, evals, catalog, restorer, sandbox.command, checks)
+                after, asked = await _judge(record, evals, catalog, restorer, sandbox.command, checks, judge_of)
             except NotRestorable as refused:
                 return RejudgedTrial(run=run.name, before=record, after=None, refusal=str(refused))
-            return RejudgedTrial(run=run.name, before=record, after=after)
+            if run.folder is not None:
+                add_judge_answers(run.folder.folder, record, asked)
+            return RejudgedTrial(run=run.name, before=record, after=after, asked=asked)
 
     try:
         return list(await asyncio.gather(*map(one, trials)))
     finally:
         templates.close()
+        await judges.stop()
         await sandbox.stop()
 
 
@@ -182,8 +211,9 @@ async def _judge(
     restorer: Restorer,
     command: RunCommand,
     checks: Checks,
-) -> Record:
-    """Judge one attempt again; raise NotRestorable if that is not possible."""
+    judge_of: Callable[[Trial, Capture, Record], TrialJudge],
+) -> tuple[Record, tuple[JudgeAnswer, ...]]:
+    """Judge one attempt again; raise NotRestorable if that is not possible. Also returns what judges were asked."""
     one = evals.get(record.eval)
     if one is None:
         raise NotRestorable("no eval with this name is defined any more")
@@ -197,6 +227,8 @@ async def _judge(
     if capture.scenario and one.task is None:
         capture = with_agent_log(agent, capture)
     redactor = catalog.redactor
+    trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
+    judge = judge_of(trial, capture, record)
     judging = JudgingContext(
         agent=agent,
         command=command,
@@ -204,11 +236,11 @@ async def _judge(
         ask=checks.ask,
         find_blame=checks.find_blame,
         leaks_fail=catalog.config.canary == "fail",
+        judge=judge,
     )
-    trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
     found, _ = await asyncio.to_thread(partial(judged, trial, record.attempt, capture, judging))
     clean = redacted(found, redactor)
-    return replace(
+    after = replace(
         record,
         verdict=clean.verdict,
         spent=clean.spent,
@@ -220,6 +252,7 @@ async def _judge(
         eval_hash=clean.eval_hash,
         prompt_hash=clean.prompt_hash,
     )
+    return after, tuple(judge.fresh)
 
 
 def _evals(run: StoredRun, config: Config, options: RejudgeOptions) -> dict[str, Eval]:

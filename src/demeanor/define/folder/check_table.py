@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from demeanor.config.table import Table
 from demeanor.core.checks import (
@@ -21,11 +21,13 @@ from demeanor.core.checks import (
     FileMatches,
     FinalText,
     JsonPathEquals,
+    JudgeCheck,
     PromptSnapshot,
     ToolUsed,
     UnchangedExcept,
 )
 from demeanor.core.json_path import json_steps
+from demeanor.core.judge_question import JudgeWord
 from demeanor.core.trajectory import Kind
 
 QUANTITIES = ("turns", "tokens", "cost_usd", "seconds", "calls")
@@ -38,6 +40,36 @@ def read_check(table: Table) -> DeclaredCheck:
     check = CHECKS[name].read(table)
     table.finish()
     return check
+
+
+JUDGE_EVIDENCE = ("prompt", "final_text", "said", "trajectory", "diff")
+"""What a judge can be shown."""
+
+EXPECTED = ("yes", "no")
+
+
+def read_judge_check(table: Table) -> JudgeCheck:
+    """The question that a `[[judge]]` table describes."""
+    votes = table.whole("votes", least=1) or 1
+    if votes % 2 == 0:
+        table.fail("votes", f"is {votes}", "use an odd number, so that a panel can't be split in half")
+    shown = table.texts("evidence")
+    for one in shown:
+        if one not in JUDGE_EVIDENCE:
+            table.fail("evidence", f"unknown value {one!r}", f"expected some of: {', '.join(JUDGE_EVIDENCE)}")
+    default = JudgeCheck(question="")
+    question = _not_empty(table, "question", required=True)
+    expect = table.choice("expect", EXPECTED) or default.expect
+    found = JudgeCheck(
+        question=question,
+        rubric=table.text("rubric"),
+        model=_not_empty(table, "model") or None,
+        votes=votes,
+        evidence=shown or default.evidence,
+        expect=cast("JudgeWord", expect),
+    )
+    table.finish()
+    return found
 
 
 def _file_exists(table: Table) -> FileExists:

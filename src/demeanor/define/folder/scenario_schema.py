@@ -8,13 +8,15 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from demeanor.core.checks import JudgeCheck
 from demeanor.core.trajectory import Kind
 from demeanor.define.eval_fields import EVAL_FIELDS, MESSAGE_FIELDS
 from demeanor.define.field import STRINGS, Schema, field_docs, object_schema
-from demeanor.define.folder.check_table import CHECKS, QUANTITIES
+from demeanor.define.folder.check_table import CHECKS, EXPECTED, JUDGE_EVIDENCE, QUANTITIES
 from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS, CALL_FIELDS
 
 _KEYS = {"negated": "not"}
@@ -24,6 +26,8 @@ _TYPES = {str: "string", Path: "string", int: "integer", float: "number", bool: 
 _ENUMS: dict[str, Schema] = {
     "kind": {"enum": [kind.value for kind in Kind]},
     "quantity": {"enum": list(QUANTITIES)},
+    "expect": {"enum": list(EXPECTED)},
+    "evidence": {"type": "array", "minItems": 1, "items": {"enum": list(JUDGE_EVIDENCE)}},
 }
 
 
@@ -31,6 +35,8 @@ def scenario_schema() -> Schema:
     """The schema, in JSON Schema 2020-12."""
     found = object_schema(EVAL_FIELDS)
     found["properties"]["checks"]["items"] = {"oneOf": [_check(name) for name in CHECKS]}
+    found["properties"]["judge"]["items"] = _table(JudgeCheck)
+    found["required"].remove("checks")  # questions to a judge are enough
     behaviour = object_schema(BEHAVIOUR_FIELDS)
     behaviour["properties"]["calls"]["items"] = object_schema(CALL_FIELDS)
     return {
@@ -39,18 +45,24 @@ def scenario_schema() -> Schema:
         "description": "An eval without Python.",
         **found,
         "oneOf": [{"required": ["prompt"]}, {"required": ["prompts"]}],
+        "anyOf": [{"required": ["checks"]}, {"required": ["judge"]}],
         "$defs": {"act": behaviour, "message": object_schema(MESSAGE_FIELDS)},
     }
 
 
 def _check(name: str) -> Schema:
     kind = CHECKS[name].kind
+    return _table(kind, {"check": {"const": name, "description": (kind.__doc__ or "").strip()}}, CHECKS[name].fixed)
+
+
+def _table(kind: type, first: Mapping[str, Schema] | None = None, fixed: Sequence[str] = ()) -> Schema:
+    """The schema of a table that becomes a value of this class; the keys in `first` are required."""
     docs = field_docs(kind)
     hints = typing.get_type_hints(kind)
-    properties: dict[str, Schema] = {"check": {"const": name, "description": (kind.__doc__ or "").strip()}}
-    required = ["check"]
+    properties = dict(first or {})
+    required = list(properties)
     for field in dataclasses.fields(kind):
-        if field.name not in CHECKS[name].fixed:
+        if field.name not in fixed:
             key = _KEYS.get(field.name, field.name)
             properties[key] = {**(_ENUMS.get(field.name) or _of(hints[field.name])), "description": docs[field.name]}
             if field.default is dataclasses.MISSING:

@@ -57,7 +57,7 @@ def make_cassette(trial: Trial, capture: Capture, secrets: Iterable[str] = ()) -
         number=trial.number,
         scenario=scenario_fingerprint(trial.eval.scenario),
         recorded=datetime.now(UTC).date().isoformat(),
-        exchanges=tuple(_recorded(exchange, placeholders) for exchange in capture.exchanges),
+        exchanges=tuple(_recorded(exchange, placeholders) for exchange in _exchanges(capture)),
     )
 
 
@@ -95,6 +95,13 @@ def _source(setup: object) -> str:
         return inspect.getsource(setup) if setup else ""  # type: ignore[arg-type]
     except (OSError, TypeError):
         return "?"
+
+
+def _exchanges(capture: Capture) -> tuple[Exchange, ...]:
+    """Those of the agent, then those of the judges."""
+    judged = [exchange for answer in capture.judge_answers for exchange in answer.exchanges]
+    numbered = enumerate(judged, len(capture.exchanges) + 1)
+    return (*capture.exchanges, *(replace(exchange, number=number) for number, exchange in numbered))
 
 
 def _recorded(exchange: Exchange, placeholders: Placeholders) -> Exchange:

@@ -63,7 +63,7 @@ class GatewayServer:
         `configured` tells whether a name is that of a model which other sessions may use. `parent_account` gives the
         account of a trial's eval and run, if other gateways spend the same budgets; `budgets` has that of the trial.
         """
-        self._parent_account = parent_account or self._eval_account
+        self._parent_account = parent_account or self.eval_account
         self._models = models
         self._budgets = budgets or Budgets()
         self._bind_address = (host, port)
@@ -103,8 +103,8 @@ class GatewayServer:
         await asyncio.gather(*(upstream.close() for upstream in self._used_upstreams.values()))
 
     @asynccontextmanager
-    async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
-        """A session for one attempt at one trial."""
+    async def session(self, trial: Trial, *, seed: int, for_judge: bool = False) -> AsyncIterator[Session]:
+        """A session for one attempt at one trial, or to ask a judge about it."""
         account = BudgetAccount("the trial", self._budgets.trial, self._parent_account(trial))
         session = Session(
             trial,
@@ -115,6 +115,7 @@ class GatewayServer:
             serve=self.listen,
             bodies=LargeBodies(self._parsing),
             limits=self._limits,
+            for_judge=for_judge,
         )
         if (model := self._resolve(trial.subject.model)) is not None:
             session.note(*model.notes)
@@ -125,7 +126,8 @@ class GatewayServer:
         finally:
             await self._close(session)
 
-    def _eval_account(self, trial: Trial) -> BudgetAccount:
+    def eval_account(self, trial: Trial) -> BudgetAccount:
+        """The budget of the trial's eval, whose parent is that of the run."""
         name = trial.eval.name
         own = BudgetAccount(f"the eval {name!r}", self._budgets.eval, self._run_account)
         return self._eval_accounts.setdefault(name, own)

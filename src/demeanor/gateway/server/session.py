@@ -48,7 +48,9 @@ class Session:
         serve: ServeSession,
         bodies: LargeBodies,
         limits: GatewayLimits,
+        for_judge: bool = False,
     ) -> None:
+        """With `for_judge`, a judge is asked about the trial: the faults for judges apply."""
         self.id = secrets.token_hex(8)
         self.trial = trial
         self.seed = seed
@@ -73,6 +75,9 @@ class Session:
         self._shared = SharedParts()
         self._silence = 0.0
         self._intervention = Intervention.of(trial.subject)
+        self.faults = tuple(
+            fault for fault in trial.eval.scenario.faults if fault.judge is for_judge and not fault.tool
+        )
 
     @property
     def base_url(self) -> str:
@@ -139,8 +144,8 @@ class Session:
 
     def fault(self, number: int) -> Fault | None:
         """The fault for exchange `number`, if any; number 0 is not an exchange and has none."""
-        rules = self.trial.eval.scenario.faults if number else ()
-        return next((fault for fault in rules if not fault.tool and fault.hits(number, self.seed)), None)
+        rules = self.faults if number else ()
+        return next((fault for fault in rules if fault.hits(number, self.seed)), None)
 
     def intervene(self, request: Request) -> tuple[Request, tuple[str, ...]]:
         """The request after the trial's intervention, and the ids of the instructions that it changed."""
@@ -219,8 +224,8 @@ class Session:
     def _faults_not_injected(self) -> Iterator[str]:
         """Notes on faults that had no matching exchange, or whose responses had nothing to break."""
         injected = {entry.fault for entry in self._entries}
-        for fault in self.trial.eval.scenario.faults:
-            if fault.first is not None and not fault.tool and str(fault) not in injected:
+        for fault in self.faults:
+            if fault.first is not None and str(fault) not in injected:
                 seen = count(len(self._entries), "exchange")
                 yield f"the fault {fault} was not injected: {seen}, and none that it could break"
 

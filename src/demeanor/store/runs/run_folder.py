@@ -4,6 +4,7 @@
     <run>/build.log                     the output of the project's build command, if it has one
     <run>/ledger.jsonl                  one line per attempt, appended when it ends: the authoritative record
     <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
+    <run>/judge_answers.jsonl           what judges answered when the run was judged again, if they were asked
     <run>/starts/<hash>.jsonl.gz        each starting state of a workspace, once; captures contain only changes
     <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ if the trial failed;
                                         logs/ with the native logs of a Harbor task

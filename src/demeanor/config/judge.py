@@ -1,0 +1,28 @@
+"""`[judge]` of the configuration: the model that answers the questions of checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from demeanor.config.table import Table
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeRules:
+    """The project's judge."""
+
+    model: str = ""
+    """The model that is asked; empty for the local one."""
+
+    prompt: str = ""
+    """A file with the instructions for the judge, relative to the configuration; empty for the built-in ones."""
+
+
+def read_judge(table: Table) -> JudgeRules:
+    """The table `[judge]`."""
+    judge = table.table("judge")
+    if judge is None:
+        return JudgeRules()
+    found = JudgeRules(model=judge.text("model"), prompt=judge.text("prompt"))
+    judge.finish()
+    return found

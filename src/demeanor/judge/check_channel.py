@@ -1,0 +1,114 @@
+"""The connection between Demeanor and a process in which checks run, and what checks ask for through it.
+
+A check needs Demeanor's own process for two things: commands, which only it can start in the sandbox, and questions to
+a judge, because it has the gateway and the keys.
+"""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import struct
+import threading
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+from demeanor.core.errors import WorldError
+from demeanor.core.evidence import Evidence
+from demeanor.core.judge_question import AskJudge, JudgeAnswer, JudgeQuestion
+from demeanor.core.ports import CommandResult, RunCommand
+from demeanor.core.tree import Tree
+from demeanor.judge.unknowable import Unknowable
+
+_LENGTH = struct.Struct(">Q")
+
+Message: TypeAlias = tuple[Any, ...]
+"""Its first item says what it is; the others depend on it."""
+
+
+class Channel:
+    """Messages between Demeanor and a worker, as pickles with their length in front."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self._lock = threading.Lock()
+
+    def send(self, *message: Any) -> None:
+        """Send one message."""
+        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        with self._lock:
+            self.socket.sendall(_LENGTH.pack(len(data)))
+            self.socket.sendall(data)
+
+    def receive(self) -> Message:
+        """The next message; raises EOFError if the other side is gone."""
+        message: Message = pickle.loads(self._bytes(_LENGTH.unpack(self._bytes(_LENGTH.size))[0]))  # noqa: S301
+        return message
+
+    def _bytes(self, size: int) -> bytearray:
+        data = bytearray(size)
+        view, got = memoryview(data), 0
+        while got < size:
+            received = self.socket.recv_into(view[got:])
+            if not received:
+                raise EOFError
+            got += received
+        return data
+
+
+def remote_command(channel: Channel, shared: Evidence | None) -> RunCommand:
+    """Commands of checks run in the sandbox, which only Demeanor's own process can start. It has the trees of `shared`
+    already, so those are only named."""
+
+    def run(tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        own: Literal["before", "after"] | Tree = tree
+        if shared is not None and (tree is shared.after or tree is shared.before):
+            own = "after" if tree is shared.after else "before"
+        channel.send("command", own, argv, timeout)
+        result = channel.receive()
+        if result[0] == "result":
+            found: CommandResult = result[1]
+            return found
+        raise WorldError(result[1], result[2])
+
+    return run
+
+
+def remote_judge(channel: Channel) -> AskJudge:
+    """Judges are asked by Demeanor's own process, which has the gateway and the keys."""
+
+    def ask(question: JudgeQuestion) -> JudgeAnswer:
+        channel.send("question", question)
+        result = channel.receive()
+        if result[0] == "result":
+            found: JudgeAnswer = result[1]
+            return found
+        if result[0] == "unknowable":
+            raise Unknowable(result[1])
+        raise WorldError(result[1], result[2])
+
+    return ask
+
+
+def answer_command(channel: Channel, request: list[Any], evidence: Evidence | None, run_command: RunCommand) -> None:
+    """Run a command of a check and send its result."""
+    which, argv, timeout = request
+    tree = which if isinstance(which, Tree) or evidence is None else getattr(evidence, which)
+    try:
+        result = run_command(tree, argv, timeout=timeout)
+    except WorldError as error:
+        channel.send("failed", error.cause, error.detail)
+    else:
+        channel.send("result", result)
+
+
+def answer_question(channel: Channel, question: JudgeQuestion, ask_judge: AskJudge) -> None:
+    """Ask the judge for a check and send its answer."""
+    try:
+        given = ask_judge(question)
+    except WorldError as error:
+        channel.send("failed", error.cause, error.detail)
+    except Unknowable as error:
+        channel.send("unknowable", str(error))
+    else:
+        channel.send("result", replace(given, exchanges=()))

@@ -1,0 +1,183 @@
+"""`rig.judge(…)`: asks a model about the evidence, and gives its opinion to the check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from demeanor.core.errors import WorldError, nearest
+from demeanor.core.eval import Eval
+from demeanor.core.judge_question import AskJudge, JudgeAnswer, JudgeQuestion, JudgeSettings, JudgeVote, JudgeWord
+from demeanor.core.text import one_line, printable
+from demeanor.core.trajectory import Called, Event, Said
+from demeanor.core.verdict import VoidCause
+from demeanor.judge.judge_prompt import INSTRUCTIONS
+from demeanor.judge.unknowable import unknowable
+
+if TYPE_CHECKING:
+    from demeanor.judge.rig import Rig
+
+EVIDENCE = ("prompt", "final_text", "said", "trajectory", "diff")
+"""What a judge can be shown by name."""
+
+DEFAULT_EVIDENCE = ("prompt", "final_text")
+MOST_SHOWN = 20_000
+"""Characters of each piece of evidence; the middle of a longer one is left out."""
+
+_MOST_OF_CALL = 600
+Shown: TypeAlias = str | Sequence[str] | Mapping[str, str]
+
+
+def no_judge(question: JudgeQuestion) -> JudgeAnswer:
+    """Where no model can be asked, the question has no answer."""
+    raise unknowable("what a judge would say", ("no judge is asked here",))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeAccess:
+    """How the checks of an eval reach its judge."""
+
+    ask: AskJudge = no_judge
+    """Asks the model."""
+
+    settings: JudgeSettings = field(default_factory=JudgeSettings)
+    """The project's judge."""
+
+    prompts: tuple[str, ...] = ()
+    """What the agent was asked."""
+
+    @classmethod
+    def of(cls, eval: Eval, ask: AskJudge) -> JudgeAccess:  # noqa: A002
+        """The access for one eval."""
+        return cls(ask=ask, settings=eval.judge, prompts=eval.scenario.prompts)
+
+
+class Opinion:
+    """A judge's answer. It is true if the answer is yes, and false if it is no.
+
+    If the judge could not tell, asking for the truth makes the trial void: it is neither.
+    """
+
+    def __init__(self, given: JudgeAnswer, shown: Iterable[str]) -> None:
+        self._given = given
+        self._shown = tuple(" ".join(text.split()) for text in shown)
+
+    @property
+    def answer(self) -> JudgeWord:
+        """`yes`, `no` or `unknown`."""
+        return self._given.answer
+
+    @property
+    def quote(self) -> str:
+        """The words of the evidence that decided; empty if there are none."""
+        return self._given.deciding.quote
+
+    @property
+    def reason(self) -> str:
+        """The judge's reason."""
+        return self._given.deciding.reason
+
+    @property
+    def votes(self) -> tuple[JudgeVote, ...]:
+        """Every vote, in order."""
+        return self._given.votes
+
+    @property
+    def quote_found(self) -> bool:
+        """Whether the quote really is in the evidence that was shown."""
+        words = " ".join(self.quote.split())
+        return bool(words) and any(words in text for text in self._shown)
+
+    def __bool__(self) -> bool:
+        if self.answer == "unknown":
+            raise WorldError(VoidCause.JUDGE, f"the judge could not tell: {self}")
+        return self.answer == "yes"
+
+    def __str__(self) -> str:
+        quote = f" {one_line(self.quote, width=120)!r}" if self.quote else ""
+        doubt = " (not in the evidence)" if self.quote and not self.quote_found else ""
+        panel = f" ({', '.join(vote.answer for vote in self.votes)})" if len(self.votes) > 1 else ""
+        asked = one_line(self._given.question, width=120)
+        reason = one_line(printable(self.reason), width=300)
+        return f"{self._given.model} answers {self.answer}{panel} to {asked!r}:{quote}{doubt} {reason}".rstrip(": ")
+
+    def __repr__(self) -> str:
+        return f"<judge {self}>"
+
+
+def ask_judge(
+    rig: Rig,
+    access: JudgeAccess,
+    *,
+    question: str,
+    rubric: str = "",
+    model: str | None = None,
+    votes: int = 1,
+    evidence: Shown = DEFAULT_EVIDENCE,
+) -> Opinion:
+    """Ask the judge about the evidence of a trial."""
+    if not question.strip():
+        raise ValueError("the question to the judge is empty")
+    if votes < 1 or votes % 2 == 0:
+        raise ValueError(f"votes={votes!r}: use an odd number, so that a panel can't be split in half")
+    asked = JudgeQuestion(
+        question=question,
+        rubric=rubric.strip(),
+        model=model or access.settings.model,
+        instructions=access.settings.instructions or INSTRUCTIONS,
+        votes=votes,
+        texts={title: bounded(text) for title, text in _texts(rig, evidence, access.prompts).items()},
+    )
+    return Opinion(access.ask(asked), asked.texts.values())
+
+
+def bounded(text: str) -> str:
+    """The text without its middle if it is too long."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    half = MOST_SHOWN // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+def _texts(rig: Rig, evidence: Shown, prompts: Sequence[str]) -> dict[str, str]:
+    if isinstance(evidence, Mapping):
+        return {_title(title): text for title, text in evidence.items()}
+    names = (evidence,) if isinstance(evidence, str) else tuple(evidence)
+    if not names:
+        raise ValueError(f"evidence is empty: choose from {', '.join(EVIDENCE)}")
+    return {name: _text(rig, name, prompts) for name in names}
+
+
+def _text(rig: Rig, name: str, prompts: Sequence[str]) -> str:
+    if name == "prompt":
+        return "\n\n".join(prompts)
+    if name == "final_text":
+        return rig.final_text
+    if name == "diff":
+        return rig.workspace.diff or "(nothing was changed)"
+    if name in {"said", "trajectory"}:
+        if rig.trajectory.gaps:
+            raise unknowable(f"the {name} to show to the judge", rig.trajectory.gaps)
+        kinds = (Said,) if name == "said" else (Said, Called)
+        lines = [_line(event) for event in rig.trajectory.events if isinstance(event, kinds)]
+        return "\n".join(lines) or "(nothing)"
+    close = nearest(name, EVIDENCE)
+    hint = f"did you mean {close!r}?" if close else f"choose from {', '.join(EVIDENCE)}, or give a mapping of texts"
+    raise ValueError(f"evidence {name!r} is unknown: {hint}")
+
+
+def _line(event: Event) -> str:
+    if isinstance(event, Said):
+        return f"[{event.turn}] the agent says: {event.text}"
+    if isinstance(event, Called):
+        arguments = ", ".join(f"{key}={one_line(str(value), width=200)!r}" for key, value in event.arguments.items())
+        failed = " failed" if event.succeeded is False else ""
+        outcome = one_line(event.result or "", width=_MOST_OF_CALL)
+        return f"[{event.turn}] the agent calls {event.tool}({arguments}){failed} → {outcome}"
+    return ""
+
+
+def _title(title: str) -> str:
+    """A title that stays on one line."""
+    return one_line(printable(title), width=80)

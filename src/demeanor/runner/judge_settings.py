@@ -1,0 +1,69 @@
+"""Gives evals the project's judge, and checks before a run that their judges can be asked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import replace
+
+from demeanor.config.config import Config
+from demeanor.core.checks import FunctionCheck, JudgeCheck
+from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.eval import Eval
+from demeanor.core.fingerprints import asks_judge
+from demeanor.core.judge_question import JudgeSettings
+from demeanor.gateway.local.weights import DEFAULT_MODEL
+from demeanor.judge.judge_prompt import INSTRUCTIONS
+from demeanor.runner.catalog import Catalog
+
+
+def with_judge(evals: Iterable[Eval], config: Config) -> tuple[Eval, ...]:
+    """The evals; those that may ask a judge get the project's."""
+    found = tuple(evals)
+    if not any(map(asks_judge, found)):
+        return found
+    settings = JudgeSettings(model=config.judge.model or DEFAULT_MODEL, instructions=_instructions(config))
+    return tuple(replace(one, judge=settings) if asks_judge(one) else one for one in found)
+
+
+def _instructions(config: Config) -> str:
+    if not config.judge.prompt:
+        return INSTRUCTIONS
+    path = config.root / config.judge.prompt
+    try:
+        text = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} can't be read: {error}", where=config.where, key="judge.prompt") from None
+    if not text:
+        raise BadInput(f"{path} is empty", where=config.where, key="judge.prompt")
+    return f"{text}\n"
+
+
+def check_judges(catalog: Catalog, evals: Iterable[Eval]) -> tuple[str, ...]:
+    """The models of the evals' judges; raises UsageError if one of them can't be asked."""
+    models = dict.fromkeys(model for one in evals for model in _models(one))
+    for model in models:
+        try:
+            catalog.models.model(model)
+        except UsageError as error:
+            named = catalog.config.judge.model
+            hint = "" if named else f'\n  → or name another judge in {catalog.config.where.name}: [judge] model = "…"'
+            raise UsageError(f"the judge can't be asked: {error}{hint}") from None
+    return tuple(models)
+
+
+def _models(one: Eval) -> Iterable[str]:
+    """The models that its judges use, as far as that is known before they are asked."""
+    for check in one.checks if asks_judge(one) else ():
+        if isinstance(check, JudgeCheck):
+            yield check.model or one.judge.model
+        elif isinstance(check, FunctionCheck) and not _names_model(check):
+            yield one.judge.model
+
+
+def _names_model(check: FunctionCheck) -> bool:
+    """Whether the function seems to name the model of its judge itself."""
+    try:
+        return "model=" in inspect.getsource(check.function)
+    except (OSError, TypeError):
+        return False

@@ -1,0 +1,49 @@
+"""Answers that judges gave after a run, when its trials were judged again: one line each, beside its captures, which
+never change."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from demeanor.core.codec import decode, encode
+from demeanor.core.errors import StoreError
+from demeanor.core.judge_question import JudgeAnswer
+from demeanor.core.record import Record
+from demeanor.store.captures.capture_file import append_whole
+
+FILE = "judge_answers.jsonl"
+
+
+def add_judge_answers(run: Path, record: Record, answers: Sequence[JudgeAnswer]) -> None:
+    """Append the answers about one attempt."""
+    if not answers:
+        return
+    lines = [
+        json.dumps({"trial": record.trial, "attempt": record.attempt, "answer": encode(answer)}) for answer in answers
+    ]
+    try:
+        file = os.open(run / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            append_whole(file, ("\n".join(lines) + "\n").encode())
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise StoreError(f"{run / FILE}: the judge's answers can't be stored: {error.strerror}") from error
+
+
+def read_judge_answers(run: Path | None) -> dict[tuple[str, int], list[JudgeAnswer]]:
+    """The answers by trial and attempt, in the order in which they were given."""
+    found: dict[tuple[str, int], list[JudgeAnswer]] = {}
+    if run is None or not (run / FILE).is_file():
+        return found
+    for number, line in enumerate((run / FILE).read_text("utf-8").splitlines(), 1):
+        try:
+            data = json.loads(line)
+            answer = decode(JudgeAnswer, data["answer"])
+            found.setdefault((data["trial"], data["attempt"]), []).append(answer)
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{run / FILE}: line {number} can't be read: {error}") from None
+    return found
