@@ -42,9 +42,7 @@ class Judge:
 
     def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
         self.asked.append(question)
-        return JudgeAnswer(
-            key="k", judge="j", question=question.question, model=question.model, votes=self._votes
-        )
+        return JudgeAnswer(key="k", judge="j", question=question.question, model=question.model, votes=self._votes)
 
 
 def rig(judge_model: Judge) -> Rig:

@@ -13,7 +13,7 @@ REFERENCES = [
     (LabelledCounts(90, 10, 4, 16), 300, 1000, 0.14285714285714296, (0.625, 0.44743134197712, 0.80256865802288)),
     (LabelledCounts(18, 2, 3, 7), 20, 30, 0.611111111111111, (0.6153846153846, 0.31207272396724, 0.918696506802)),
 ]
-"""Labels, passed and judged trials; the corrected rate by judgy 0.1.0 (`estimate_success_rate`); kappa with its interval
+"""Labels, passed and judged trials; the corrected rate by judgy 0.1.0 (`estimate_success_rate`); kappa with interval
 by statsmodels 0.15.0 (`cohens_kappa`)."""
 
 
