@@ -17,12 +17,14 @@ from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_history
+from demeanor.commands.judge.report import CALIBRATION_DOCUMENT, CalibrationReport, Estimate, LabelSplit
 from demeanor.commands.note.report import NOTES_DOCUMENT, NotesReport
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
+from demeanor.runner.calibrations import CorrectedRate
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.fix.test_render import a_fix
 from tests.commands.rejudge.test_report import again, judged
@@ -45,6 +47,24 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "bisect": (BISECT_DOCUMENT, a_bisection()),
     "fix": (FIX_DOCUMENT, a_fix()),
     "rejudge": (REJUDGE_DOCUMENT, judged([*again("pfv", "pp-")])),
+    "calibration": (
+        CALIBRATION_DOCUMENT,
+        CalibrationReport(
+            eval="asks_first",
+            judge="0123456789ab",
+            model="critic",
+            held_out=LabelSplit(passed_good=9, failed_good=1, passed_bad=2, failed_bad=8),
+            tuning=LabelSplit(passed_good=0, failed_good=0, passed_bad=0, failed_bad=0),
+            sensitivity=Estimate(value=0.9, low=0.6, high=0.98, trials=10),
+            specificity=None,
+            kappa=None,
+            base_rate=0.5,
+            consistency=None,
+            answer="calibrated",
+            reason="enough labels",
+            rates=(CorrectedRate(subject="a:m", passed=3, judged=4, rate=0.8, low=0.2, high=1.0),),
+        ),
+    ),
     "notes": (NOTES_DOCUMENT, NotesReport(notes=(NOTE,))),
     "triage": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
 }

@@ -80,6 +80,10 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor prompt", "the instructions that the agent sent, with ids"),
         ("demeanor run --without b9ff9143", "run the evals without one of them"),
     ),
+    "judge": (
+        ("demeanor judge calibrate asks_first", "against the labels of `demeanor note`"),
+        ("demeanor judge calibrate asks_first --labels labels.csv", "against labels in a file"),
+    ),
     "rejudge": (
         ("demeanor rejudge", "the latest run, with the edited checks"),
         ("demeanor rejudge saves_the_note --last 5", "one eval, in its last five runs"),

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "trace": "show what happened in a trial, step by step",
     "prompt": "list the instructions that an agent sends to its model, with ids and files",
     "note": "label a trial as real, flaky, eval bug or infrastructure, or list the labels",
+    "judge": "measure the error rates of an eval's judge against labels of people",
     "rejudge": "judge stored trials again, without agent or model",
     "watch": "judge the stored trials of an eval again whenever you edit it",
     "triage": "group the failures of a run and suggest what to do about each",

@@ -138,8 +138,8 @@ class Config:
     """The agent that fixes failures, the files it may change, and how its fix is tested; see [Fix](fix.md)."""
 
     judge: JudgeRules = field(default_factory=JudgeRules)
-    """The judge that checks can ask: `model` (default: the local one) and `prompt`, a file with its instructions
-    (default: built-in); see [Judges](judges.md).
+    """The judge that checks can ask: `model` (default: the local one), `prompt`, a file with its instructions
+    (default: built-in), and `trusted`, evals that may block without calibration; see [Judges](judges.md).
     """
 
     build: BuildRules = field(default_factory=BuildRules)

@@ -17,12 +17,15 @@ class JudgeRules:
     prompt: str = ""
     """A file with the instructions for the judge, relative to the configuration; empty for the built-in ones."""
 
+    trusted: tuple[str, ...] = ()
+    """Evals that may block a merge and be promoted although their judge is not calibrated."""
+
 
 def read_judge(table: Table) -> JudgeRules:
     """The table `[judge]`."""
     judge = table.table("judge")
     if judge is None:
         return JudgeRules()
-    found = JudgeRules(model=judge.text("model"), prompt=judge.text("prompt"))
+    found = JudgeRules(model=judge.text("model"), prompt=judge.text("prompt"), trusted=judge.texts("trusted"))
     judge.finish()
     return found

@@ -80,6 +80,12 @@ def _judge(one: Eval) -> tuple[Any, ...]:
     return ((one.judge.model, one.judge.instructions),) if asks_judge(one) else ()
 
 
+def judge_identity(one: Eval) -> str:
+    """Twelve hex digits of what judges an eval: its checks, and the judge's model and instructions. They change with
+    everything that may change the judge's error rates."""
+    return short_hash([_asked(check) for check in one.checks], *_judge(one))
+
+
 def asks_judge(one: Eval) -> bool:
     """Whether a check of the eval may ask a judge: it declares one, or its function mentions `.judge`."""
     functions = [check.function for check in one.checks if isinstance(check, FunctionCheck)]

@@ -12,7 +12,7 @@ from demeanor.core.exchange import Usage
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo, RunKind
 
-Ruling: TypeAlias = Literal["run", "gate", "promote", "demote", "compare", "bisect", "check-in"]
+Ruling: TypeAlias = Literal["run", "gate", "promote", "demote", "compare", "bisect", "check-in", "calibrate"]
 """The kind of a decision. Those of a `run` follow from its records, so they are told to hooks but not stored."""
 
 

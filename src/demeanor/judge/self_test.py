@@ -13,10 +13,12 @@ from enum import StrEnum
 from demeanor.core.checks import PromptSnapshot
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval, Rehearsal
+from demeanor.core.judge_question import AskJudge
 from demeanor.core.ports import RunCommand
-from demeanor.core.verdict import Verdict
+from demeanor.core.verdict import Verdict, VoidCause
 from demeanor.judge.answers import AskChecks, ask_here
 from demeanor.judge.judge import judge
+from demeanor.judge.opinion import no_judge
 from demeanor.judge.simulation import LayOut, ReadBack, does_nothing, rehearse, template_copies
 from demeanor.judge.user_check import crash
 
@@ -32,6 +34,9 @@ class SelfTestFault(StrEnum):
 
     UNPROVEN = "unproven"
     """There is no `passes_on`, so it is unknown whether the eval can pass."""
+
+    UNJUDGED = "unjudged"
+    """The judge has no recorded answer about a behaviour, or could not tell."""
 
     CRASHED = "crashed"
     """A check, or the behaviour itself, raised an error."""
@@ -92,6 +97,7 @@ def self_test(
     read_back: ReadBack,
     run_command: RunCommand,
     ask: AskChecks = ask_here,
+    ask_judge: AskJudge = no_judge,
 ) -> SelfTest:
     """Play every behaviour of the eval, and an agent that does nothing, and compare the verdicts."""
     eval = playable(eval)  # noqa: A001
@@ -100,7 +106,7 @@ def self_test(
     try:
         with template_copies(eval.scenario, lay_out) as copied:
             for part in parts:
-                complaints.extend(_played(eval, part, copied, read_back, run_command, ask))
+                complaints.extend(_played(eval, part, copied, read_back, run_command, ask, ask_judge))
     except DemeanorError as error:
         complaints.append(Complaint(fault=SelfTestFault.CRASHED, detail=f"the workspace can't be created: {error}"))
     return SelfTest(eval=eval.name, rehearsed=len(parts), complaints=tuple(complaints))
@@ -113,13 +119,14 @@ def _played(
     read_back: ReadBack,
     run_command: RunCommand,
     ask: AskChecks,
+    ask_judge: AskJudge,
 ) -> Iterator[Complaint]:
     try:
         evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
     except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
         yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
     else:
-        yield from _compared(part, judge(evidence, eval, run_command, ask=ask))
+        yield from _compared(part, judge(evidence, eval, run_command, ask=ask, ask_judge=ask_judge))
 
 
 def playable(eval: Eval) -> Eval:  # noqa: A002
@@ -156,7 +163,9 @@ def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
 def _compared(part: _Rehearsed, verdict: Verdict) -> Iterator[Complaint]:
     if verdict.outcome == part.expected:
         return
-    if verdict.outcome == "void":
+    if verdict.outcome == "void" and verdict.cause is VoidCause.JUDGE:
+        yield Complaint(fault=SelfTestFault.UNJUDGED, detail=f"{part.title}: {verdict.detail}")
+    elif verdict.outcome == "void":
         yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title}: {verdict.reason}")
     elif verdict.outcome == "pass":
         yield Complaint(fault=SelfTestFault.VACUOUS, detail=f"{part.title} passes")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.tree_io import scan
+from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import build_workspace, open_checks
+from demeanor.runner.judges import Asking
+from demeanor.runner.rehearsal_judges import keep_answers, open_judges, rehearsal_judge
 from demeanor.runner.sandbox import verified_sandbox
 
 if TYPE_CHECKING:
     from demeanor.judge.self_test import SelfTest
 
 
-def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
-    """Show for each eval whether it can pass and can fail."""
+def self_tests(
+    evals: Sequence[Eval], config: Config, *, asking: Asking = "never", environ: Mapping[str, str] | None = None
+) -> Iterator[SelfTest]:
+    """Show for each eval whether it can pass and can fail. `asking` says whether judges are asked about rehearsals."""
     from demeanor.judge.self_test import playable, self_test
 
     checks = open_checks([playable(one) for one in evals], config)
@@ -25,10 +30,18 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
         sandbox = verified_sandbox(config.sandbox, config)
         asyncio.run(sandbox.start())
         try:
-            for one in evals:
-                yield self_test(
-                    one, lay_out=build_workspace, read_back=scan, run_command=sandbox.command, ask=checks.ask
-                )
+            with open_judges(Catalog(config=config, environ=environ or {})) as judges:
+                for one in evals:
+                    judge = rehearsal_judge(judges, one, asking)
+                    yield self_test(
+                        one,
+                        lay_out=build_workspace,
+                        read_back=scan,
+                        run_command=sandbox.command,
+                        ask=checks.ask,
+                        ask_judge=judge,
+                    )
+                    keep_answers(one, judge)
         finally:
             asyncio.run(sandbox.stop())
     finally:

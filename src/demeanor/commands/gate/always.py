@@ -33,9 +33,9 @@ def applies_to(cell: GateCell) -> bool:
 def judge(cell: GateCell) -> GateAnswer:
     """Every trial of an ALWAYS_PASSES eval must pass; other cells are skipped."""
     if not cell.key:
-        return _skip(cell, f"{cell.subject} is not one of the key subjects")
+        return skip(cell, f"{cell.subject} is not one of the key subjects")
     if cell.policy is Policy.USUALLY_FAILS:
-        return _skip(cell, "known to fail: it never blocks, and is not tried")
+        return skip(cell, "known to fail: it never blocks, and is not tried")
     passed, judged = sum(cell.outcomes), len(cell.outcomes)
     if passed < judged:
         answer = decide(cell, NAME, "reject", f"{passed} of {judged} passed, but it must always pass")
@@ -84,5 +84,6 @@ def error_rates(rates: Sequence[float] = RATES) -> ErrorRates:
     )
 
 
-def _skip(cell: GateCell, reason: str) -> GateAnswer:
+def skip(cell: GateCell, reason: str) -> GateAnswer:
+    """The cell is not tried and does not count."""
     return GateAnswer(cell=cell, decision=Decision(answer="skipped", rule="none", reason=reason))

@@ -31,6 +31,7 @@ from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
+from demeanor.runner.calibrations import uncalibrated
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.nights import CountedNights, counted_nights, night_filter
 from demeanor.runner.plan import DEFAULT_TIMEOUT, collect_evals, eval_paths, plan_evals, select_evals
@@ -83,6 +84,9 @@ class GateState:
     by_hand: Mapping[str, str] = field(default_factory=dict)
     """The evals that were promoted by hand, which are rejected without a trial; each with the reason."""
 
+    uncalibrated: Mapping[str, str] = field(default_factory=dict)
+    """The evals whose judge is not calibrated, which can't block a merge; each with the reason."""
+
     notes: tuple[str, ...] = ()
     """Remarks about the history."""
 
@@ -96,8 +100,14 @@ class GateState:
         """One answer per cell from the trials so far, in the order of the plan."""
         cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
         rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
-        judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in rejected]
-        found = rejected | {
+        left_out = {
+            cell.id: always.skip(cells[cell.id], self.uncalibrated[cell.eval.name])
+            for cell in self.plan.cells
+            if cell.eval.name in self.uncalibrated and cell.id not in rejected
+        }
+        found = rejected | left_out
+        judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in found]
+        found |= {
             answer.cell.name: answer
             for answer in gate(judged, rule=self.rule, effort=self.effort, confirm=self.confirm)
         }
@@ -214,6 +224,7 @@ def make_gate_state(
         by_hand=(
             promoted_by_hand(history, _evals(plan), config.root) if config.gate.manual_promotion == "reject" else {}
         ),
+        uncalibrated=uncalibrated(history, _evals(plan), config),
         notes=counted.notes,
     )
 

@@ -20,6 +20,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.define.promotion_file import read_promotions, write_promotions
 from demeanor.define.set_policy import shared_policies, with_policy
 from demeanor.runner.baselines import eval_hashes
+from demeanor.runner.calibrations import uncalibrated
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.nights import CountedNights, counted_nights, night_filter
 from demeanor.runner.plan import plan_evals
@@ -69,6 +70,8 @@ def make_promotion_report(
     if action == "promote":
         found = promote(cells, enabled, rule=chosen.name, nights=runs, across=across)
         found = _hold_back(found, _stale(found, asked, cells))
+        ready = [asked[one.eval] for one in found if one.answer == "promote"]
+        found = _hold_back(found, uncalibrated(history, ready, catalog.config))
     else:
         found = demote(cells, enabled, rule=chosen.name, nights=runs)
     shared = shared_policies(asked.values())

@@ -24,6 +24,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also treat as faults: an eval without a passing behaviour, and a promotion by hand",
     )
+    parser.add_argument(
+        "--ask-judge",
+        choices=("missing", "all"),
+        help="ask judges about the rehearsals, which may cost money, and record their answers next to the evals"
+        " (default: use recorded answers only)",
+    )
     tasks = parser.add_argument_group("whole tasks (docs/harbor.md)")
     tasks.add_argument(
         "--repeat",
@@ -57,6 +63,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         strict=args.strict,
         options=TaskOptions(repeat=args.repeat, env=args.env, static=args.static),
         show=_show_progress,
+        asking=args.ask_judge or "never",
     )
     if report.tasks and not report.tasks_not_run and sys.stderr.isatty():
         sys.stderr.write(_CLEAR_LINE)

@@ -13,13 +13,21 @@ from demeanor.judge.self_test import SelfTest
 from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
+from demeanor.runner.judges import Asking
 from demeanor.runner.promotions import promoted_by_hand, unrecorded_promotions
 from demeanor.runner.self_tests import self_tests
 from demeanor.runner.tasks import harbor_problem
 
 
 def validate(
-    catalog: Catalog, evals: Sequence[Eval], *, base: str | None, strict: bool, options: TaskOptions, show: ShowProgress
+    catalog: Catalog,
+    evals: Sequence[Eval],
+    *,
+    base: str | None,
+    strict: bool,
+    options: TaskOptions,
+    show: ShowProgress,
+    asking: Asking = "never",
 ) -> ValidationReport:
     """Validate evals; with `strict`, unproven evals, unrecorded promotions and tasks that were not run are faults."""
     config = catalog.config
@@ -29,7 +37,8 @@ def validate(
     tasks = [one for one in evals if one.task is not None]
     others = [one for one in evals if one.task is None]
     task_tests, not_run = _test_tasks(catalog, tasks, options, show)
-    tests = (*(self_tests(others, config) if others else ()), *task_tests)
+    tested = self_tests(others, config, asking=asking, environ=catalog.environ) if others else ()
+    tests = (*tested, *task_tests)
     by_hand, faulty_by_hand, reasons = _promoted_by_hand(config, catalog.environ, evals, promoted, strict=strict)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or fault_count(test, strict=strict)

@@ -14,6 +14,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.codec import decode, encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Exchange
+from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.tree import Tree
 
 SCHEMA = "demeanor-capture/2"
@@ -59,6 +60,14 @@ def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
     """The exchanges of a capture; these need no starting state."""
     try:
         return tuple(decode(Exchange, one) for one in _data(text, where).get("exchanges", ()))
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"{where}: the capture can't be read: {error}") from None
+
+
+def read_capture_answers(text: bytes, *, where: str) -> tuple[JudgeAnswer, ...]:
+    """The answers of judges in a capture; these need no starting state."""
+    try:
+        return tuple(decode(JudgeAnswer, one) for one in _data(text, where).get("judge_answers", ()))
     except (ValueError, TypeError) as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
 

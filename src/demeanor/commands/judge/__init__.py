@@ -1,0 +1,1 @@
+"""`demeanor judge`: measure the error rates of an eval's judge."""

@@ -1,0 +1,41 @@
+"""`demeanor judge`: measure the error rates of an eval's judge."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from demeanor.commands.options import config_argument, load_config, print_report
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "action", choices=("calibrate",), help="calibrate: compare the judge's stored verdicts with labels of people"
+    )
+    parser.add_argument("eval", metavar="EVAL", help="the eval's name")
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="a CSV file with the columns trial (EVAL/SUBJECT/N), label (good or bad) and run (default: the labels of"
+        " `demeanor note`: real if the verdict is right, eval-bug if it is wrong)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Measure the error rates and store them."""
+    from demeanor.commands.judge.render import calibration_terminal
+    from demeanor.commands.judge.report import CALIBRATION_DOCUMENT
+    from demeanor.commands.judge.workflow import calibrate
+
+    config = load_config(args)
+    results = args.results or config.root / config.results
+    report = calibrate(args.eval, config, os.environ, results=results, labels=args.labels)
+    print_report(args, report, CALIBRATION_DOCUMENT, calibration_terminal)
+    return report.exit_code

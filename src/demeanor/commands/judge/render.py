@@ -1,0 +1,52 @@
+"""The error rates of a judge for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from demeanor.commands.judge.report import CalibrationReport, Estimate
+from demeanor.render.table import wrapped
+from demeanor.render.terminal import Screen, paint
+
+
+def calibration_terminal(report: CalibrationReport, screen: Screen | None = None) -> str:
+    """The report as text for `screen`."""
+    screen = screen or Screen()
+    return paint((line for text in _lines(report) for line in wrapped(text, screen.width)), screen)
+
+
+def _lines(report: CalibrationReport) -> Iterator[Text]:
+    head = "Calibrated" if report.answer == "calibrated" else "Undecided"
+    yield Text.assemble((f"{head}: the judge of {report.eval}", "bold"), f" ({report.model}, {report.judge})")
+    yield Text(report.reason)
+    yield Text("")
+    yield Text(f"sensitivity   {_shown(report.sensitivity)}  good trials that it passes")
+    yield Text(f"specificity   {_shown(report.specificity)}  bad trials that it fails")
+    base = "" if report.base_rate is None else f" at a base rate of {report.base_rate:.0%} good trials"
+    kappa = report.kappa
+    number = "n/a" if kappa is None else f"{kappa.value:.2f} [{kappa.low:.2f}–{kappa.high:.2f}]"
+    yield Text(f"kappa         {number}  agreement with people beyond chance{base}")
+    yield Text(f"consistency   {_shown(report.consistency)}  trials on which all votes agree")
+    other = report.tuning
+    left = other.passed_good + other.failed_good + other.passed_bad + other.failed_bad
+    yield Text(f"labels        {_total(report)} held out, used above; {left} for work on the question")
+    for rate in report.rates:
+        yield Text(
+            f"{rate.subject}: {rate.rate:.0%} [{rate.low:.0%}–{rate.high:.0%}] of trials are good;"
+            f" the judge passed {rate.passed} of {rate.judged}"
+        )
+    for note in report.notes:
+        yield Text(f"note: {note}")
+
+
+def _total(report: CalibrationReport) -> int:
+    held = report.held_out
+    return held.passed_good + held.failed_good + held.passed_bad + held.failed_bad
+
+
+def _shown(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "n/a"
+    return f"{estimate.value:.0%} [{estimate.low:.0%}–{estimate.high:.0%}] of {estimate.trials}"

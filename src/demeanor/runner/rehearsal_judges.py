@@ -1,0 +1,81 @@
+"""Judges in the self-test of evals: their recorded answers about the rehearsals, in a file next to the eval.
+
+The file is committed with the eval, so the self-test needs no model. A question without a recorded answer is a
+complaint, until `demeanor validate --ask-judge missing` asks it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from demeanor.core.atomic_file import write_atomically
+from demeanor.core.capture import Capture
+from demeanor.core.codec import decode, encode
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval
+from demeanor.core.judge_question import JudgeAnswer
+from demeanor.core.run_request import RunRequest
+from demeanor.core.subject import Subject
+from demeanor.core.text import slug
+from demeanor.core.trial import Trial
+from demeanor.runner.budget import budget_limits
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.judges import Asking, Judges, TrialJudge
+
+
+def answers_file(one: Eval) -> Path:
+    """Where the answers about an eval's rehearsals are recorded."""
+    place = one.source.path
+    return (place if place.is_dir() else place.parent) / "judge_answers" / f"{slug(one.name)}.json"
+
+
+@contextmanager
+def open_judges(catalog: Catalog) -> Iterator[Judges]:
+    """Judges for code without an event loop: they get one in a thread."""
+    judges = Judges(catalog, budget_limits(catalog.config, RunRequest()))
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="judges", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(judges.start(), loop).result()
+        yield judges
+    finally:
+        asyncio.run_coroutine_threadsafe(judges.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def rehearsal_judge(judges: Judges, one: Eval, asking: Asking) -> TrialJudge:
+    """Answers the questions about an eval's rehearsals: from its file, or by asking the model."""
+    trial = Trial(eval=one, subject=Subject(agent="rehearsal", model=""), number=1, timeout=0)
+    recorded = Capture(trial=trial.id, attempt=1, judge_answers=_read(answers_file(one)))
+    return judges.of_trial(trial, recorded, asking=asking)
+
+
+def keep_answers(one: Eval, judge: TrialJudge) -> None:
+    """Write the answers that the rehearsals need, and no others, if the model was asked."""
+    if judge.fresh:
+        path = answers_file(one)
+        path.parent.mkdir(exist_ok=True)
+        kept = [encode(replace(answer, exchanges=())) for answer in judge.answers if answer.problem is None]
+        write_atomically(path, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
+def _read(path: Path) -> tuple[JudgeAnswer, ...]:
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(decode(JudgeAnswer, one) for one in json.loads(path.read_text("utf-8")))
+    except (ValueError, TypeError, OSError) as error:
+        raise BadInput(
+            f"the recorded answers of the judge can't be read: {error}",
+            where=path,
+            remedy="record them again: demeanor validate --ask-judge all",
+        ) from None
