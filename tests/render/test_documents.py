@@ -17,7 +17,7 @@ from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_history
-from demeanor.commands.judge.report import CALIBRATION_DOCUMENT, CalibrationReport, Estimate, LabelSplit
+from demeanor.commands.judge.report import CALIBRATION_DOCUMENT, CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.commands.note.report import NOTES_DOCUMENT, NotesReport
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
@@ -55,7 +55,7 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
             model="critic",
             held_out=LabelSplit(passed_good=9, failed_good=1, passed_bad=2, failed_bad=8),
             tuning=LabelSplit(passed_good=0, failed_good=0, passed_bad=0, failed_bad=0),
-            sensitivity=Estimate(value=0.9, low=0.6, high=0.98, trials=10),
+            sensitivity=ErrorRateEstimate(value=0.9, low=0.6, high=0.98, trials=10),
             specificity=None,
             kappa=None,
             base_rate=0.5,

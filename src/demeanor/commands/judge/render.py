@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.commands.judge.report import CalibrationReport, Estimate
+from demeanor.commands.judge.report import CalibrationReport, ErrorRateEstimate
 from demeanor.render.table import wrapped
 from demeanor.render.terminal import Screen, paint
 
@@ -46,7 +46,7 @@ def _total(report: CalibrationReport) -> int:
     return held.passed_good + held.failed_good + held.passed_bad + held.failed_bad
 
 
-def _shown(estimate: Estimate | None) -> str:
+def _shown(estimate: ErrorRateEstimate | None) -> str:
     if estimate is None:
         return "n/a"
     return f"{estimate.value:.0%} [{estimate.low:.0%}–{estimate.high:.0%}] of {estimate.trials}"

@@ -11,7 +11,7 @@ from demeanor.runner.calibrations import CorrectedRate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Estimate:
+class ErrorRateEstimate:
     """A measured quantity with its interval of 95 %."""
 
     value: float
@@ -63,19 +63,19 @@ class CalibrationReport:
     tuning: LabelSplit
     """The other labels, for work on the question: they are in no rate below."""
 
-    sensitivity: Estimate | None
+    sensitivity: ErrorRateEstimate | None
     """The share of good trials that the judge passes; None without labels."""
 
-    specificity: Estimate | None
+    specificity: ErrorRateEstimate | None
     """The share of bad trials that the judge fails; None without labels."""
 
-    kappa: Estimate | None
+    kappa: ErrorRateEstimate | None
     """Cohen's kappa: agreement with people beyond chance; None if all say the same. It depends on the base rate."""
 
     base_rate: float | None
     """The share of good trials among the held-out labels."""
 
-    consistency: Estimate | None
+    consistency: ErrorRateEstimate | None
     """The share of trials about which all recorded votes agree, of those with more than one vote; None without any."""
 
     answer: Literal["calibrated", "undecided"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.judge.labels import Label, labels_of_file, labels_of_notes
-from demeanor.commands.judge.report import CalibrationReport, Estimate, LabelSplit
+from demeanor.commands.judge.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.commands.run.stored_runs import StoredRun, find_stored_run
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
@@ -111,7 +111,7 @@ def _counts(compared: Iterable[_Compared]) -> LabelledCounts:
 
 def _consistency(
     compared: Sequence[_Compared], config: Config, environ: Mapping[str, str], results: Path, notes: list[str]
-) -> Estimate | None:
+) -> ErrorRateEstimate | None:
     """The share of labelled trials about which all votes agree: those of a panel, and answers to repeated questions."""
     runs: dict[str, StoredRun] = {}
     repeated = agreed = 0
@@ -136,11 +136,11 @@ def _consistency(
     return _estimate(agreed, repeated)
 
 
-def _estimate(number: int, trials: int) -> Estimate | None:
+def _estimate(number: int, trials: int) -> ErrorRateEstimate | None:
     if not trials:
         return None
     low, high = wilson(number, trials)
-    return Estimate(value=number / trials, low=low, high=high, trials=trials)
+    return ErrorRateEstimate(value=number / trials, low=low, high=high, trials=trials)
 
 
 def _passed_by_subject(cells: Iterable[RunCell]) -> dict[str, tuple[int, int]]:
@@ -154,7 +154,7 @@ def _passed_by_subject(cells: Iterable[RunCell]) -> dict[str, tuple[int, int]]:
 def _report(
     one: Eval,
     compared: Sequence[_Compared],
-    consistency: Estimate | None,
+    consistency: ErrorRateEstimate | None,
     notes: Sequence[str],
     measured: Mapping[str, tuple[int, int]],
 ) -> CalibrationReport:
@@ -163,7 +163,7 @@ def _report(
     agreement = cohens_kappa(held)
     kappa = None
     if agreement is not None:
-        kappa = Estimate(value=agreement[0], low=agreement[1].low, high=agreement[1].high, trials=sum(held))
+        kappa = ErrorRateEstimate(value=agreement[0], low=agreement[1].low, high=agreement[1].high, trials=sum(held))
     rates: tuple[CorrectedRate, ...] = ()
     if held.informative:
         rates = tuple(corrected_rate(subject, *numbers, held) for subject, numbers in measured.items())
