@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from demeanor.commands.gate import always
 from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.characteristics import applied_rates, gate_suite
 from demeanor.commands.gate.effort import STANDARD, Effort, effort_named
