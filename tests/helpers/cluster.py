@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from demeanor.runner.executors.certificates import write_certificates
@@ -23,6 +24,19 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"waited too long: {what}"
         time.sleep(0.05)
+
+
+def processes_named(text: str) -> list[int]:
+    """The processes whose command line contains a text."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if text.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
 
 
 def processes_with(text: str) -> dict[int, str]:
@@ -61,7 +75,7 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
 
     def start_worker(self, name: str, *, preload: str = "", nanny: bool = False, **env: str) -> None:
-        """Start a worker; `preload` is Python code that it runs first."""
+        """Start a worker, see `wait_for_workers`; `preload` is Python code that it runs first."""
         home = self.folder / name
         home.mkdir()
         (home / "sitecustomize.py").write_text(preload)
@@ -72,7 +86,16 @@ class Cluster:
              "--host", "127.0.0.1", *self._tls("worker")],
             {"PYTHONPATH": str(home), **env},
         )  # fmt: skip
-        wait_for(lambda: "Registered to:" in self.log(name), f"{name}: {self.log(name)}")
+
+    def wait_for_workers(self) -> None:
+        """Wait until all workers that were started are connected; they start at the same time."""
+        for name in self.running:
+            if name != "scheduler":
+                wait_for(lambda name=name: "Registered to:" in self.log(name), f"{name}: {self.log(name)}")
+
+    def pid(self, name: str) -> int:
+        """The process that was started: the worker, or its nanny."""
+        return self.running[name].pid
 
     def log(self, name: str) -> str:
         """What a process has printed."""
@@ -81,7 +104,8 @@ class Cluster:
     def stop(self) -> None:
         """Kill everything."""
         for process in self.running.values():
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # a test may have killed it
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
     def _tls(self, role: str) -> list[str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from demeanor.core.codec import encode
+from demeanor.core.verdict import Void, VoidCause
 from demeanor.runner.executors.certificates import write_certificates
 from demeanor.store.runs.run_folder import RunFolder
-from tests.helpers.cluster import PATIENCE, Cluster, processes_with, wait_for
+from tests.helpers.cluster import PATIENCE, Cluster, processes_named, processes_with, wait_for
 from tests.helpers.project import Project
 
 EVALS = """\
@@ -76,10 +78,13 @@ def writes_the_file(rig, result):
 LIAR = """\
 from dataclasses import replace
 from demeanor.runner.executors import worker
-honest = worker.pack_message
+honest, lied = worker.pack_message, []
 
 def pack_message(value, body=b""):
-    return honest(replace(value, trial="another/trial/1") if body else value, body)
+    if body and not lied and value.trial.startswith("lied_about"):
+        lied.append(value)
+        value = replace(value, trial="another/trial/1")
+    return honest(value, body)
 
 worker.pack_message = pack_message
 """
@@ -88,17 +93,27 @@ SECRET = "tQ7wZr2LkPx9VbN4mJ6d"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two good workers, one with another version of Demeanor, and one whose clock is an hour ahead."""
+    """Two good workers, and one each with another version of Demeanor, a clock that is ahead, and no sandbox."""
     found = Cluster(tmp_path_factory.mktemp("cluster"))
+    only_git = found.folder / "only-git"
+    only_git.mkdir()
+    (only_git / "git").symlink_to(shutil.which("git") or "git")
     try:
         found.start_scheduler()
-        found.start_worker("good-1", ACME_TOKEN=SECRET)
+        found.start_worker("good-1", preload=LIAR, ACME_TOKEN=SECRET)
         found.start_worker("good-2", ACME_TOKEN=SECRET)
         found.start_worker("old", preload="import demeanor._version as v; v.__version__ = '0.0.1'")
         found.start_worker("late", preload="import time; now = time.time; time.time = lambda: now() + 3000")
+        found.start_worker("bare", PATH=str(only_git))
+        found.wait_for_workers()
         yield found
     finally:
         found.stop()
+
+
+def on(cluster: Cluster) -> tuple[str, ...]:
+    """The options that name the cluster."""
+    return "--scheduler", cluster.address, "--certs", str(cluster.certs)
 
 
 def latest(project: Project) -> RunFolder:
@@ -125,8 +140,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
     assert project.demeanor("run", "--record", "--policy", "all").returncode == 1
     assert project.demeanor("run", "--replay", "--policy", "all", "--seed", "1").returncode == 1
     here = judged(project)
-    options = ("--scheduler", cluster.address, "--certs", str(cluster.certs))
-    ran = project.demeanor("run", "--replay", "--policy", "all", "--seed", "1", *options)
+    ran = project.demeanor("run", "--replay", "--policy", "all", "--seed", "1", *on(cluster))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "2 passed · 2 failed" in ran.stdout
     assert "the worker old" in ran.stdout
@@ -137,7 +151,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
 
 
 def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, cluster: Cluster) -> None:
-    """One has another version, one has another time."""
+    """One has another version, one has another time, one has no sandbox."""
     project.write(demeanor_toml=f'[executor]\nscheduler = "{cluster.address}"\ncerts = "{cluster.certs}"\n')
     ran = project.demeanor("cluster", "check", "--subject", "native:scripted", "--json")
     assert ran.returncode == 1, ran.stdout + ran.stderr
@@ -145,6 +159,7 @@ def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, clu
     assert {name for name, worker in found.items() if worker["used"]} == {"good-1", "good-2"}
     assert "it has Demeanor 0.0.1" in found["old"]["problem"]
     assert "its clock is" in found["late"]["problem"]
+    assert "bubblewrap" in found["bare"]["problem"]
     assert found["good-1"]["sandbox"] == "bubblewrap"
     assert "native" in found["good-1"]["agents"]
 
@@ -154,8 +169,7 @@ def test_secrets_of_workers_reach_neither_the_conductor_nor_the_scheduler(projec
     script = "#!/bin/sh\necho key $ACME_TOKEN | tee a.txt\n"
     project.write(demeanor_toml=TELLS, teller_sh=script, evals__eval_a_py=WRITES)
     (project.folder / "teller.sh").chmod(0o755)
-    options = ("--scheduler", cluster.address, "--certs", str(cluster.certs), "--trials", "1")
-    ran = project.demeanor("run", *options)
+    ran = project.demeanor("run", *on(cluster), "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     stored = b"".join(path.read_bytes() for path in (project.folder / "results").rglob("*") if path.is_file())
     assert "key ‹redacted:ACME_TOKEN" in latest(project).records()[0].stdout
@@ -176,19 +190,27 @@ def test_a_cluster_without_trusted_tls_is_refused(project: Project, cluster: Clu
     assert not list((project.folder / "results").glob("2*"))
 
 
-def start_waiting(project: Project, more: str = "") -> subprocess.Popen[str]:
-    """A run on a cluster of its own, whose first attempt waits for the file `go`."""
-    project.write(demeanor_toml=WAITS.replace("{folder}", str(project.folder.parent)) + more, evals__eval_a_py=WRITES)
+def waiting_project(project: Project, more: str = "", name: str = "writes_the_file") -> None:
+    """A project whose agent waits for the file `go`."""
+    evals = WRITES.replace("writes_the_file", name)
+    project.write(demeanor_toml=WAITS.replace("{folder}", str(project.folder.parent)) + more, evals__eval_a_py=evals)
     (project.folder.parent / "waiter.sh").write_text(WAITER.replace("{folder}", str(project.folder.parent)))
+
+
+def start_run(project: Project, *options: str, attempts: int = 1) -> subprocess.Popen[str]:
+    """A run whose attempts wait for the file `go`; returns when so many have started."""
     process = subprocess.Popen(
-        project.command("run", "--workers", "1"),
+        project.command("run", *options),
         cwd=project.folder,
         env=project.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    wait_for(lambda: attempts_started(project) or process.poll() is not None, "the first attempt")
+    before = attempts_started(project)
+    wait_for(
+        lambda: attempts_started(project) >= before + attempts or process.poll() is not None, "attempts have started"
+    )
     assert process.poll() is None, process.communicate()[0]
     return process
 
@@ -205,84 +227,110 @@ def cluster_processes(project: Project, role: str) -> list[int]:
 
 def nothing_left(project: Project) -> bool:
     """Whether no process of a run is left anywhere."""
-    return not processes_with(str(project.folder.parent))
+    return not processes_with(str(project.folder.parent)) and not processes_named(str(project.folder.parent))
 
 
-def test_an_attempt_whose_worker_is_killed_is_void_kept_and_tried_again(project: Project) -> None:
-    """kill -9 of the only worker: it is started again, and every trial has exactly one final verdict."""
-    process = start_waiting(project)
-    (worker,) = cluster_processes(project, "worker")
-    os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: attempts_started(project) > 1 or process.poll() is not None, "the second attempt")
-    (project.folder.parent / "go").touch()
-    output = process.communicate(timeout=PATIENCE)[0]
-    assert process.returncode == 0, output
-    records = latest(project).records()
-    voids = [record for record in records if record.verdict.outcome == "void"]
-    assert [(getattr(record.verdict, "cause", ""), record.final) for record in voids] == [("worker", False)], output
-    assert sorted(record.trial for record in records if record.final) == [
-        f"writes_the_file/waiter/{number}" for number in (1, 2)
-    ]
-    assert "was lost" in output
-    wait_for(lambda: nothing_left(project), "the end of all processes")
+def final_trials(project: Project) -> list[str]:
+    """The trials of the newest run that have a final verdict, one entry per verdict."""
+    return sorted(record.trial for record in latest(project).records() if record.final)
 
 
-def test_a_worker_that_is_silent_is_given_up_and_used_again_when_it_answers(project: Project) -> None:
-    """SIGSTOP, until its attempt is void; then SIGCONT. What it was doing meanwhile does not count."""
-    process = start_waiting(project, more="[executor]\nsilence = 10\n")
-    (worker,) = cluster_processes(project, "worker")
-    os.kill(worker, signal.SIGSTOP)
+def voids(project: Project) -> list[str]:
+    """Why attempts of the newest run are void, because of their workers."""
+    found = [record.verdict for record in latest(project).records()]
+    return [verdict.detail for verdict in found if isinstance(verdict, Void) and verdict.cause is VoidCause.WORKER]
+
+
+def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
+    project: Project, cluster: Cluster
+) -> None:
+    """In one run: kill -9 of a worker and of a nanny, a worker that is silent and comes back, and a forged result."""
+    cluster.start_worker("killed")
+    cluster.start_worker("orphan", nanny=True)
+    cluster.start_worker("silent")
+    cluster.wait_for_workers()
+    waiting_project(project, more="[executor]\nsilence = 10\n", name="lied_about")
+    process = start_run(project, *on(cluster), "--trials", "5", attempts=5)
+    os.kill(cluster.pid("killed"), signal.SIGKILL)
+    os.kill(cluster.pid("orphan"), signal.SIGKILL)
+    os.kill(cluster.pid("silent"), signal.SIGSTOP)
     try:
-        wait_for(lambda: latest(project).records() or process.poll() is not None, "the void attempt")
+        wait_for(lambda: len(voids(project)) >= 3 or process.poll() is not None, "the void attempts")
         (project.folder.parent / "go").touch()
     finally:
-        os.kill(worker, signal.SIGCONT)
+        os.kill(cluster.pid("silent"), signal.SIGCONT)
     output = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0, output
-    records = latest(project).records()
-    assert getattr(records[0].verdict, "cause", "") == "worker"
-    assert "did not answer within 10 seconds" in getattr(records[0].verdict, "detail", "")
-    assert len({record.trial for record in records if record.final}) == 2
-    assert "answers again" in output
+    reasons = "\n".join(voids(project))
+    for name, why in (("killed", ""), ("orphan", ""), ("silent", "did not answer within 10 seconds")):
+        assert re.search(rf"the worker {name} \(.*\) was lost: it .*{why}", reasons), reasons
+    assert "good-1" in reasons, "the forged result was accepted"
+    assert "sent an invalid result: it belongs to 'another/trial/1'" in reasons
+    assert final_trials(project) == [f"lied_about/waiter/{number}" for number in range(1, 6)]
+    os.killpg(cluster.pid("silent"), signal.SIGKILL)
 
 
-def test_a_forged_result_is_refused(project: Project, tmp_path: Path) -> None:
-    """A worker that answers for another trial: the attempt is void, and nothing of it is judged."""
-    folder = tmp_path / "liars"
-    folder.mkdir()
-    liars = Cluster(folder)
-    try:
-        liars.start_scheduler()
-        liars.start_worker("liar", preload=LIAR)
-        project.write(demeanor_toml="attempts = 1\n" + CONFIG.replace("attempts = 1\n", ""), large_yaml=SCRIPT)
-        project.write(evals__eval_notes_py=EVALS)
-        ran = project.demeanor("run", "--trials", "1", "--scheduler", liars.address, "--certs", str(liars.certs))
-    finally:
-        liars.stop()
-    assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert "sent an invalid result: it belongs to 'another/trial/1'" in ran.stdout + ran.stderr
-    assert getattr(latest(project).records()[0].verdict, "cause", "") == "worker"
-
-
-def test_ctrl_c_ends_everything_everywhere(project: Project) -> None:
-    """The agents on workers, the workers and the scheduler."""
-    process = start_waiting(project)
+def test_ctrl_c_ends_all_attempts_on_all_workers(project: Project, cluster: Cluster) -> None:
+    """The workers of an existing cluster go on; nothing of the run does."""
+    waiting_project(project)
+    process = start_run(project, *on(cluster), attempts=2)
     process.send_signal(signal.SIGINT)
     output = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 130, output
     wait_for(lambda: nothing_left(project), "the end of all processes")
+    assert cluster.running["good-1"].poll() is None
 
 
-@pytest.mark.parametrize("who", ["conductor", "scheduler"])
-def test_a_run_whose_conductor_or_scheduler_is_killed_can_be_resumed(project: Project, who: str) -> None:
-    """Nothing is left of it; the resumed run makes the missing trials, on this machine."""
-    process = start_waiting(project)
-    os.kill(process.pid if who == "conductor" else cluster_processes(project, "scheduler")[0], signal.SIGKILL)
+def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(project: Project) -> None:
+    """On a cluster of its own: the worker is started again; after the others, `--resume` makes what is missing."""
+    waiting_project(project)
+    process = start_run(project, "--workers", "1")
+    os.kill(cluster_processes(project, "worker")[0], signal.SIGKILL)
+    wait_for(lambda: attempts_started(project) > 1 or process.poll() is not None, "the second attempt")
+    os.kill(cluster_processes(project, "scheduler")[0], signal.SIGKILL)
     output = process.communicate(timeout=PATIENCE)[0]
-    assert process.returncode == (-9 if who == "conductor" else 3), output
+    assert process.returncode == 3, output
+    assert "was lost" in output
+    wait_for(lambda: nothing_left(project), "the end of all processes")
+    process = start_run(project, "--resume", "latest", "--workers", "1", "--insecure-loopback")
+    process.kill()
+    process.communicate(timeout=PATIENCE)
     wait_for(lambda: nothing_left(project), "the end of all processes")
     (project.folder.parent / "go").touch()
     ran = project.demeanor("run", "--resume", "latest")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    final = [record.trial for record in latest(project).records() if record.final]
-    assert sorted(final) == ["writes_the_file/waiter/1", "writes_the_file/waiter/2"]
+    assert final_trials(project) == ["writes_the_file/waiter/1", "writes_the_file/waiter/2"]
+    assert len(voids(project)) >= 2
+
+
+def commit(project: Project, message: str) -> None:
+    """Commit everything."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", message)):
+        subprocess.run([*git, *words], cwd=project.folder, check=True)
+
+
+def test_nights_gates_comparisons_and_bisections_run_on_a_cluster(project: Project, cluster: Cluster) -> None:
+    """Two commits, the second of which breaks the agent; workers build it."""
+    building = '\nbuild = { command = ["sh", "build.sh"] }\n[executor]\nbuild = "worker"\n'
+    agent = '[agents.built]\nadapter = "command"\ncommand = ["./out/agent.sh", "{prompt}"]\n'
+    build = "mkdir -p out; printf '#!/bin/sh\\necho hi > a.txt\\n' > out/agent.sh; chmod +x out/agent.sh\n"
+    project.write(
+        demeanor_toml=f'subjects = ["built"]\n{building}{agent}',
+        build_sh=build,
+        evals__eval_a_py=WRITES,
+        _gitignore="results\n",
+    )
+    commit(project, "good")
+    for command in (("nightly", "--trials", "1"), ("gate", "--slots", "2")):
+        ran = project.demeanor(*command, *on(cluster))
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    project.write(build_sh=build.replace("a.txt", "b.txt"))
+    commit(project, "bad")
+    ran = project.demeanor("compare", "--base", "HEAD~1", "--trials", "3", *on(cluster))
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert re.search(r"regressed +writes_the_file +always +3/3 +0/3", ran.stdout)
+    options = ("--good", "HEAD~1", "--bad", "HEAD", "--workers", "2", "--insecure-loopback")
+    ran = project.demeanor("bisect", "writes_the_file", *options)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert not (project.folder / "out").exists(), "it was built on the conductor"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from demeanor.config.table import Table
-from demeanor.core.executor_spec import EXECUTORS, ExecutorSpec
+from demeanor.core.executor_spec import BUILD_PLACES, EXECUTORS, ExecutorSpec
 
 
 def read_executor(table: Table) -> ExecutorSpec:
@@ -21,6 +21,7 @@ def read_executor(table: Table) -> ExecutorSpec:
         certs=own.text("certs"),
         silence=own.number("silence", least=1),
         allow_different=own.flag("allow_different"),
+        build=cast("Any", own.choice("build", BUILD_PLACES)),
     )
     if found.scheduler and found.workers:
         own.fail("workers", "a scheduler is given, which has workers of its own", "remove `workers` or `scheduler`")

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 ExecutorName: TypeAlias = Literal["local", "dask"]
+BuildPlace: TypeAlias = Literal["conductor", "worker"]
 
 EXECUTORS: tuple[ExecutorName, ...] = ("local", "dask")
+BUILD_PLACES: tuple[BuildPlace, ...] = ("conductor", "worker")
 
 
 class Slots(Protocol):
@@ -50,10 +52,26 @@ class ExecutorSpec:
     allow_different: bool = False
     """Whether workers with another version of Demeanor or Python are used."""
 
+    build: BuildPlace | None = None
+    """Where the project is built; None means on the conductor, which sends what was built."""
+
+    started_here: bool = False
+    """Whether `scheduler` is that of a cluster which this process has started."""
+
     @property
     def is_cluster(self) -> bool:
         """Whether attempts run on a cluster."""
         return self.name == "dask" or (self.name is None and bool(self.scheduler or self.workers))
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the cluster is started by this process, so that workers can read its files."""
+        return self.started_here or not self.scheduler
+
+    @property
+    def builds_on_worker(self) -> bool:
+        """Whether workers build the project."""
+        return self.is_cluster and self.build == "worker"
 
     def over(self, below: ExecutorSpec) -> ExecutorSpec:
         """This one's values where they are set, otherwise those of `below`; `local` is not combined with others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -229,6 +229,10 @@ class Executor(Protocol):
 
     async def stop(self) -> None:
         """End all attempts, wherever they run, and release everything."""
+        ...
+
+    def continue_from(self, records: Iterable[Record], *, usd: float | None, tokens: int | None) -> None:
+        """Take note of what earlier parts of the run have spent, and of its budget."""
         ...
 
     def settle(self, record: Record) -> None:

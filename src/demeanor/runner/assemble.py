@@ -228,24 +228,24 @@ def _cluster_executor(
     """The executor of a run on a cluster; imported only if it is used."""
     from demeanor.runner.executors.cluster_client import check_address, require_distributed
 
-    spec = catalog.config.executor
+    config = catalog.config
+    spec = config.executor
     require_distributed()
-    if spec.scheduler:
+    if spec.scheduler and not spec.started_here:
         check_address(spec.scheduler, spec.certs)
     from demeanor.runner.executors.budget_ledger import BudgetLedger
+    from demeanor.runner.executors.cluster_run import ClusterRun
     from demeanor.runner.executors.dask import DaskExecutor
-    from demeanor.runner.executors.run_setup import needs_project, pack_project, run_setup
+    from demeanor.runner.executors.run_setup import project_packer, run_setup
 
-    sent = bool(spec.scheduler) and needs_project(catalog.config)
+    setup = run_setup(catalog, plan, request, seed=seed)
     return DaskExecutor(
-        run_setup(catalog, plan, request, seed=seed),
-        spec,
+        ClusterRun(setup=setup, spec=spec, project=project_packer(config)),
         template=templates.get,
         cassette=partial(cassette_text, request.replay),
         folder=sandbox.folder / "received",
-        ledger=BudgetLedger(budget_limits(catalog.config, request)),
-        jobs=request.jobs or catalog.config.jobs,
-        project=partial(pack_project, catalog.config) if sent else None,
+        ledger=BudgetLedger(budget_limits(config, request)),
+        jobs=request.jobs or config.jobs,
     )
 
 

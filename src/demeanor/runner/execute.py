@@ -29,7 +29,7 @@ from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
-from demeanor.runner.build import build_project, write_build_log
+from demeanor.runner.build import Built, build_project, write_build_log
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import open_checks
@@ -146,8 +146,10 @@ def prepare(
         sandbox = open_sandbox(catalog.config, request, plan)
         now = run_info(catalog.config, request, catalog.environ)  # before the build, which may change files
         results = into.folder.parent if isinstance(into, RunFolder) else into
-        built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
-        catalog.use_built_files(cell.subject for cell in plan.cells)
+        built: Built | None = None
+        if not catalog.config.executor.builds_on_worker:
+            built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
+            catalog.use_built_files(cell.subject for cell in plan.cells)
         folder = into if isinstance(into, RunFolder) else new_run_folder(into)
         if built is not None:
             write_build_log(folder, built)
@@ -274,6 +276,7 @@ async def _run_missing(
     stored = context.store.records()
     for record in stored:
         spending.add(record.spent)
+    context.executor.continue_from(stored, usd=run.limits.budget_usd, tokens=run.limits.budget_tokens)
     counting = _counting(run, stored)
     judged = {record.trial for record in counting if record.final and not isinstance(record.verdict, Void)}
     missing = [trial for trial in run.plan.trials() if trial.id not in judged]

@@ -78,7 +78,9 @@ def checked_out(
             root.mkdir(parents=True, exist_ok=True)
             what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
             what += ", changed," if change is not None else ""
-            if config.build.command:
+            if config.build.command and config.executor.builds_on_worker:
+                log(f"checked out {what}; workers build it")
+            elif config.build.command:
                 run_build(config.build, root, what, home / "build.log", environ, log)
             else:
                 log(f"checked out {what}; nothing to build: the configuration has no build command")

@@ -47,3 +47,15 @@ def test_tokens_of_an_eval_are_counted_apart_from_the_run() -> None:
         assert [limit.tokens for limit in await ledger.reserve(trial(2))] == [30, 860]
 
     asyncio.run(asyncio.wait_for(story(), 60))
+
+
+def test_a_resumed_run_starts_with_what_it_has_spent() -> None:
+    """Against the run's budget as it is now, which may be another one."""
+
+    async def story() -> None:
+        ledger = BudgetLedger({"eval": Limit(tokens=100), "run": Limit(usd=1.0)})
+        earlier = replace(record(1), spent=Spent(seconds=1, cost_usd=0.75, input_tokens=40, output_tokens=10))
+        ledger.continue_from([earlier], Limit(usd=2.0))
+        assert await ledger.reserve(trial(2)) == (Limit(tokens=50), Limit(usd=1.25))
+
+    asyncio.run(asyncio.wait_for(story(), 60))

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     state = make_bisect_state(
         config,
         os.environ,
-        _request(args),
+        replace(_request(args), build=config.executor.builds_on_worker),
         good=args.good,
         bad=args.bad,
         results=results,

@@ -24,6 +24,7 @@ from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.budget import RunBudget
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.executors.shared_cluster import shared_cluster
 from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.project_files import uses_project_files
@@ -121,7 +122,10 @@ class BisectState:
         voids = 0
         if self.search.outcome() is None:
             check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
-        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, log=ui.log) as trees:
+        with (
+            shared_cluster(self.config) as config,
+            Worktrees(config, self.environ, most=_BUILT_AT_ONCE, log=ui.log) as trees,
+        ):
             while (search := self.search).outcome() is None:
                 if (why := self._stop_reason(voids)) is not None:
                     self.notes.append(why)

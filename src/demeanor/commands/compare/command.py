@@ -131,7 +131,8 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
 
     ui = make_ui(quiet=quiet)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
-    request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all")
+    building = config.executor.builds_on_worker
+    request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building)
     known = collect_evals(config)
     evals = select_evals(known, request)
     with ExitStack() as stack:

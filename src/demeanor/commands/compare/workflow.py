@@ -19,6 +19,7 @@ from demeanor.core.trial import Plan
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, prepare
+from demeanor.runner.executors.shared_cluster import shared_cluster
 from demeanor.runner.history import history_of_run
 from demeanor.runner.plan import plan_evals
 from demeanor.vcs.checkout import Checkout, checked_out, resolve
@@ -54,6 +55,7 @@ def prepare_sides(
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
     if not allow_identical:
         refuse_unchanged(config, *revisions, [resolve(config.root, revision) for revision in revisions])
+    config = stack.enter_context(shared_cluster(config))
     checkouts = [stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions]
     catalogs = [Catalog(config=checkout.config, environ=environ) for checkout in checkouts]
     plans = [plan_evals(catalog, evals, request, environ) for catalog in catalogs]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from demeanor.config.tables import Limit
@@ -42,6 +42,12 @@ class BudgetLedger:
         self._attempts: Counter[str] = Counter()
         self._reserved: dict[str, tuple[str, Amount]] = {}
         self._settled = asyncio.Event()
+
+    def continue_from(self, records: Iterable[Record], run: Limit) -> None:
+        """Start with what earlier parts of the run have spent; `run` is its budget, which they are counted against."""
+        self._run = run
+        for record in records:
+            self.settle(record)
 
     async def reserve(self, trial: Trial) -> tuple[Limit, Limit]:
         """Reserve the expected cost of an attempt; what is left for it of the eval's and of the run's budget.

@@ -60,7 +60,8 @@ class ClusterProcesses:
                 process.stdin.close()
         for process in self._running:
             try:
-                await asyncio.wait_for(process.wait(), 2)
+                async with asyncio.timeout(2):
+                    await process.wait()
             except TimeoutError:  # it may be stopped
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
@@ -104,7 +105,8 @@ class ClusterProcesses:
         self._running.append(process)
         assert process.stdout is not None  # noqa: S101 - a pipe, see above
         try:
-            line = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
+            async with asyncio.timeout(_START_SECONDS):
+                line = await process.stdout.readline()
             return process, str(json.loads(line)["address"])
         except (TimeoutError, ValueError, KeyError, TypeError):
             said = log.read_text("utf-8", "replace").strip().splitlines()[-5:]

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.config.tables import Limit
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, WorldError
-from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.ports import Template
 from demeanor.core.record import Record
@@ -29,13 +29,12 @@ from demeanor.core.verdict import VoidCause
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.executors.archive import Archive, pack
 from demeanor.runner.executors.budget_ledger import BudgetLedger
-from demeanor.runner.executors.cluster_client import connect, require_distributed, require_no_retries
-from demeanor.runner.executors.cluster_processes import ClusterProcesses
+from demeanor.runner.executors.cluster_run import ClusterRun
+from demeanor.runner.executors.cluster_session import ClusterSession
 from demeanor.runner.executors.messages import (
     AttemptReply,
     AttemptRequest,
     BadMessage,
-    RunSetup,
     pack_message,
     unpack_message,
 )
@@ -52,11 +51,11 @@ if TYPE_CHECKING:
 Cassettes: TypeAlias = Callable[[Trial], tuple[bytes | None, str]]
 """The text of a trial's cassette, or the reason why there is none."""
 
-SILENCE = 30.0
 _GRACE = 60.0
 """Seconds that an attempt may take longer than its time limit: to set up and tear down its sandbox."""
 
-_LARGEST_GRAPH = "1 GiB"
+_UNKNOWN_SLOTS = 1000
+"""Of a cluster that is not connected yet."""
 
 
 class DaskExecutor:
@@ -64,33 +63,25 @@ class DaskExecutor:
 
     def __init__(
         self,
-        setup: RunSetup,
-        spec: ExecutorSpec,
+        run: ClusterRun,
         *,
         template: Callable[[Scenario], Awaitable[Template]],
         cassette: Cassettes,
         folder: Path,
         ledger: BudgetLedger,
         jobs: int | None = None,
-        project: Callable[[], Archive] | None = None,
     ) -> None:
-        """`folder` is for temporary files; `jobs` limits the attempts in parallel on all workers together.
-
-        `project` packs the project's files, if workers need them and can't read them.
-        """
-        self._setup = setup
-        self._pack_project = project
+        """`folder` is for temporary files; `jobs` limits the attempts in parallel on all workers together."""
+        self._run = run
         self._ledger = ledger
-        self._spec = spec
         self._template = template
         self._cassette = cassette
         self._folder = folder
         self._jobs = jobs
-        self._silence = spec.silence or SILENCE
         self._places = Places()
         self._starts: dict[Path, tuple[Archive, str]] = {}
         self._packing = asyncio.Lock()
-        self._own: ClusterProcesses | None = None
+        self._session = ClusterSession(run)
         self._client: Client | None = None
         self._pool: WorkerPool | None = None
         self._late: set[asyncio.Task[Any]] = set()
@@ -101,8 +92,8 @@ class DaskExecutor:
         """The number of attempts in parallel; before the start, the number that is expected."""
         if self._pool is not None:
             return self._places.total
-        expected = (self._spec.workers or 2) * (self._spec.slots or 1)
-        return self._jobs or (1000 if self._spec.scheduler else expected)
+        spec = self._run.spec
+        return self._jobs or (self._run.expected * (spec.slots or 1) if spec.is_here else _UNKNOWN_SLOTS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -111,32 +102,8 @@ class DaskExecutor:
 
     async def start(self, abort: Callable[[str], None]) -> None:
         """Start or find the cluster; raises UsageError if no worker of it can be used."""
-        require_distributed()
-        import dask
-
-        dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGEST_GRAPH})
         try:
-            address, certs = self._spec.scheduler, Path(self._spec.certs) if self._spec.certs else None
-            if not address:
-                workers, slots = self._spec.workers or 2, self._spec.slots or 1
-                self._own = ClusterProcesses(workers=workers, slots=slots, tls=not self._spec.insecure_loopback)
-                address = await self._own.start()
-                certs = self._own.certs
-            self._client = await connect(address, certs)
-            await require_no_retries(self._client, address)
-            project = await asyncio.to_thread(self._pack_project) if self._pack_project else None
-            if project is not None:
-                self._setup = replace(self._setup, root="", project=project.sha256)
-            self._pool = WorkerPool(
-                self._client,
-                self._setup,
-                project=project,
-                slots=self._spec.slots,
-                silence=self._silence,
-                expected=self._own.workers if self._own else 1,
-                changed=self._resize,
-                abort=abort,
-            )
+            self._client, self._pool = await self._session.open(self._resize, abort)
             await self._pool.start()
         except BaseException:
             await self.stop()
@@ -146,18 +113,15 @@ class DaskExecutor:
         """End all attempts on all workers, then the connection, then the cluster if it is ours."""
         for task in self._late:
             task.cancel()
-        if self._pool is not None:
-            await self._pool.stop()
-        if self._client is not None:
-            await self._client.close(timeout=2)
-            self._client = None
-        if self._own is not None:
-            await self._own.stop()
-            self._own = None
+        await self._session.close()
 
     def free_slots(self) -> Places:
         """The slots of all workers that are used."""
         return self._places
+
+    def continue_from(self, records: Iterable[Record], *, usd: float | None, tokens: int | None) -> None:
+        """Start with what earlier parts of the run have spent."""
+        self._ledger.continue_from(records, Limit(usd=usd, tokens=tokens))
 
     def settle(self, record: Record) -> None:
         """Settle what an attempt had reserved of the budgets."""
@@ -176,7 +140,7 @@ class DaskExecutor:
         text, problem = await asyncio.to_thread(self._cassette, trial)
         eval_left, run_left = await self._ledger.reserve(trial)
         request = AttemptRequest(
-            run=self._setup.run,
+            run=self._run.id,
             nonce=secrets.token_hex(16),
             eval=trial.eval.name,
             scenario=sent_scenario(trial.eval.scenario, where=str(trial.eval.source.path)),
@@ -204,7 +168,7 @@ class DaskExecutor:
     ) -> tuple[AttemptReply, bytes]:
         """The worker's reply; it is sent first what it lacks."""
         assert self._pool is not None  # noqa: S101 - it was started
-        await link.send_start(self._setup.run, start)
+        await link.send_start(self._run.id, start)
         status = ""
         for _ in range(3):
             packed = await self._result(link, trial, request)
@@ -216,7 +180,7 @@ class DaskExecutor:
             status = reply.status
             if status == "unknown run":
                 await self._pool.reopen(link)
-            await link.send_start(self._setup.run, start, again=True)
+            await link.send_start(self._run.id, start, again=True)
         raise BadMessage(f"it still says {status!r}")
 
     async def _result(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> object:
@@ -265,9 +229,9 @@ class DaskExecutor:
         if link.lost.is_set():
             raise WorkerLost(link.why_lost)
         run, nonce = request.run, request.nonce
-        seconds = await link.call(seconds_of_attempt, run, nonce, seconds=self._silence)
+        seconds = await link.call(seconds_of_attempt, run, nonce, seconds=self._run.silence)
         if isinstance(seconds, float) and seconds > trial.timeout + _GRACE:
-            await link.call(cancel_attempts, run, (nonce,), seconds=self._silence)
+            await link.call(cancel_attempts, run, (nonce,), seconds=self._run.silence)
             raise WorkerLost(f"did not end the attempt within {seconds:.0f} seconds")
 
     def _expect_late(self, result: asyncio.Task[object], what: str) -> None:

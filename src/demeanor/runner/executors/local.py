@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from demeanor.core.capture import Capture
 from demeanor.core.executor_spec import Slots
@@ -28,6 +28,9 @@ class LocalExecutor:
 
     async def stop(self) -> None:
         """Nothing to stop."""
+
+    def continue_from(self, records: Iterable[Record], *, usd: float | None, tokens: int | None) -> None:
+        """Nothing to note: the gateway counts what is spent."""
 
     def settle(self, record: Record) -> None:
         """Nothing to note: the gateway counts what is spent."""
@@ -64,6 +67,10 @@ class WrappedExecutor:
     async def stop(self) -> None:
         """Stop the wrapped executor."""
         await self._inner.stop()
+
+    def continue_from(self, records: Iterable[Record], *, usd: float | None, tokens: int | None) -> None:
+        """Tell the wrapped executor."""
+        self._inner.continue_from(records, usd=usd, tokens=tokens)
 
     def settle(self, record: Record) -> None:
         """Tell the wrapped executor."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from demeanor.config.tables import Limit, ReplayRules
+from demeanor.config.tables import BuildRules, Limit, ReplayRules
 from demeanor.core.codec import decode, encode
 from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.sandbox_spec import Ceilings, Network
@@ -101,6 +101,9 @@ class RunSetup:
 
     allow_different: bool = False
     """Whether a worker with another version is used."""
+
+    build: BuildRules = field(default_factory=BuildRules)
+    """How the worker builds the project's files; no command if they are built already."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

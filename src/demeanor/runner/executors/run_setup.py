@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
-from demeanor.config.tables import Limit
+from demeanor.config.tables import BuildRules, Limit
 from demeanor.core.codec import encode
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.redaction.encodings import can_be_secret, telling
@@ -65,6 +66,7 @@ def run_setup(catalog: Catalog, plan: Plan, request: RunRequest, *, seed: int) -
         replay=None if request.replay is None else shown_path(Path(request.replay)),
         replay_rules=config.replay,
         allow_different=config.executor.allow_different,
+        build=config.build if config.executor.builds_on_worker and request.build else BuildRules(),
     )
     _require_json(found, config)
     return found
@@ -84,9 +86,12 @@ def pack_project(config: Config) -> Archive:
         raise UsageError(f"the project can't be sent to workers: {error}\n  → {remedy}") from None
 
 
-def needs_project(config: Config) -> bool:
-    """Whether agents or models of the configuration may use files of the project."""
-    return bool(config.agents) or any("script" in model for model in config.models.values())
+def project_packer(config: Config) -> Callable[[], Archive] | None:
+    """Packs the project's files; None if workers need none of them, or can read them where they are."""
+    if config.executor.builds_on_worker and config.build.command:
+        return partial(pack_project, config)
+    used = bool(config.agents) or any("script" in model for model in config.models.values())
+    return partial(pack_project, config) if used and not config.executor.is_here else None
 
 
 def sent_scenario(scenario: Scenario, *, where: str) -> Scenario:

@@ -51,7 +51,8 @@ class WorkerLink:
     async def call(self, function: Callable[..., Any], *arguments: Any, seconds: float) -> Any:
         """Call one of our functions on the worker; raises WorkerLost if it does not answer in time."""
         try:
-            found = await asyncio.wait_for(self._client.run(function, *arguments, workers=[self.address]), seconds)
+            async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
+                found = await self._client.run(function, *arguments, workers=[self.address])
         except TimeoutError:
             raise WorkerLost(f"did not answer within {seconds:g} seconds") from None
         except (OSError, KeyError, ValueError, ImportError, AttributeError) as error:
@@ -68,7 +69,8 @@ class WorkerLink:
         answered = time.time()
         report, _ = unpack_message(WorkerReport, answer)
         if report.needs_project and project is not None:
-            answer = await self.call(open_run_here, packed, project.packed, seconds=_SEND_SECONDS)
+            seconds = _SEND_SECONDS + (setup.build.timeout if setup.build.command else 0)
+            answer = await self.call(open_run_here, packed, project.packed, seconds=seconds)
             report, _ = unpack_message(WorkerReport, answer)
         self.report = report
         if report.clock > answered:

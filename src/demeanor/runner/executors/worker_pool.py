@@ -12,7 +12,8 @@ from demeanor.core.errors import UsageError, WorldError
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.cluster_client import listed_workers, slots_of
-from demeanor.runner.executors.messages import BadMessage, RunSetup
+from demeanor.runner.executors.cluster_run import ClusterRun
+from demeanor.runner.executors.messages import BadMessage
 from demeanor.runner.executors.worker import cancel_attempts
 from demeanor.runner.executors.worker_link import WorkerLink, WorkerLost
 
@@ -36,25 +37,18 @@ class WorkerPool:
     def __init__(
         self,
         client: Client,
-        setup: RunSetup,
+        run: ClusterRun,
+        project: Archive | None,
         *,
-        slots: int | None,
-        silence: float,
-        expected: int,
         changed: Callable[[int], None],
         abort: Callable[[str], None],
-        project: Archive | None = None,
     ) -> None:
-        """`expected` workers are waited for at the start. `changed` is told the number of slots when it changes.
-
-        `silence`: seconds without an answer after which a worker is given up. `abort` ends the run.
-        """
+        """`changed` is told the number of slots when it changes; `abort` ends the run."""
         self.notes: list[str] = []
         self._client = client
-        self._setup = setup
-        self._slots = slots
-        self._silence = silence
-        self._expected = expected
+        self._run = run
+        self._setup = run.setup
+        self._silence = run.silence
         self._changed = changed
         self._abort = abort
         self._project = project
@@ -78,7 +72,7 @@ class WorkerPool:
     async def survey(self) -> None:
         """Find workers and let them prepare; raises UsageError if there are none."""
         waited = 0.0
-        while len(found := await listed_workers(self._client)) < self._expected:
+        while len(found := await listed_workers(self._client)) < self._run.expected:
             if waited >= _FIND_SECONDS or (waited >= self._silence and found):
                 break
             await asyncio.sleep(0.2)
@@ -126,7 +120,7 @@ class WorkerPool:
         """Let new workers prepare, and use those that can make the same attempts as the others."""
         new = []
         for address, worker in found.items():
-            slots, resources = slots_of(worker, self._slots)
+            slots, resources = slots_of(worker, self._run.spec.slots)
             name = str(worker.get("name") or address)
             link = WorkerLink(self._client, address, name=name, slots=slots, resources=resources)
             self._links[address] = link
@@ -182,7 +176,8 @@ class WorkerPool:
             try:
                 if self._client.status != "running":
                     raise OSError("disconnected")  # noqa: TRY301 - like an error of the next line
-                found = await asyncio.wait_for(listed_workers(self._client), self._silence)
+                async with asyncio.timeout(self._silence):
+                    found = await listed_workers(self._client)
             except (OSError, TimeoutError):
                 if self._stopped:
                     return None

@@ -42,6 +42,7 @@ from demeanor.runner.gateways import make_gateway
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
 from demeanor.store.captures.capture_json import capture_json
+from demeanor.vcs.build import run_build
 
 if TYPE_CHECKING:
     from demeanor.gateway.models.upstream import Upstream
@@ -231,7 +232,7 @@ def open_run(
     try:
         sandbox = probed_sandbox(setup.sandbox, _config(setup, Path(setup.root or "/")), environ)
         catalog = Catalog(
-            config=_config(setup, _project_folder(setup, sandbox, project)),
+            config=_config(setup, _project_folder(setup, sandbox, project, environ)),
             environ=environ,
             replaying=setup.replay is not None,
             built=True,
@@ -281,14 +282,17 @@ def _config(setup: RunSetup, root: Path) -> Config:
     )
 
 
-def _project_folder(setup: RunSetup, sandbox: Level, project: bytes | None) -> Path:
-    """The project's folder: as it was named, or unpacked."""
+def _project_folder(setup: RunSetup, sandbox: Level, project: bytes | None, environ: Mapping[str, str]) -> Path:
+    """The project's folder: as it was named, or unpacked and, if requested, built. Raises BuildFailed."""
     if project is None:
         return Path(setup.root)
     folder = sandbox.folder / "project"
     if folder.exists():
         shutil.rmtree(folder)
     unpack(project, setup.project, folder)
+    if setup.build.command:
+        log_file = sandbox.folder / "build.log"
+        run_build(setup.build, folder, "the project on this worker", log_file, environ, lambda line: None)
     return folder
 
 

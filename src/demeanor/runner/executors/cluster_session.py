@@ -1,0 +1,74 @@
+"""A run's connection to its cluster: an existing one, or one that is started for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.runner.executors.cluster_client import connect, require_distributed, require_no_retries
+from demeanor.runner.executors.cluster_processes import ClusterProcesses
+from demeanor.runner.executors.cluster_run import DEFAULT_WORKERS, ClusterRun
+from demeanor.runner.executors.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from demeanor.core.executor_spec import ExecutorSpec
+
+_LARGEST_GRAPH = "1 GiB"
+
+
+class ClusterSession:
+    """The connection of one run to its cluster."""
+
+    def __init__(self, run: ClusterRun) -> None:
+        self._run = run
+        self._own: ClusterProcesses | None = None
+        self._client: Client | None = None
+        self._pool: WorkerPool | None = None
+
+    async def open(
+        self, changed: Callable[[int], None] = lambda slots: None, abort: Callable[[str], None] = lambda reason: None
+    ) -> tuple[Client, WorkerPool]:
+        """Start or find the cluster; returns the client, and the pool of workers, which is not started.
+
+        `changed` is told the number of slots when it changes; `abort` ends the run. Raises UsageError.
+        """
+        require_distributed()
+        import dask
+
+        dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGEST_GRAPH})
+        run, spec = self._run, self._run.spec
+        address, certs = spec.scheduler, Path(spec.certs) if spec.certs else None
+        if not address:
+            self._own = own_processes(spec)
+            address = await self._own.start()
+            certs = self._own.certs
+        self._client = await connect(address, certs)
+        await require_no_retries(self._client, address)
+        project = await asyncio.to_thread(run.project) if run.project else None
+        if project is not None:
+            run = replace(run, setup=replace(run.setup, root="", project=project.sha256))
+        self._pool = WorkerPool(self._client, run, project, changed=changed, abort=abort)
+        return self._client, self._pool
+
+    async def close(self) -> None:
+        """End the run on all workers, then the connection, then the cluster if it is ours."""
+        if self._pool is not None:
+            await self._pool.stop()
+        if self._client is not None:
+            await self._client.close(timeout=2)
+            self._client = None
+        if self._own is not None:
+            await self._own.stop()
+            self._own = None
+
+
+def own_processes(spec: ExecutorSpec) -> ClusterProcesses:
+    """The processes of a cluster on this machine; they are not started."""
+    return ClusterProcesses(
+        workers=spec.workers or DEFAULT_WORKERS, slots=spec.slots or 1, tls=not spec.insecure_loopback
+    )
