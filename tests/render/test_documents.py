@@ -21,6 +21,9 @@ from demeanor.commands.judge.report import CALIBRATION_DOCUMENT, CalibrationRepo
 from demeanor.commands.note.report import NOTES_DOCUMENT, NotesReport
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
+from demeanor.commands.simulate.report import SIMULATE_DOCUMENT
+from demeanor.commands.simulate.rules import ProviderLimit, TrialLoad
+from demeanor.commands.simulate.workflow import Workload, forecast
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
@@ -37,6 +40,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
 NOTE = TrialNote(
     made="2026-11-16T01:00:00.000+00:00", run="r", eval="saves", subject="a:m", number=1, label="flaky", text="again"
+)
+WORK = Workload(
+    trials=(TrialLoad(subject="a:m", seconds=60.0, requests=4, provider="p"),) * 6,
+    cost_usd=1.5,
+    cells=2,
+    without_history=3,
 )
 DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "nights": (NIGHTS_DOCUMENT, a_week()),
@@ -65,6 +74,7 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
             rates=(CorrectedRate(subject="a:m", passed=3, judged=4, rate=0.8, low=0.2, high=1.0),),
         ),
     ),
+    "simulate": (SIMULATE_DOCUMENT, forecast(WORK, [(2, 1)], {"p": ProviderLimit(concurrency=1)})[0]),
     "notes": (NOTES_DOCUMENT, NotesReport(notes=(NOTE,))),
     "triage": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
 }

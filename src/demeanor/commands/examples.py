@@ -109,6 +109,11 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor export latest --format csv --out t.csv", "the trials of a run as a table"),
         ("demeanor export latest --format otlp --out s.json", "as OpenTelemetry spans"),
     ),
+    "simulate": (
+        ("demeanor simulate --workers 4 --workers 16", "the same night on two fleets"),
+        ("demeanor simulate --workers 8 --slots 4 --plot night.svg", "with a timeline"),
+        ("demeanor simulate --workers 8 --requests-per-minute acme=600", "with another limit"),
+    ),
     "power": (
         ("demeanor power", "trials to detect a drop from 95 % to 80 %"),
         ("demeanor power 99% 90% --trials 10", "another drop, and what ten trials detect"),

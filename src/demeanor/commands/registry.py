@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "import": "import results of other tools or machines into the history",
     "export": "export a run of the history for other tools",
     "power": "show how many trials it takes to detect a drop, and the error rates of each rule",
+    "simulate": "predict how long a night takes on a fleet, what it costs, and what limits it",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "list, install or check coding agents",
     "cluster": "make certificates for a cluster of workers, or check its workers",

@@ -66,12 +66,9 @@ def estimate_plan(
     if request.replay is not None:
         return PlanEstimate(cells={}, text="expected cost: $0.00, since cassettes are replayed")
     cells = [cell for cell in plan.cells if not cell.skipped]
-    earlier: dict[tuple[str, str], list[RunCell]] = {}
     try:
         with open_project_history(catalog.config, environ, results=results) as history:
-            for name in dict.fromkeys(cell.eval.name for cell in cells):
-                for past in history.eval_history(name):
-                    earlier.setdefault((past.eval, past.subject), []).append(past)
+            earlier = earlier_cells(cells, history)
             found = {
                 cell.id: _estimate(cell, earlier.get((cell.eval.name, str(cell.subject)), ()), catalog, history)
                 for cell in cells
@@ -80,6 +77,15 @@ def estimate_plan(
         return PlanEstimate(cells={}, text=f"expected cost: unknown, since the history can't be read: {error}")
     new = sum(len(cell.trials) for cell in cells if found[cell.id].cost_usd is None)
     return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, catalog.config, request))
+
+
+def earlier_cells(cells: Iterable[Cell], history: SqlHistory) -> dict[tuple[str, str], list[RunCell]]:
+    """Eval and subject → their results in earlier runs, oldest first; raises StoreError."""
+    earlier: dict[tuple[str, str], list[RunCell]] = {}
+    for name in dict.fromkeys(cell.eval.name for cell in cells):
+        for past in history.eval_history(name):
+            earlier.setdefault((past.eval, past.subject), []).append(past)
+    return earlier
 
 
 def _estimate(cell: Cell, earlier: Sequence[RunCell], catalog: Catalog, history: SqlHistory) -> CellEstimate:
