@@ -7,6 +7,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from demeanor.commands.simulate.rules import SimulatedRun
+from demeanor.core.text import count
 from demeanor.render.numbers import duration
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 900, 320, 60, 40, 40
@@ -20,7 +21,8 @@ def timeline(run: SimulatedRun, *, slots: int) -> str:
     total = max(run.seconds, 1e-9)
     layers = {subject: _in_progress(run, subject, total) for subject in subjects}
     below = [0.0] * _STEPS
-    parts = [_text(_LEFT, 20, f"{len(run.trials)} trials on {slots} slots: {duration(run.seconds)}", anchor="start")]
+    what = f"{count(len(run.trials), 'trial')} on {count(slots, 'slot')}: {duration(run.seconds)}"
+    parts = [_text(_LEFT, 20, what, anchor="start")]
     for index, subject in enumerate(subjects):
         above = [low + number for low, number in zip(below, layers[subject], strict=True)]
         color = _COLORS[index % len(_COLORS)]
@@ -37,7 +39,7 @@ def timeline(run: SimulatedRun, *, slots: int) -> str:
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = _LEFT + share * (_WIDTH - 10 - _LEFT)
         parts.append(_text(x, _HEIGHT - _BOTTOM + 18, duration(share * total), anchor="middle"))
-    label = f"Trials in progress over {duration(run.seconds)}, on {slots} slots"
+    label = f"Trials in progress over {duration(run.seconds)}, on {count(slots, 'slot')}"
     return str(
         Markup(
             '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img"'
