@@ -242,7 +242,7 @@ def _cluster_executor(
     return DaskExecutor(
         ClusterRun(setup=setup, spec=spec, project=project_packer(config)),
         template=templates.get,
-        cassette=partial(cassette_text, request.replay),
+        cassette=None if request.replay is None else partial(cassette_text, request.replay),
         folder=sandbox.folder / "received",
         ledger=BudgetLedger(budget_limits(config, request)),
         jobs=request.jobs or config.jobs,

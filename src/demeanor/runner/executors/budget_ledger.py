@@ -8,7 +8,7 @@ waits while that is less than its own expected cost, which is the mean of the at
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -38,8 +38,8 @@ class BudgetLedger:
         """`limits` are the budgets by scope."""
         self._eval = limits.get("eval", Limit())
         self._run = limits.get("run", Limit())
-        self._spent: dict[str, Amount] = defaultdict(Amount)
-        self._attempts: Counter[str] = Counter()
+        self._evals: dict[str, Account] = defaultdict(Account)
+        self._all = Account()
         self._reserved: dict[str, tuple[str, Amount]] = {}
         self._settled = asyncio.Event()
 
@@ -55,40 +55,69 @@ class BudgetLedger:
         Waits while other attempts that spend the same budget may need what is left; the only one may have it all.
         """
         name = trial.eval.name
-        while not (self._enough(self._eval, name) and self._enough(self._run, None, expected=self._expected(name))):
+        own = self._evals[name]
+        while not (own.enough(self._eval, own.mean) and self._all.enough(self._run, self._expected(own))):
             self._settled.clear()
             await self._settled.wait()
-        left = self._left(self._eval, name), self._left(self._run, None)
-        self._reserved[trial.id] = name, self._expected(name)
+        left = own.left(self._eval), self._all.left(self._run)
+        expected = self._expected(own)
+        self._reserved[trial.id] = name, expected
+        own.reserve(expected)
+        self._all.reserve(expected)
         return left
 
     def settle(self, record: Record) -> None:
         """Replace what an attempt had reserved by what it has spent."""
+        name, reserved = self._reserved.pop(record.trial, (record.eval, None))
         spent = Amount(record.spent.cost_usd or 0.0, float(record.spent.tokens or 0))
-        self._spent[record.eval] += spent
-        self._attempts[record.eval] += 1
-        self._reserved.pop(record.trial, None)
+        for account in (self._evals[name], self._all):
+            account.settle(reserved, spent)
         self._settled.set()
 
-    def _expected(self, name: str) -> Amount:
-        if self._attempts[name]:
-            whole, number = self._spent[name], self._attempts[name]
-        else:
-            whole, number = sum(self._spent.values(), Amount()), max(1, self._attempts.total())
-        return Amount(whole.usd / number, whole.tokens / number)
+    def _expected(self, own: Account) -> Amount:
+        """What an attempt at an eval will cost: the mean of those at the same eval, or of all."""
+        return own.mean if own.attempts else self._all.mean
 
-    def _enough(self, limit: Limit, scope: str | None, *, expected: Amount | None = None) -> bool:
+
+class Account:
+    """What is spent and reserved of one budget. Sums are kept, because a run may have many thousands of attempts."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        """Attempts that are settled."""
+        self._open = 0
+        self._spent = Amount()
+        self._reserved = Amount()
+
+    @property
+    def mean(self) -> Amount:
+        """What the attempts so far have cost, each."""
+        number = max(1, self.attempts)
+        return Amount(self._spent.usd / number, self._spent.tokens / number)
+
+    def reserve(self, amount: Amount) -> None:
+        """Reserve an amount for an attempt."""
+        self._open += 1
+        self._reserved += amount
+
+    def settle(self, reserved: Amount | None, spent: Amount) -> None:
+        """Replace a reservation, if there is one, by what was spent."""
+        self.attempts += 1
+        self._spent += spent
+        if reserved is not None:
+            self._open -= 1
+            rest = Amount(self._reserved.usd - reserved.usd, self._reserved.tokens - reserved.tokens)
+            self._reserved = rest if self._open else Amount()  # no rounding errors remain
+
+    def enough(self, limit: Limit, cost: Amount) -> bool:
         """Whether what is left of a budget covers an attempt, or no other attempt can give anything back."""
-        if not any(scope in (None, name) for name, _ in self._reserved.values()):
-            return True
-        left, cost = self._left(limit, scope), expected or self._expected(scope or "")
-        return (left.usd is None or left.usd > cost.usd) and (left.tokens is None or left.tokens > cost.tokens)
+        left = self.left(limit)
+        enough = (left.usd is None or left.usd > cost.usd) and (left.tokens is None or left.tokens > cost.tokens)
+        return enough or not self._open
 
-    def _left(self, limit: Limit, name: str | None) -> Limit:
-        """What is left of a budget, for one eval or for all, beside what others have reserved."""
-        spent = [one for key, one in self._spent.items() if name in (None, key)]
-        reserved = [one for key, one in self._reserved.values() if name in (None, key)]
-        gone = sum([*spent, *reserved], Amount())
+    def left(self, limit: Limit) -> Limit:
+        """What is left of a budget beside what is reserved."""
+        gone = self._spent + self._reserved
         return Limit(
             usd=None if limit.usd is None else max(0.0, limit.usd - gone.usd),
             tokens=None if limit.tokens is None else max(0, int(limit.tokens - gone.tokens)),

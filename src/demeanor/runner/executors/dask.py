@@ -54,6 +54,9 @@ Cassettes: TypeAlias = Callable[[Trial], tuple[bytes | None, str]]
 _GRACE = 60.0
 """Seconds that an attempt may take longer than its time limit: to set up and tear down its sandbox."""
 
+_SMALL = 256 * 1024
+"""Bytes of a reply up to which it is decoded here: passing it to a thread takes longer."""
+
 _UNKNOWN_SLOTS = 1000
 """Of a cluster that is not connected yet."""
 
@@ -66,12 +69,15 @@ class DaskExecutor:
         run: ClusterRun,
         *,
         template: Callable[[Scenario], Awaitable[Template]],
-        cassette: Cassettes,
+        cassette: Cassettes | None,
         folder: Path,
         ledger: BudgetLedger,
         jobs: int | None = None,
     ) -> None:
-        """`folder` is for temporary files; `jobs` limits the attempts in parallel on all workers together."""
+        """`folder` is for temporary files; `jobs` limits the attempts in parallel on all workers together.
+
+        `cassette` finds what is replayed; None if models answer.
+        """
         self._run = run
         self._ledger = ledger
         self._template = template
@@ -81,6 +87,7 @@ class DaskExecutor:
         self._places = Places()
         self._starts: dict[Path, tuple[Archive, str]] = {}
         self._packing = asyncio.Lock()
+        self._scenarios: dict[int, tuple[Scenario, Scenario]] = {}
         self._session = ClusterSession(run)
         self._client: Client | None = None
         self._pool: WorkerPool | None = None
@@ -137,13 +144,13 @@ class DaskExecutor:
     async def _attempt(self, trial: Trial, attempt: int) -> Capture:
         template = await self._template(trial.eval.scenario)
         start, hashed = await self._start_of(template)
-        text, problem = await asyncio.to_thread(self._cassette, trial)
+        text, problem = await asyncio.to_thread(self._cassette, trial) if self._cassette else (None, "")
         eval_left, run_left = await self._ledger.reserve(trial)
         request = AttemptRequest(
             run=self._run.id,
             nonce=secrets.token_hex(16),
             eval=trial.eval.name,
-            scenario=sent_scenario(trial.eval.scenario, where=str(trial.eval.source.path)),
+            scenario=self._sent(trial),
             subject=trial.subject,
             number=trial.number,
             attempt=attempt,
@@ -158,6 +165,8 @@ class DaskExecutor:
         async with self._pool.worker() as link:
             try:
                 reply, body = await self._ask(link, trial, request, start)
+                if len(body) <= _SMALL and not reply.spooled:
+                    return self._capture(trial, template.tree, hashed, reply, body)
                 return await asyncio.to_thread(self._capture, trial, template.tree, hashed, reply, body)
             except (WorkerLost, BadMessage, StoreError) as error:
                 how = "was lost: it" if isinstance(error, WorkerLost) else "sent an invalid result:"
@@ -172,7 +181,10 @@ class DaskExecutor:
         status = ""
         for _ in range(3):
             packed = await self._result(link, trial, request)
-            reply, body = await asyncio.to_thread(unpack_message, AttemptReply, packed)
+            if isinstance(packed, bytes) and len(packed) <= _SMALL:
+                reply, body = unpack_message(AttemptReply, packed)
+            else:
+                reply, body = await asyncio.to_thread(unpack_message, AttemptReply, packed)
             if (reply.nonce, reply.trial, reply.attempt) != (request.nonce, trial.id, request.attempt):
                 raise BadMessage(f"it belongs to {reply.trial!r}, attempt {reply.attempt}, or to another request")
             if reply.status == "done":
@@ -244,6 +256,13 @@ class DaskExecutor:
 
         self._late.add(result)
         result.add_done_callback(discard)
+
+    def _sent(self, trial: Trial) -> Scenario:
+        """The scenario as it is sent, made once for all trials of an eval."""
+        scenario = trial.eval.scenario
+        if id(scenario) not in self._scenarios:
+            self._scenarios[id(scenario)] = scenario, sent_scenario(scenario, where=str(trial.eval.source.path))
+        return self._scenarios[id(scenario)][1]
 
     async def _start_of(self, template: Template) -> tuple[Archive, str]:
         """The starting state, packed once, and the hash of its files."""
