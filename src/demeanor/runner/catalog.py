@@ -20,6 +20,7 @@ from demeanor.harbor.task_agent import TaskAgent
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
+    from demeanor.gateway.models.provider import Provider
     from demeanor.gateway.models.registry import ModelRegistry
 
 SCRIPTED = "scripted"
@@ -121,6 +122,11 @@ class Catalog:
         from demeanor.gateway.local.model import missing_requirement
 
         return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
+
+    @property
+    def used_providers(self) -> tuple[Provider, ...]:
+        """The providers of the models that were asked for."""
+        return self.models.providers if "models" in vars(self) else ()
 
     @property
     def added_providers(self) -> Mapping[str, Mapping[str, object]]:

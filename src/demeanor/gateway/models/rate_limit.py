@@ -25,8 +25,9 @@ class RateLimiter:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """At most `concurrency` requests at once and `per_minute` in any minute; None means unlimited."""
+        self.concurrency = concurrency
+        self.per_minute = per_minute
         self._slots = asyncio.Semaphore(concurrency) if concurrency else nullcontext()
-        self._per_minute = per_minute
         self._clock = clock
         self._sleep = sleep
         self._lock = asyncio.Lock()
@@ -37,7 +38,7 @@ class RateLimiter:
     async def slot(self) -> AsyncIterator[None]:
         """Wait for a slot and hold it until the end of the block."""
         async with self._slots:
-            if self._per_minute or self._not_before:
+            if self.per_minute or self._not_before:
                 async with self._lock:
                     while (seconds := self._wait_seconds()) > 0:
                         await self._sleep(seconds)
@@ -50,6 +51,6 @@ class RateLimiter:
 
     def _wait_seconds(self) -> float:
         until = self._not_before
-        if self._per_minute and len(self._started) == self._per_minute:
+        if self.per_minute and len(self._started) == self.per_minute:
             until = max(until, self._started[0] + _MINUTE)
         return until - self._clock()

@@ -83,6 +83,11 @@ class ModelRegistry:
         """The names of all models; `scripted` always exists. (Local models work too but are not listed.)"""
         return tuple(dict.fromkeys((SCRIPTED, *self._models)))
 
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        """The providers of the models that were asked for."""
+        return tuple(self._provider_cache.values())
+
     def is_configured(self, name: str) -> bool:
         """Whether a name means a model of the configuration, of a known provider, or of this machine."""
         provider, slash, _ = name.partition("/")

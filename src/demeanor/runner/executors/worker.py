@@ -46,12 +46,14 @@ class WorkerRuntime:
         """Run a coroutine in the event loop; the result as a future for the calling event loop, or a thread's."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)  # type: ignore[return-value]
 
-    async def open(self, setup: RunSetup, project: bytes | None) -> WorkerReport:
-        """Prepare for the attempts of a run."""
+    async def open(self, setup: RunSetup, project: bytes | None, worker: Any = None) -> WorkerReport:
+        """Prepare for the attempts of a run; `worker` is Dask's."""
         if setup.run in self.runs:
             await self.close(setup.run)
         report, run = await self._loop.run_in_executor(self._opening, open_run, setup, os.environ, project)
         if run is not None:
+            if worker is not None:
+                run.share_limits(worker)
             await run.start()
             self.runs[setup.run] = run
         return report
@@ -120,9 +122,10 @@ async def _elsewhere(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(_the_runtime().submit(work))
 
 
-async def open_run_here(setup: bytes, project: bytes | None = None) -> bytes:
-    """Prepare for the attempts of a run; returns a WorkerReport."""
-    return pack_message(await _elsewhere(_the_runtime().open(unpack_message(RunSetup, setup)[0], project)))
+async def open_run_here(setup: bytes, project: bytes | None = None, dask_worker: Any = None) -> bytes:
+    """Prepare for the attempts of a run; returns a WorkerReport. Dask passes its own worker."""
+    decoded, _ = unpack_message(RunSetup, setup)
+    return pack_message(await _elsewhere(_the_runtime().open(decoded, project, dask_worker)))
 
 
 async def put_start_here(run: str, sha256: str, packed: bytes) -> None:

@@ -45,6 +45,8 @@ from demeanor.store.captures.capture_json import capture_json
 from demeanor.vcs.build import run_build
 
 if TYPE_CHECKING:
+    from distributed import Worker
+
     from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.server.budget import BudgetAccount
     from demeanor.runner.executors.received_cassettes import ReceivedCassettes
@@ -86,6 +88,14 @@ class WorkerRun:
         self._gateway = self._make_gateway()
         self._starts: dict[str, tuple[Template, str]] = {}
         self._folder = sandbox.folder / "starts"
+        self._facts = {PATH_TOOLS: path_tools()}
+
+    def share_limits(self, worker: Worker) -> None:
+        """Let the limits of providers hold on the whole cluster of Dask's worker."""
+        from demeanor.runner.executors.cluster_limits import limit_across_cluster
+
+        for provider in self._catalog.used_providers:
+            limit_across_cluster(provider, worker)
 
     async def start(self) -> None:
         """Start sandbox and gateway."""
@@ -167,7 +177,7 @@ class WorkerRun:
             gateway=self._gateway,
             template=the_template,
             seed=setup.seed,
-            facts={PATH_TOOLS: path_tools()},
+            facts=self._facts,
             idle=setup.idle_timeout,
             output_bytes=setup.limits.output,
             canary=setup.canary,
