@@ -164,17 +164,27 @@ def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, clu
     assert "native" in found["good-1"]["agents"]
 
 
-def test_secrets_of_workers_reach_neither_the_conductor_nor_the_scheduler(project: Project, cluster: Cluster) -> None:
-    """The agent prints a variable of the worker; what is stored shows a mark in its place."""
-    script = "#!/bin/sh\necho key $ACME_TOKEN | tee a.txt\n"
+def test_secrets_of_workers_stay_there_and_agents_do_not_reach_the_scheduler(
+    project: Project, cluster: Cluster
+) -> None:
+    """The agent prints a variable of the worker, and tries to connect to the scheduler; outside it could."""
+    host, port = cluster.address.removeprefix("tls://").rsplit(":", 1)
+    reach = f"if bash -c 'exec 3<>/dev/tcp/{host}/{port}' 2> /dev/null; then echo reached; else echo not reached; fi"
+    outside = subprocess.run(["sh", "-c", reach], check=True, capture_output=True, text=True)
+    assert outside.stdout == "reached\n"
+    script = f"#!/bin/sh\necho key $ACME_TOKEN | tee a.txt\n{reach}\n"
     project.write(demeanor_toml=TELLS, teller_sh=script, evals__eval_a_py=WRITES)
     (project.folder / "teller.sh").chmod(0o755)
     ran = project.demeanor("run", *on(cluster), "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "2 workers, 2 slots" in ran.stderr
     stored = b"".join(path.read_bytes() for path in (project.folder / "results").rglob("*") if path.is_file())
-    assert "key ‹redacted:ACME_TOKEN" in latest(project).records()[0].stdout
+    printed = latest(project).records()[0].stdout
+    assert "key ‹redacted:ACME_TOKEN" in printed
+    assert printed.endswith("\nnot reached\n")
     assert SECRET.encode() not in stored
-    assert SECRET not in cluster.log("scheduler")
+    for log in cluster.folder.glob("*.log"):
+        assert SECRET not in log.read_text("utf-8", "replace"), log.name
 
 
 @pytest.mark.parametrize("how", ["plain", "certificate"])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from demeanor.core.executor_spec import Slots
     from demeanor.core.history import KeptDecision, PastRun, Ruling, RunCell
     from demeanor.core.process import Launch, Limits, ProcessEnd
+    from demeanor.core.progress import Progress
     from demeanor.core.record import Record, RunInfo, RunKind
     from demeanor.core.sandbox_spec import Network
     from demeanor.core.tree import Tree
@@ -223,8 +224,11 @@ class Executor(Protocol):
         """What the user should know, such as workers that were lost; complete once the run has ended."""
         ...
 
-    async def start(self, abort: Callable[[str], None]) -> None:
-        """Get ready; raises UsageError if no attempt can run. `abort` is called when no further attempt can run."""
+    async def start(self, abort: Callable[[str], None], watch: Callable[[Progress], None] = lambda news: None) -> None:
+        """Get ready; raises UsageError if no attempt can run. `abort` is called when no further attempt can run.
+
+        `watch` is told when workers come or go.
+        """
         ...
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Progress events of a run: an attempt has started, an attempt has been judged."""
+"""Progress events of a run: an attempt has started, an attempt has been judged, workers have come or gone."""
 
 from __future__ import annotations
 
@@ -49,4 +49,18 @@ class AttemptJudged:
         return self.record.cell
 
 
-Progress: TypeAlias = AttemptStarted | AttemptJudged
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkersChanged:
+    """The workers of the cluster that a run uses have changed."""
+
+    workers: int
+    """Workers that are used now."""
+
+    slots: int
+    """Attempts that they make in parallel, all together."""
+
+    type: Literal["workers"] = "workers"
+    """The tag of this type."""
+
+
+Progress: TypeAlias = AttemptStarted | AttemptJudged | WorkersChanged

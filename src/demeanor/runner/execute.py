@@ -246,7 +246,7 @@ async def execute_async(
             for service in context.services:
                 await service.start()
                 stack.push_async_callback(service.stop)
-            await context.executor.start(stop.set)
+            await context.executor.start(stop.set, watch)
             stack.push_async_callback(context.executor.stop)
             context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
             begun = True

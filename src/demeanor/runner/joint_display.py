@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.progress import AttemptStarted, Progress
+from demeanor.core.progress import AttemptStarted, Progress, WorkersChanged
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan
 
@@ -30,4 +30,6 @@ def with_label(news: Progress, label: str) -> Progress:
     """A progress event of one of several runs, as the display of all of them shows it."""
     if isinstance(news, AttemptStarted):
         return replace(news, subject=f"{news.subject} ({label})")
+    if isinstance(news, WorkersChanged):
+        return news
     return replace(news, record=replace(news.record, subject=f"{news.record.subject} ({label})"))

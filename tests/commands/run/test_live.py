@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.commands.run.live import ProgressState, frame, show_progress
 from demeanor.commands.run.report import RunReport
-from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
+from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress, WorkersChanged
 from demeanor.core.record import Record
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Cell, Plan
@@ -198,3 +198,17 @@ def test_a_trial_that_is_planned_later_is_added_and_an_unknown_cell_is_not(cell:
     state.update(started(cell("e"), 2))
     assert [row.trials for row in state.rows.values()] == [{1: "missing", 2: "running"}]
     assert (state.planned, +state.counts) == (2, {"missing": 1, "running": 1})
+
+
+def test_workers_of_a_cluster_are_shown_when_they_change(news: tuple[Plan, list[Progress]]) -> None:
+    """One line per change where nothing is redrawn; in the totals of a live table."""
+    stream = io.StringIO()
+    events = [WorkersChanged(workers=2, slots=4)] * 2 + [WorkersChanged(workers=1, slots=2)]
+    with show_progress(news[0], stream, screen=Screen(width=100), clock=lambda: 0.0) as show:
+        for event in events:
+            show(event)
+    assert stream.getvalue() == "2 workers, 4 slots\n1 worker, 2 slots\n"
+    state = ProgressState(news[0], now=0)
+    assert "worker" not in lines(state, Screen(width=100))[-1]
+    state.update(events[-1])
+    assert "1 worker, 2 slots" in lines(state, Screen(width=100))[-1]

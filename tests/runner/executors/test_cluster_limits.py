@@ -24,7 +24,7 @@ def workers() -> Iterator[list[Any]]:
 
     async def start() -> Any:
         cluster = await LocalCluster(
-            n_workers=2, processes=False, asynchronous=True, dashboard_address=None, protocol="inproc://"
+            n_workers=2, processes=False, asynchronous=True, dashboard_address="127.0.0.1:0", protocol="inproc://"
         )
         found.extend(cluster.workers.values())
         return cluster

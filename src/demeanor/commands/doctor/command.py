@@ -103,6 +103,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
     yield _sandbox(config)
     yield from _store(config)
     yield _harbor(config)
+    yield _cluster(config)
     yield _evals(config)
 
 
@@ -248,6 +249,22 @@ _PROMISES = {
     "podman": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",
     "bubblewrap": "sees an allow-list of the host, reaches only its gateway, limits, reliable cleanup",
 }
+
+
+def _cluster(config: Config) -> DoctorItem:
+    """The extra `cluster`, which is only needed to run attempts on a cluster."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        found = {name: version(name) for name in ("distributed", "cryptography")}
+    except PackageNotFoundError as error:
+        wanted = config.executor.is_cluster
+        detail = f"{'[executor] selects a cluster' if wanted else 'optional'}; {error.name} is not installed"
+        state = "broken" if wanted else "ok"
+        return DoctorItem(name="cluster", state=state, detail=detail, remedy="pip install 'demeanor[cluster]'")
+    detail = ", ".join(f"{name} {number}" for name, number in found.items())
+    more = "check its workers: demeanor cluster check" if config.executor.is_cluster else ""
+    return DoctorItem(name="cluster", state="ok", detail=detail, remedy=more)
 
 
 def _harbor(config: Config) -> DoctorItem:

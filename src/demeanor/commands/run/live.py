@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.text import Text
 
 from demeanor.core.evidence import Spent
-from demeanor.core.progress import AttemptStarted, Progress
+from demeanor.core.progress import AttemptStarted, Progress, WorkersChanged
 from demeanor.core.record import Record
 from demeanor.core.text import count, one_line
 from demeanor.core.usage import total
@@ -71,6 +71,8 @@ class ProgressState:
         self.started = now
         self.planned = plan.size
         self.spent: list[Spent] = []
+        self.workers = ""
+        """The workers of a cluster; empty for a run on this machine."""
         self.counts = Counter({"missing": plan.size})
         for record in kept:
             self._judged(record)
@@ -80,6 +82,8 @@ class ProgressState:
         """Apply one event; a trial that was planned later is added, an unknown cell is ignored."""
         if isinstance(news, AttemptStarted):
             self._set(news.cell, news.number, "running")
+        elif isinstance(news, WorkersChanged):
+            self.workers = f"{count(news.workers, 'worker')}, {count(news.slots, 'slot')}"
         else:
             self._judged(news.record)
 
@@ -130,8 +134,13 @@ def show_progress(
         return
 
     def print_line(news: Progress) -> None:
+        before = state.workers
         state.update(news)
-        if not isinstance(news, AttemptStarted):
+        if isinstance(news, WorkersChanged):
+            if state.workers != before:
+                stream.write(paint([Text(state.workers, "dim")], screen))
+                stream.flush()
+        elif not isinstance(news, AttemptStarted):
             stream.write(paint([line(state, news.record, screen)], screen))
             stream.flush()
 
@@ -189,6 +198,7 @@ def _totals(state: ProgressState, screen: Screen, now: float) -> Text:
     counts = state.counts
     parts = [f"{state.ended}/{count(state.planned, 'trial')}"]
     parts += [f"{counts[name]} {word}" for name, word in (("fail", "failed"), ("void", "void")) if counts[name]]
+    parts += [state.workers] if state.workers else []
     parts.append(figures.duration(now - state.started))
     eta = state.eta(now)
     if eta is not None:

@@ -31,11 +31,13 @@ class ClusterSession:
         self._pool: WorkerPool | None = None
 
     async def open(
-        self, changed: Callable[[int], None] = lambda slots: None, abort: Callable[[str], None] = lambda reason: None
+        self,
+        changed: Callable[[int, int], None] = lambda workers, slots: None,
+        abort: Callable[[str], None] = lambda reason: None,
     ) -> tuple[Client, WorkerPool]:
         """Start or find the cluster; returns the client, and the pool of workers, which is not started.
 
-        `changed` is told the number of slots when it changes; `abort` ends the run. Raises UsageError.
+        `changed` is told the numbers of workers and slots when they change; `abort` ends the run. Raises UsageError.
         """
         require_distributed()
         import dask

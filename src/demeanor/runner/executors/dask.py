@@ -20,6 +20,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, WorldError
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.ports import Template
+from demeanor.core.progress import Progress, WorkersChanged
 from demeanor.core.record import Record
 from demeanor.core.scenario import Scenario
 from demeanor.core.starting_state import start_hash
@@ -93,6 +94,7 @@ class DaskExecutor:
         self._pool: WorkerPool | None = None
         self._late: set[asyncio.Task[Any]] = set()
         self._notes: list[str] = []
+        self._watch: Callable[[Progress], None] = lambda news: None
 
     @property
     def slots(self) -> int:
@@ -107,8 +109,9 @@ class DaskExecutor:
         """Workers that were not used or were lost, and results that were discarded."""
         return (*self._notes, *(self._pool.notes if self._pool else ()))
 
-    async def start(self, abort: Callable[[str], None]) -> None:
+    async def start(self, abort: Callable[[str], None], watch: Callable[[Progress], None] = lambda news: None) -> None:
         """Start or find the cluster; raises UsageError if no worker of it can be used."""
+        self._watch = watch
         try:
             self._client, self._pool = await self._session.open(self._resize, abort)
             await self._pool.start()
@@ -138,8 +141,9 @@ class DaskExecutor:
         """Run one attempt on a worker."""
         return await capture_errors(trial, attempt, self._attempt(trial, attempt))
 
-    def _resize(self, slots: int) -> None:
+    def _resize(self, workers: int, slots: int) -> None:
         self._places.resize(min(slots, self._jobs or slots))
+        self._watch(WorkersChanged(workers=workers, slots=slots if workers else 0))
 
     async def _attempt(self, trial: Trial, attempt: int) -> Capture:
         template = await self._template(trial.eval.scenario)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from demeanor.core.capture import Capture
 from demeanor.core.executor_spec import Slots
 from demeanor.core.ports import Executor
+from demeanor.core.progress import Progress
 from demeanor.core.record import Record
 from demeanor.core.trial import Trial
 
@@ -23,7 +24,7 @@ class LocalExecutor:
         self._attempt = attempt
         self._free = asyncio.Semaphore(slots)
 
-    async def start(self, abort: Callable[[str], None]) -> None:
+    async def start(self, abort: Callable[[str], None], watch: Callable[[Progress], None] = lambda news: None) -> None:
         """Nothing to start."""
 
     async def stop(self) -> None:
@@ -60,9 +61,9 @@ class WrappedExecutor:
         """The notes of the wrapped executor."""
         return self._inner.notes
 
-    async def start(self, abort: Callable[[str], None]) -> None:
+    async def start(self, abort: Callable[[str], None], watch: Callable[[Progress], None] = lambda news: None) -> None:
         """Start the wrapped executor."""
-        await self._inner.start(abort)
+        await self._inner.start(abort, watch)
 
     async def stop(self) -> None:
         """Stop the wrapped executor."""

@@ -40,10 +40,10 @@ class WorkerPool:
         run: ClusterRun,
         project: Archive | None,
         *,
-        changed: Callable[[int], None],
+        changed: Callable[[int, int], None],
         abort: Callable[[str], None],
     ) -> None:
-        """`changed` is told the number of slots when it changes; `abort` ends the run."""
+        """`changed` is told the numbers of workers and slots when they change; `abort` ends the run."""
         self.notes: list[str] = []
         self._client = client
         self._run = run
@@ -222,9 +222,10 @@ class WorkerPool:
             link.watch.cancel()
 
     def _count(self) -> None:
-        self._changed(sum(link.slots for link in self._links.values() if link.usable))
+        used = [link for link in self._links.values() if link.usable]
+        self._changed(len(used), sum(link.slots for link in used))
 
     def _give_up(self, reason: str) -> None:
         """End the run; trials that wait for a worker get a place, and see that the run has ended."""
         self._abort(reason)
-        self._changed(_PLENTY)
+        self._changed(0, _PLENTY)
