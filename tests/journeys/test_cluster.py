@@ -181,7 +181,7 @@ def test_secrets_of_workers_stay_there_and_agents_do_not_reach_the_scheduler(
     stored = b"".join(path.read_bytes() for path in (project.folder / "results").rglob("*") if path.is_file())
     printed = latest(project).records()[0].stdout
     assert "key ‹redacted:ACME_TOKEN" in printed
-    assert printed.endswith("\nnot reached\n")
+    assert printed.endswith("\nnot reached")
     assert SECRET.encode() not in stored
     for log in cluster.folder.glob("*.log"):
         assert SECRET not in log.read_text("utf-8", "replace"), log.name

@@ -225,10 +225,7 @@ class Executor(Protocol):
         ...
 
     async def start(self, abort: Callable[[str], None], watch: Callable[[Progress], None] = lambda news: None) -> None:
-        """Get ready; raises UsageError if no attempt can run. `abort` is called when no further attempt can run.
-
-        `watch` is told when workers come or go.
-        """
+        """Get ready; raises UsageError if no attempt can run. `abort` is called when none can any more."""
         ...
 
     async def stop(self) -> None:
