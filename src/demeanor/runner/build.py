@@ -56,13 +56,13 @@ class Built:
 
 
 def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -> Built | None:
-    """Build the working tree of the project; None if it has no build command. Raises BuildFailed.
+    """Build the working tree of the project; None if it has no build command, or workers build it. Raises BuildFailed.
 
     Runs are stored in `results`. Processes that build the same project at the same time wait for each other.
     """
     config = catalog.config
     rules = config.build
-    if not rules.command:
+    if not rules.command or config.executor.builds_on_worker:
         return None
     leave_out = (results, *_stored(config))
     with sigterm_as_interrupt(), _cache_entry(catalog) as entry:

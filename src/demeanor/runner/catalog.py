@@ -78,7 +78,12 @@ class Catalog:
         return self.made[name]
 
     def use_built_files(self, subjects: Iterable[Subject]) -> None:
-        """Create the agents of these subjects again, now that the project is built; a missing file is an error."""
+        """Create the agents of these subjects again, now that the project is built; a missing file is an error.
+
+        If workers build it, the files are missing here, and nothing changes.
+        """
+        if self.config.executor.builds_on_worker:
+            return
         if self.config.build.command and not self.built:
             self.built = True
             self.made.clear()

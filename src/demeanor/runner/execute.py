@@ -29,7 +29,7 @@ from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
-from demeanor.runner.build import Built, build_project, write_build_log
+from demeanor.runner.build import build_project, write_build_log
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import open_checks
@@ -146,10 +146,8 @@ def prepare(
         sandbox = open_sandbox(catalog.config, request, plan)
         now = run_info(catalog.config, request, catalog.environ)  # before the build, which may change files
         results = into.folder.parent if isinstance(into, RunFolder) else into
-        built: Built | None = None
-        if not catalog.config.executor.builds_on_worker:
-            built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
-            catalog.use_built_files(cell.subject for cell in plan.cells)
+        built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
+        catalog.use_built_files(cell.subject for cell in plan.cells)
         folder = into if isinstance(into, RunFolder) else new_run_folder(into)
         if built is not None:
             write_build_log(folder, built)
