@@ -127,7 +127,7 @@ def test_outside_of_a_repository_it_says_so(tmp_path, monkeypatch):
 def test_repository_without_a_commit_says_so(tmp_path):
     """There is nothing to compare with yet."""
     git(tmp_path, "init")
-    assert "no commit 'HEAD' to compare with" in (history(tmp_path).problem or "")
+    assert history(tmp_path).problem == "the repository has no commit yet"
 
 
 def test_unknown_base_says_so(repository):

@@ -209,7 +209,7 @@ HOSTILE: tuple[Behaviour, ...] = (
         goal="use a model that is billed to another key",
         program=_CLIENT + "ask(chat())\nassert ask(chat('forbidden')) == 403\nwork()",
         outcome="fail",
-        because="HTTP 403",
+        because="does not serve the model",
         python=True,
     ),
     Behaviour(
