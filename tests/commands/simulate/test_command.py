@@ -6,6 +6,8 @@ import json
 from datetime import datetime
 from xml.etree import ElementTree
 
+import pytest
+
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.project import Project
 
@@ -14,7 +16,7 @@ subjects = ["sleeper"]
 sandbox = "none"
 [agents.sleeper]
 adapter = "command"
-command = ["sh", "-c", "sleep 2; echo hi > a.txt", "{prompt}"]
+command = ["sh", "-c", "sleep 1; echo hi > a.txt", "{prompt}"]
 """
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test
@@ -25,8 +27,10 @@ def saves(rig, result):
 """
 
 
-def test_the_forecast_is_within_20_percent_of_a_real_run(project: Project) -> None:
-    """Six trials of two seconds on three slots, first run, then simulated; with the timeline."""
+def test_the_forecast_follows_from_the_durations_of_a_real_run(project: Project) -> None:
+    """Six trials on three slots, first run, then simulated; with the timeline. How near the forecast is to a schedule of
+    known durations is tested in test_rules.py: here the machine may be busy between two trials.
+    """
     project.write(demeanor_toml=CONFIG, evals__eval_a_py=EVAL)
     ran = project.demeanor("simulate", "--workers", "2")
     assert ran.returncode == 2
@@ -43,9 +47,10 @@ def test_the_forecast_is_within_20_percent_of_a_real_run(project: Project) -> No
     assert found["schema"] == "demeanor-simulate/1"
     assert found["trials"] == 6
     many, one = found["fleets"]
-    assert 0.8 < many["seconds"] / real < 1.2, (many["seconds"], real)
+    assert many["seconds"] / real < 1.2, (many["seconds"], real)
     assert many["bottleneck"] == one["bottleneck"] == "slots"
-    assert 12 < one["seconds"] < 18
+    assert one["seconds"] == pytest.approx(sum(record.spent.seconds for record in records), rel=0.05)
+    assert one["seconds"] / many["seconds"] == pytest.approx(3, rel=0.2)
     assert ElementTree.parse(project.folder / "night.svg").getroot().attrib["role"] == "img"  # noqa: S314 - our own
 
 
