@@ -28,8 +28,8 @@ def saves(rig, result):
 
 
 def test_the_forecast_follows_from_the_durations_of_a_real_run(project: Project) -> None:
-    """Six trials on three slots, first run, then simulated; with the timeline. test_rules.py tests how near a forecast is
-    to a schedule of known durations: here the machine may be busy between two trials.
+    """Six trials on three slots, first run, then simulated; with the timeline. test_rules.py tests how near a forecast
+    is to a schedule of known durations: here the machine may be busy between two trials.
     """
     project.write(demeanor_toml=CONFIG, evals__eval_a_py=EVAL)
     ran = project.demeanor("simulate", "--workers", "2")
