@@ -42,7 +42,7 @@ def read_derived(history: SqlHistory, *key: object) -> Any:
 
 def keep_derived(history: SqlHistory, value: Any, *key: object) -> None:
     """Store a result for the next reader. A store that can't be written to is no error: it is calculated again."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
     with suppress(StoreError), history.writing():
         history.database.rows(
             "INSERT INTO derived (digest, made, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
