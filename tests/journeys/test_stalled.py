@@ -89,7 +89,7 @@ def silent_port() -> Iterator[int]:
         yield silent.getsockname()[1]
 
 
-@pytest.mark.parametrize(("mode", "timeout"), [("once", 20), ("again and again", 10)])
+@pytest.mark.parametrize(("mode", "timeout"), [("once", 12), ("again and again", 10)])
 def test_a_silent_provider_is_void_even_if_the_agent_gives_up(
     project: Project, tmp_path: Path, silent_port: int, mode: str, timeout: int
 ):
