@@ -122,7 +122,7 @@ def test_the_evidence_of_a_promotion_names_commits_branch_and_trials(versions: V
     first, last = (commit[:12] for commit in reversed(versions.git("rev-list", "--all").split()))
     done = versions.project.demeanor("promote", COLUMNS="200")
     assert f"7 trials, at least 1 per night and subject, 2 commits, {first} to {last} on main" in done.stdout
-    assert "for 1 trial a night, 1 subject" in " ".join(done.stdout.split())
+    assert "For 1 trial a night, 1 subject" in done.stdout
     one = candidates(versions)["usually"]
     assert one["branches"] == ["main"]
     assert one["error_rates"]["setting"].startswith("1 trial a night, 1 subject")
