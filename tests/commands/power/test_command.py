@@ -50,7 +50,7 @@ def test_it_plans_a_whole_gate(project: Project):
     assert confirmed["trials"] - plain["trials"] < 15
     text = project.demeanor("power", "--suite", "150", "--always", "20").stdout
     assert "A gate of 170 healthy cells" in text
-    assert [word in text for word in ("lean", "standard", "thorough", "95 % → 50%")] == [True] * 4
+    assert [word in text for word in ("lean", "standard", "thorough", "95 % → 50 %")] == [True] * 4
 
 
 @pytest.mark.parametrize("name", ["classic", "seed"])

@@ -110,7 +110,7 @@ def _gates_title(report: PowerReport) -> str:
 
 def _gates(report: PowerReport, width: int) -> list[Text]:
     rows = report.gates
-    small, large = (f"{rate(report.base)} → {report.base * left:.0%}" for left in (SMALL_DROP, LARGE_DROP))
+    small, large = (f"{rate(report.base)} → {rate(report.base * left)}" for left in (SMALL_DROP, LARGE_DROP))
 
     def chance(value: float | None) -> Text:
         return Text("n/a" if value is None else share(value))
