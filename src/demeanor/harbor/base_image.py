@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from demeanor.config.harbor import Images
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.dockerfile.image import ImageSpec
 from demeanor.images.cache import CachedImage, ImageCache
 from demeanor.images.pull import ShowProgress, pull
 from demeanor.images.reference import parse_reference
-
-CHOICES = ("cached", "pull", "host")
-"""Where base images come from: the cache; the cache or a registry; or nowhere, with this machine's programs instead."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,8 +35,9 @@ class BaseImages:
     """The base images that environments are built on."""
 
     def __init__(self, choice: str, folder: str, environ: Mapping[str, str]) -> None:
-        if choice not in CHOICES:
-            raise BadInput(f"expected {', '.join(CHOICES)}, not {choice!r}", where="--ek", key="images")
+        known = get_args(Images)
+        if choice not in known:
+            raise BadInput(f"expected {', '.join(known)}, not {choice!r}", where="--ek", key="images")
         self._choice, self._environ = choice, environ
         self.cache = ImageCache(Path(folder)) if folder else ImageCache.of_user(environ)
 

@@ -84,12 +84,12 @@ class _Target:
             self._new.add(path)
             path = path.rpartition("/")[0]
 
-    def _inside(self, name: str, *, last: bool = False) -> str:
+    def _inside(self, name: str) -> str:
         """The path of an entry below the root, with links in its folders resolved as by a program that runs there."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if "\0" in name or ".." in parts:
             raise UsageError(f"{self._where}: an entry leads out of the image: {name!r}")
-        return _resolved(self._root, parts, follow_last=last)
+        return _resolved(self._root, parts)
 
     def _clear(self, folder: str) -> None:
         if os.path.isdir(folder) and not os.path.islink(folder):
@@ -133,7 +133,7 @@ class _Target:
         os.utime(path, (info.mtime, info.mtime), follow_symlinks=False)
 
 
-def _resolved(root: str, parts: list[str], *, follow_last: bool) -> str:
+def _resolved(root: str, parts: list[str]) -> str:
     """A path below the root, with the links on the way resolved inside of the root."""
     waiting, found, links = list(reversed(parts)), [root], 0
     while waiting:
@@ -143,7 +143,7 @@ def _resolved(root: str, parts: list[str], *, follow_last: bool) -> str:
                 found.pop()
             continue
         path = f"{found[-1]}/{part}"
-        if (waiting or follow_last) and os.path.islink(path):
+        if waiting and os.path.islink(path):
             links += 1
             if links > _MAX_LINKS:
                 raise UsageError(f"too many links on the way to {'/'.join(parts)!r}")
