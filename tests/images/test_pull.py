@@ -115,6 +115,15 @@ def test_changed_content_is_refused(tmp_path: Path) -> None:
     assert cache.roots() == []
 
 
+def test_a_changed_manifest_is_refused(tmp_path: Path) -> None:
+    """In a folder, too."""
+    content, blobs = manifest([BASE])
+    folder = write_layout(tmp_path / "layout", content, blobs)
+    (folder / "blobs/sha256" / digest(content).removeprefix("sha256:")).write_bytes(content + b" ")
+    with pytest.raises(UsageError, match="does not match its digest"):
+        import_layout(folder, "a:1", ImageCache(tmp_path / "cache"))
+
+
 def test_an_image_from_a_folder_and_from_an_archive(tmp_path: Path) -> None:
     """The OCI image layout, and the tar archive of a root file system."""
     cache = ImageCache(tmp_path / "cache")
