@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.harbor_engine import PROGRAM, WITHOUT
+from tests.helpers.processes import command_line, others
 
 REPOSITORY = Path(__file__).parents[2]
 ENVIRONMENT = "demeanor.harbor_env:BubblewrapEnvironment"
@@ -143,15 +144,8 @@ class HarborProject:
 
     def processes(self) -> list[str]:
         """The command lines of processes that name this project, and of daemons that its tasks have started."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if str(self.temp) in line or self.mark in line:
-                found.append(line)
-        return found
+        lines = [command_line(pid).replace("\0", " ") for pid in others()]
+        return [line for line in lines if str(self.temp) in line or self.mark in line]
 
     @property
     def daemon(self) -> str:

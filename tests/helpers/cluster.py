@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from demeanor.runner.executors.certificates import write_certificates
+from tests.helpers.processes import command_line, with_environ
 
 PATIENCE = 300.0
 """Seconds after which a test gives up waiting; it only guards against hanging."""
@@ -26,30 +27,9 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
-def processes_named(text: str) -> list[int]:
-    """The processes whose command line contains a text."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            try:
-                if text.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-    return found
-
-
 def processes_with(text: str) -> dict[int, str]:
     """The processes whose environment contains a text, with their command lines."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            try:
-                if text.encode() in (folder / "environ").read_bytes():
-                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-    return found
+    return {pid: command_line(pid).replace("\0", " ") for pid in with_environ(text)}
 
 
 class Cluster:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.helpers import preloaded
@@ -49,12 +50,19 @@ class Project:
 
     def demeanor(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a demeanor command in a process of its own."""
+        self._require_seed(words)
         given = {**self.env, **env}
         if preloaded.fits(given):
             return preloaded.run(words, cwd=self.folder, env=given, timeout=1800)
         return subprocess.run(
             self.command(*words), cwd=self.folder, env=given, capture_output=True, text=True, timeout=1800, check=False
         )
+
+    def _require_seed(self, words: Sequence[str]) -> None:
+        """Fail a test whose result would depend on chance: a scripted model with a random answer, and no `--seed`."""
+        if words and words[0] in {"run", "gate", "nightly", "compare", "bisect", "promote"} and "--seed" not in words:
+            scripts = [path.name for path in self.folder.glob("*.py") if ".chance(" in path.read_text()]
+            assert not scripts or "--resume" in words, f"{scripts} draws at random: give `{words[0]}` a --seed"
 
     def pytest(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run pytest as a user does."""

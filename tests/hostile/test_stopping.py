@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import read, with_command
 from tests.helpers.project import Project
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -62,16 +63,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def flooding(project: Project) -> list[str]:
     """The agents of this run that are alive, by the folder of the run in the environment of bubblewrap."""
-    mark = str(project.folder.parent).encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if b"flood.py" in (entry / "cmdline").read_bytes() and mark in (entry / "environ").read_bytes():
-                    found.append(entry.name)
-            except OSError:
-                continue
-    return found
+    return [pid for pid in with_command("flood.py") if str(project.folder.parent) in read(pid, "environ")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -9,11 +9,11 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.processes import with_environ
 from tests.helpers.project import Project
 from tests.sandboxes.conftest import mounts
 
@@ -57,18 +57,6 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.01)
-
-
-def marked(mark: str) -> list[str]:
-    """The processes on this machine that carry the mark."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (process / "environ").read_bytes():
-                found.append(process.name)
-        except OSError:
-            continue
-    return found
 
 
 def test_a_trial_runs_isolated_and_its_record_says_so(project: Project) -> None:
@@ -174,10 +162,10 @@ def test_kill_9_of_demeanor_ends_everything_in_the_sandbox(project: Project) -> 
         project.command("run"), cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        until(lambda: len(marked(mark)) >= 2)
+        until(lambda: len(with_environ(mark)) >= 2)
     finally:
         run.kill()
         run.communicate()
-    until(lambda: marked(mark) == [])
+    until(lambda: with_environ(mark) == [])
     until(lambda: project.temporary() == [])
     assert mounts() == before_mounts

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import alive
 from tests.helpers.project import Project
 from tests.helpers.versions import MAKEFILE, Versions
 
@@ -212,8 +213,7 @@ def test_a_stopped_build_leaves_no_process_and_no_run(builds: Builds, number: si
         process.send_signal(number)
         process.communicate(timeout=300)
     assert (process.returncode, builds.runs, builds.project.temporary()) == (130, [], [])
-    status = Path(f"/proc/{sign.read_text().strip()}/status")
-    assert not status.exists() or "\nState:\tZ" in status.read_text()
+    assert not alive(sign.read_text().strip())
 
 
 def test_runs_at_the_same_time_build_once(builds: Builds):

@@ -17,7 +17,8 @@ from demeanor.core.codec import encode
 from demeanor.core.verdict import Void, VoidCause
 from demeanor.runner.executors.certificates import write_certificates
 from demeanor.store.runs.run_folder import RunFolder
-from tests.helpers.cluster import PATIENCE, Cluster, processes_named, processes_with, wait_for
+from tests.helpers.cluster import PATIENCE, Cluster, processes_with, wait_for
+from tests.helpers.processes import with_command
 from tests.helpers.project import Project
 
 EVALS = """\
@@ -237,7 +238,7 @@ def cluster_processes(project: Project, role: str) -> list[int]:
 
 def nothing_left(project: Project) -> bool:
     """Whether no process of a run is left anywhere."""
-    return not processes_with(str(project.folder.parent)) and not processes_named(str(project.folder.parent))
+    return not processes_with(str(project.folder.parent)) and not with_command(str(project.folder.parent))
 
 
 def final_trials(project: Project) -> list[str]:

@@ -7,10 +7,10 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import alive
 from tests.helpers.project import Project
 from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
 
@@ -96,8 +96,7 @@ def test_a_stopped_compare_leaves_no_worktree(versions: Versions, number: signal
         process.send_signal(number)
         process.communicate(timeout=300)
     assert (process.returncode, versions.worktrees()) == (130, [])
-    status = Path(f"/proc/{sign.read_text().strip()}/status")
-    assert not status.exists() or "\nState:\tZ" in status.read_text()
+    assert not alive(sign.read_text().strip())
 
 
 def test_worktrees_of_a_killed_process_are_removed_by_the_next(versions: Versions):

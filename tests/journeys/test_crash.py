@@ -7,10 +7,10 @@ import random
 import subprocess
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import command_line, others, read, working_folder
 from tests.helpers.project import Project
 from tests.journeys.test_survival import until, until_gone
 
@@ -34,18 +34,9 @@ def writes(rig, result):
 
 def processes_of(project: Project) -> list[str]:
     """Whatever still runs on behalf of the project: by its folder, its environment or its command line."""
-    mark = str(project.folder.parent).encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                traces = str((entry / "cwd").readlink()).encode() + (entry / "environ").read_bytes()
-                if mark in traces + (entry / "cmdline").read_bytes():
-                    state, parent, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
-                    found.append(f"{entry.name} ({state}, child of {parent}): {(entry / 'cmdline').read_bytes()!r}")
-            except OSError:
-                continue
-    return found
+    mark = str(project.folder.parent)
+    found = [pid for pid in others() if mark in f"{working_folder(pid)} {read(pid, 'environ')} {command_line(pid)}"]
+    return [f"{read(pid, 'stat')}: {command_line(pid)!r}" for pid in found]
 
 
 def ledger(project: Project) -> list[dict[str, object]]:

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.helpers.fix_project import CONFIG, GOOD_FIX, HELP, BrokenToyAgent
+from tests.helpers.processes import alive, command_line, descendants
 from tests.helpers.project import Project
 from tests.helpers.toy_agent import ToyAgent
 from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
@@ -247,8 +247,8 @@ def _enable_sigint() -> None:
 def test_an_interrupted_fix_leaves_nothing_behind(toy: BrokenToyAgent, number: signal.Signals, during: str):
     """While the fixer runs, and while its change is built: no worktree, no process, no change."""
     script, config, at_work = {
-        "work": ("import time\ntime.sleep(61.25)\n", "quick.toml", b"fixer.py\0# Fix what broke"),
-        "build": (GOOD_FIX, "slow.toml", b"sleep\x0061.25"),
+        "work": ("import time\ntime.sleep(61.25)\n", "quick.toml", "fixer.py\0# Fix what broke"),
+        "build": (GOOD_FIX, "slow.toml", "sleep\x0061.25"),
     }[during]
     (toy.world / "fixer.py").write_text(HELP + script)
     process = subprocess.Popen(
@@ -257,36 +257,15 @@ def test_an_interrupted_fix_leaves_nothing_behind(toy: BrokenToyAgent, number: s
         preexec_fn=_enable_sigint,  # noqa: PLW1509 - one call, before any other thread
     )  # fmt: skip
     with process:
-        while not (found := _with_words(at_work, below=process.pid)):
+        while not (found := [pid for pid in descendants(process.pid) if at_work in command_line(pid)]):
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=300)
     assert process.returncode == 130, stderr
     assert "stopped; everything up to this point is in" in stderr
-    assert not any(Path(f"/proc/{pid}/exe").exists() for pid in found)
+    assert not any(alive(pid) for pid in found)
     assert toy.untouched()
-
-
-def _with_words(words: bytes, *, below: int) -> list[int]:
-    """The descendants of a process whose command line contains these words."""
-    found, generation = [], [below]
-    while generation:
-        children = [pid for parent in generation for pid in _children(parent)]
-        found += [pid for pid in children if words in _read(f"/proc/{pid}/cmdline")]
-        generation = children
-    return found
-
-
-def _children(pid: int) -> list[int]:
-    return [int(word) for task in Path(f"/proc/{pid}/task").glob("*") for word in _read(f"{task}/children").split()]
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""
 
 
 def test_mistakes_are_reported_before_anything_is_spent(project: Project):

@@ -249,7 +249,7 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     rows = [f"{row},{folder.name}" for row in rows]
     project.write(labels_csv="\n".join(["trial,label,run", *rows]))
 
-    unmeasured = project.demeanor("gate")
+    unmeasured = project.demeanor("gate", "--seed", "5")
     assert "its judge is not calibrated, so it can't block" in " ".join(unmeasured.stdout.split())
     none = project.demeanor("judge", "calibrate", "asks_first")
     assert (none.returncode, "there are no labels" in none.stderr) == (2, True), none.stdout + none.stderr
@@ -262,7 +262,7 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     assert report["consistency"]["value"] == 1.0
     assert report["rates"][0]["low"] <= sum(passed.values()) / 60 <= report["rates"][0]["high"]
 
-    gated = project.demeanor("gate")
+    gated = project.demeanor("gate", "--seed", "5")
     assert gated.returncode == 1, "now it blocks: " + gated.stdout
     project.write(labels_csv="\n".join(["trial,label,run", *(row.replace("bad", "good") for row in rows[:30])]))
     undecided = project.demeanor("judge", "calibrate", "asks_first", "--labels", "labels.csv")

@@ -259,8 +259,8 @@ def test_captures_of_an_older_version_are_judged_if_their_eval_is_unchanged(ran:
 def test_the_latest_runs_of_an_eval_are_judged(ran: Project):
     """Each run separately; an unknown name is an error with a suggestion."""
     ran.write(hasty_py=SCRIPT)
-    ran.demeanor("run", f"{FILE}::looks_first", "--trials", "1")
-    ran.demeanor("run", "evals/sets", "--trials", "1")
+    ran.demeanor("run", f"{FILE}::looks_first", "--trials", "1", "--seed", "1")
+    ran.demeanor("run", "evals/sets", "--trials", "1", "--seed", "1")
     assert len(rejudged(ran, "looks_first")["trials"]) == 1
     both = rejudged(ran, "looks_first", "--last", "2")
     assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 7, 2)

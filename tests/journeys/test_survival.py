@@ -8,10 +8,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import working_in
 from tests.helpers.project import Project, default_signals
 
 CONFIG = """\
@@ -69,15 +69,7 @@ def records(project: Project) -> list[dict[str, object]]:
 
 def agents_alive(project: Project) -> list[int]:
     """The processes that work in the project's temp folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (entry / "cwd").readlink().is_relative_to(project.folder.parent / "tmp"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    return working_in(project.folder.parent / "tmp")
 
 
 def start(project: Project) -> subprocess.Popen[str]:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.harbor_tasks import SOLVE, greet, stepped
 from tests.helpers.installed_agents import AGENTS_FOLDER, installed
+from tests.helpers.processes import with_command
 from tests.helpers.project import Project
 
 pytestmark = needs_harbor
@@ -177,26 +177,14 @@ def test_ending_demeanor_leaves_nothing(tasks: Project, number: signal.Signals):
         command, cwd=tasks.folder, env=tasks.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_until(lambda: len(named(f"sleep\0{nap}")) == 2)
+        wait_until(lambda: len(with_command(f"sleep\0{nap}")) == 2)
         running.send_signal(number)
         assert running.wait(600) == (130 if number is signal.SIGINT else -signal.SIGKILL)
-        wait_until(lambda: not named(f"sleep\0{nap}") and not named(f"{tasks.env['TMPDIR']}/"))
+        wait_until(lambda: not with_command(f"sleep\0{nap}") and not with_command(f"{tasks.env['TMPDIR']}/"))
         wait_until(lambda: tasks.temporary() == [])
     finally:
         running.kill()
         running.wait()
-
-
-def named(words: str) -> list[int]:
-    """The processes in whose command line there are these words."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if words.encode() in (process / "cmdline").read_bytes():
-                found.append(int(process.name))
-        except OSError:
-            continue
-    return found
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

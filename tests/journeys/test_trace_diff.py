@@ -67,7 +67,7 @@ def test_without_a_passing_trial_the_error_suggests_another_run(ran: Project):
     """With --against."""
     config = (ran.folder / "hasty.py").read_text()
     (ran.folder / "hasty.py").write_text(config.replace("0.5", "1.0"))
-    ran.demeanor("run", "--policy", "all", "--trials", "1")
+    ran.demeanor("run", "--policy", "all", "--trials", "1", "--seed", "1")
     shown = ran.demeanor("trace", "--diff")
     assert shown.returncode == 2
     assert "--against RUN" in shown.stderr

@@ -78,7 +78,7 @@ def test_failures_are_grouped_and_each_group_is_a_task(project: Project):
 def test_a_run_without_a_pass_is_compared_with_an_earlier_one(project: Project, width: int):
     """The command that shows it names that run."""
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), demeanor_toml=CONFIG)
-    run = ("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
+    run = ("run", "evals/eval_port.py::reads_first", "--trials", "1", "--seed", "1", "--sandbox", "none")
     project.demeanor(*run)
     earlier = (project.folder / "results/latest").resolve().name
     project.write(hasty_py=SCRIPT.replace("0.5", "1.0"))
@@ -93,7 +93,7 @@ def test_a_run_without_a_pass_is_compared_with_an_earlier_one(project: Project, 
 def test_a_run_without_failures_has_no_groups(project: Project):
     """And an unknown run is an error."""
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), demeanor_toml=CONFIG)
-    project.demeanor("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
+    project.demeanor("run", "evals/eval_port.py::reads_first", "--trials", "1", "--seed", "1", "--sandbox", "none")
     assert "no failures in 1 trial" in project.demeanor("triage").stdout
     unknown = project.demeanor("triage", "nope")
     assert unknown.returncode == 2

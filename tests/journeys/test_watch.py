@@ -9,10 +9,10 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import alive, children, command_line
 from tests.helpers.project import Project, default_signals
 
 EVAL = """\
@@ -178,24 +178,10 @@ def test_killing_watch_stops_its_run(ran: Project, watch: Callable[..., Watch]) 
     one = watch("--run", "--budget-usd", "1", "--trials", "1", "--subject", "slow")
     one.edit("'buy tea'", "'buy green tea'", then="── ")
     until(mark.exists)
-    (child,) = children(one.process.pid)
+    (child,) = [pid for pid in children(one.process.pid) if "spawn_main" in command_line(pid)]
     one.process.send_signal(signal.SIGKILL)
     one.process.wait(timeout=300)
-    until(lambda: not Path(f"/proc/{child}").exists())
-
-
-def children(pid: int) -> list[int]:
-    """The child processes of a process that handle an edit."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                stat, line = (folder / "stat").read_text(), (folder / "cmdline").read_text()
-            except OSError:
-                continue
-            if int(stat.rpartition(")")[2].split()[1]) == pid and "spawn_main" in line:
-                found.append(int(folder.name))
-    return found
+    until(lambda: not alive(child))
 
 
 def until(condition: Callable[[], bool]) -> None:

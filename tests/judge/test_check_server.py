@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.processes import alive
 from tests.helpers.project import Project
 from tests.journeys.test_crash import processes_of
 from tests.journeys.test_survival import until
@@ -42,13 +42,6 @@ def verdicts(project: Project) -> dict[str, Any]:
     """Eval → the verdict of its last attempt."""
     lines = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()
     return {record["eval"]: record["verdict"] for record in map(json.loads, lines)}
-
-
-def alive(pid: int) -> bool:
-    """Whether a process exists that has not ended."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    return False
 
 
 def run(project: Project, evals: str, *, limit: float = 60.0) -> subprocess.CompletedProcess[str]:

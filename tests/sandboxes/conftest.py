@@ -18,6 +18,7 @@ from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
+from tests.helpers.processes import with_environ
 
 T = TypeVar("T")
 SOON = 120.0
@@ -30,14 +31,6 @@ def wait_until(condition: Callable[[], T]) -> T:
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.002)
     return answer
-
-
-def alive(pid: int) -> bool:
-    """Whether a process is running; a zombie is not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def mounts() -> list[str]:
@@ -118,14 +111,7 @@ class SandboxHarness:
 
     def processes(self) -> list[int]:
         """Every process on this machine that carries the mark."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if self.mark.encode() in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-            except OSError:
-                continue
-        return found
+        return with_environ(self.mark)
 
     def noted(self, name: str) -> list[int]:
         """The numbers that a program has appended to a file of the harness."""

@@ -29,6 +29,7 @@ from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
 from demeanor.sandboxes.probes.runner import SURVIVAL, probe
 from demeanor.sandboxes.supervisor.privileges import KEPT_CAPABILITIES
+from tests.helpers.processes import command_line, with_command
 from tests.helpers.small_rootfs import small_rootfs
 from tests.sandboxes.conftest import SOON, wait_until
 
@@ -79,13 +80,7 @@ async def sh(
 
 def processes(mark: str) -> list[str]:
     """Every process on this machine that has a mark in its command line."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            line = (process / "cmdline").read_bytes().decode(errors="replace")
-            if mark in line and int(process.name) != os.getpid():
-                found.append(line)
-    return found
+    return [command_line(pid) for pid in with_command(mark)]
 
 
 class PersistentLevel:

@@ -16,7 +16,8 @@ from demeanor.core.process import Limits
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
-from tests.sandboxes.conftest import SOON, SandboxHarness, alive, wait_until
+from tests.helpers.processes import alive, children, command_line
+from tests.sandboxes.conftest import SOON, SandboxHarness, wait_until
 
 pytestmark = pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
 
@@ -44,8 +45,7 @@ def forkserver_of(parent: int) -> int:
     """The pid of the fork server that `parent` has started."""
 
     def found() -> list[int]:  # the list may miss a process while others come and go
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return [int(pid) for pid in children if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [pid for pid in children(parent) if "forkserver" in command_line(pid)]
 
     return wait_until(found)[0]
 

@@ -14,6 +14,7 @@ import pytest
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
 from demeanor.vcs.checkout import checked_out
+from tests.helpers.processes import alive
 from tests.vcs.test_commit_range import Repository
 
 BUILD = ("sleep", "61.75")
@@ -54,4 +55,4 @@ def test_a_signal_while_the_build_is_started_leaves_no_process(
             pass
     finally:
         signal.signal(signal.SIGINT, before)
-    assert [Path(f"/proc/{pid}").exists() for pid in pids] == [False]
+    assert [alive(pid) for pid in pids] == [False]

@@ -17,6 +17,7 @@ import pytest
 
 from demeanor.gateway.local.llama_process import CONTEXT_EXCEEDED, EngineError, EngineLimits, LlamaProcess
 from tests.helpers.light_model import light_model
+from tests.helpers.processes import alive
 
 HI = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 4, "temperature": 0}
 ROOM = EngineLimits(threads=1, slots=2, context=512)
@@ -36,11 +37,7 @@ def gone(pid: int) -> bool:
     """Whether a process ends within a reasonable time."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+        if not alive(pid):
             return True
         time.sleep(0.05)
     return False

@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.process import SupervisedProcess, supervise, supervise_blocking
 from demeanor.sandboxes.levels.none import NoneSession
+from tests.helpers.processes import alive
 from tests.sandboxes.conftest import SOON, SandboxHarness, wait_until
 
 
@@ -123,7 +123,7 @@ def test_what_was_printed_last_is_not_lost(harness: SandboxHarness) -> None:
     code = fill + f"open({str(note)!r}, 'w').write(str(os.getpid()))"
 
     def reaped() -> bool:
-        return note.exists() and not Path("/proc", note.read_text()).exists() and not harness.processes()
+        return note.exists() and not alive(note.read_text()) and not harness.processes()
 
     async def body(session: NoneSession) -> int:
         run = asyncio.create_task(

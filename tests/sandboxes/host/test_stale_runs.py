@@ -13,6 +13,7 @@ import pytest
 
 from demeanor.core.temp_names import temp_prefix
 from demeanor.sandboxes.host.stale_runs import remove_stale_runs
+from tests.helpers.processes import command_line
 from tests.sandboxes.conftest import wait_until
 
 NOBODY = re.sub(r"-\d+-\d+-$", "-4194304-1-0123456789ab", temp_prefix())
@@ -57,7 +58,7 @@ def test_a_run_whose_fork_server_lives_is_left_to_it(tmp_path: Path, leftovers: 
     """The fork server has the folder as an argument, and removes it itself."""
     argv = ["sh", "-c", "read -r never", str(tmp_path / NOBODY)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE) as server:
-        wait_until(Path(f"/proc/{server.pid}/cmdline").read_bytes)  # empty for a moment while a program starts
+        wait_until(lambda: command_line(server.pid))
         remove_stale_runs(tmp_path)
         assert (tmp_path / NOBODY).exists()
     assert [process.poll() for process in leftovers] == [None, None, None]

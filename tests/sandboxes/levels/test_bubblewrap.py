@@ -21,7 +21,8 @@ from demeanor.core.tree import Tree, changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
-from tests.sandboxes.conftest import SOON, SandboxHarness, alive, mounts, wait_until
+from tests.helpers.processes import alive, command_line, parent, read
+from tests.sandboxes.conftest import SOON, SandboxHarness, mounts, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -291,7 +292,7 @@ def test_a_burst_is_refused_where_there_are_no_control_groups(harness: SandboxHa
 
 def groups_of(pid: int) -> str:
     """The control groups that a process is in."""
-    return Path(f"/proc/{pid}/cgroup").read_text()
+    return read(pid, "cgroup")
 
 
 def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(harness: SandboxHarness) -> None:
@@ -407,8 +408,8 @@ def _supervisor_of(pid: int) -> int:
     """The supervisor: the process below the fork server."""
     own = []
     while pid > 1:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        pid = parent(pid)
+        if "forkserver" in command_line(pid):
             own.append(pid)
     return own[-2]
 

@@ -23,7 +23,8 @@ from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
 from demeanor.sandboxes.levels.landlock import LandlockSandbox, LandlockSession
 from demeanor.sandboxes.supervisor import landlock_abi
-from tests.sandboxes.conftest import SOON, SandboxHarness, alive, wait_until
+from tests.helpers.processes import alive, parent
+from tests.sandboxes.conftest import SOON, SandboxHarness, wait_until
 
 T = TypeVar("T")
 LIMITS = Limits(wall=60.0, grace=SOON)
@@ -222,10 +223,6 @@ def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(har
     assert (end.signal, end.ended_by) == (signal.SIGKILL, "wall")
 
 
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
 @needs_landlock
 def test_killing_its_supervisor_ends_everything_and_voids(harness: LandlockHarness) -> None:
     """The fork server kills the orphans before the attempt ends."""
@@ -233,7 +230,7 @@ def test_killing_its_supervisor_ends_everything_and_voids(harness: LandlockHarne
     async def body(session: LandlockSession) -> None:
         task = asyncio.create_task(run(session, "sleep", "99", mark=harness.mark))
         (pid,) = await asyncio.to_thread(wait_until, harness.processes)
-        os.kill(_parent(pid), signal.SIGKILL)
+        os.kill(parent(pid), signal.SIGKILL)
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
             await task
         assert failure.value.cause is VoidCause.SANDBOX

@@ -15,6 +15,7 @@ from demeanor.core.process import Launch, Limits
 from demeanor.core.tree import Entry, Tree, changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
+from tests.helpers.processes import alive
 from tests.sandboxes.conftest import SOON, SandboxHarness
 
 LIMITS = Limits(wall=SOON)
@@ -205,7 +206,7 @@ def test_command_that_takes_too_long_is_ended_with_its_daemons(harness: SandboxH
     started = f"setsid sh -c 'echo $$ > $0/daemon; exec sleep 99' {harness.folder} & echo hello; sleep 99"
     result = ask(harness, Tree(), "sh", "-c", started, timeout=5.0)
     assert (result.timed_out, result.stdout) == (True, "hello\n")
-    assert not Path("/proc", (harness.folder / "daemon").read_text().strip()).exists()
+    assert not alive((harness.folder / "daemon").read_text().strip())
 
 
 def test_command_that_is_missing_or_killed_by_a_signal_is_reported(harness: SandboxHarness) -> None:

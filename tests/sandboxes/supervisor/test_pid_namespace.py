@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandboxes.conftest import alive, wait_until
+from tests.helpers.processes import working_in
+from tests.sandboxes.conftest import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux has namespaces")
 
@@ -51,26 +52,13 @@ def start(folder: Path, program: str) -> Iterator[subprocess.Popen[str]]:
             supervisor.kill()
 
 
-def running_in(folder: Path) -> list[int]:
-    """The processes that work in a folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and alive(int(entry.name)):
-            try:
-                if (entry / "cwd").readlink() == folder:
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
 def test_everything_ends_with_the_supervisor(tmp_path: Path) -> None:
     """SIGKILL of the supervisor alone ends the program and a daemon in its own session."""
     with start(tmp_path, START.format(before="", script=DAEMON) + "time.sleep(1000)") as supervisor:
         wait_until((tmp_path / "daemon").exists)
-        assert len(running_in(tmp_path)) >= 4
+        assert len(working_in(tmp_path)) >= 4
         supervisor.kill()
-        wait_until(lambda: running_in(tmp_path) == [])
+        wait_until(lambda: working_in(tmp_path) == [])
 
 
 def test_a_supervisor_that_dies_before_the_death_signal_is_set_is_noticed(tmp_path: Path) -> None:
@@ -81,7 +69,7 @@ def test_a_supervisor_that_dies_before_the_death_signal_is_set_is_noticed(tmp_pa
         supervisor.wait()
         (tmp_path / "killed").touch()
         wait_until((tmp_path / "checked").exists)
-        wait_until(lambda: running_in(tmp_path) == [])
+        wait_until(lambda: working_in(tmp_path) == [])
     assert not (tmp_path / "spawned").exists()
 
 
@@ -98,7 +86,7 @@ os.waitpid(init.pid, 0)
     with start(tmp_path, START.format(before="", script=script) + rest) as supervisor:
         out, _ = supervisor.communicate(timeout=120)
     assert out.split()[2:] == ["7"]
-    assert running_in(tmp_path) == []
+    assert working_in(tmp_path) == []
 
 
 def test_a_program_that_can_not_be_started_is_an_error(tmp_path: Path) -> None:

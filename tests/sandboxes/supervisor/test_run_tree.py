@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
-from tests.sandboxes.conftest import alive, wait_until
+from tests.helpers.processes import alive
+from tests.sandboxes.conftest import wait_until
 
 pytestmark = pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
 

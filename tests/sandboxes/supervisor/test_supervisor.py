@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
-from tests.sandboxes.conftest import alive
+from tests.helpers.processes import alive
 
 pytestmark = pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
 
