@@ -95,9 +95,9 @@ def test_ten_gigabytes_that_are_not_there_cost_nothing(tmp_path: Path) -> None:
             file.truncate(10 * 2**30)
             file.write(name.encode())
         os.utime(tmp_path / name, (0, 0))
-    started = time.monotonic()
+    started = time.thread_time()
     one, two = (scan(tmp_path).entries[name] for name in ("one", "two"))
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 2
     assert (one.size, one.content) == (10 * 2**30, None)
     assert not one.same(two)
 

@@ -48,9 +48,11 @@ def test_the_forecast_follows_from_the_durations_of_a_real_run(project: Project)
     assert found["trials"] == 6
     many, one = found["fleets"]
     assert many["seconds"] / real < 1.2, (many["seconds"], real)
+    durations = [record.spent.seconds for record in records]
     assert many["bottleneck"] == one["bottleneck"] == "slots"
-    assert one["seconds"] == pytest.approx(sum(record.spent.seconds for record in records), rel=0.05)
-    assert one["seconds"] / many["seconds"] == pytest.approx(3, rel=0.2)
+    assert one["seconds"] == pytest.approx(sum(durations), rel=0.05)
+    even = sum(durations) / 3
+    assert even * 0.95 <= many["seconds"] <= (even + max(durations)) * 1.05
     assert ElementTree.parse(project.folder / "night.svg").getroot().attrib["role"] == "img"  # noqa: S314 - our own
 
 

@@ -194,9 +194,9 @@ def test_failures_are_reported() -> None:
 @pytest.mark.parametrize("noise", ["a" * 100_000, "a." * 50_000, "a/" * 50_000, "'" * 100_000, "create " * 20_000])
 def test_a_huge_prompt_is_handled_quickly(noise: str) -> None:
     """Only the beginning of a prompt is read."""
-    started = time.monotonic()
+    started = time.thread_time()
     files, _, _ = talk(f"Save the note 'buy milk' in notes.txt.\n\n{noise}", seed=2)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
     assert files == {"notes.txt": "buy milk\n"}
 
 

@@ -332,7 +332,7 @@ def test_cpu_time_of_the_whole_process_tree_is_reported(harness: SandboxHarness)
 
     end = harness.in_bubblewrap(body)
     assert end.leftovers == 1
-    assert 0.55 < end.cpu_seconds < 1.0
+    assert 0.55 < end.cpu_seconds < 6  # starting Python twice costs more on a busy machine
 
 
 STAYS = """
