@@ -14,6 +14,7 @@ from demeanor.commands.registry import command_module, make_parser
 from demeanor.core import started
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.text import redact_before_shortening
 
 _TOO_LATE = "demeanor: this was found after something was run or written, so the exit code is 70 and not 2\n"
@@ -46,7 +47,10 @@ def run_and_end(argv: Sequence[str]) -> int:
         return ExitCode.BROKEN if isinstance(error, StoreError) or started.has_started() else ExitCode.USAGE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except Exception:  # noqa: BLE001 - a bug must never look like a verdict
+    except Exception as error:  # noqa: BLE001 - a bug must never look like a verdict
+        if out_of_files(error):
+            sys.stderr.write(f"demeanor: too many open files\n  → {REMEDY}\n")
+            return ExitCode.BROKEN
         sys.stderr.write(_without_secrets(traceback.format_exc()))
         sys.stderr.write(
             "demeanor: this is a bug in Demeanor, not a verdict; please report it with the traceback above\n"

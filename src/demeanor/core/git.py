@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from demeanor.core.errors import UsageError
+from demeanor.core.open_files import out_of_files
 
 OLDEST = (2, 25)
 """The oldest version of git that works."""
@@ -49,7 +50,9 @@ def require_git() -> None:
     remedy = f"install git {'.'.join(map(str, OLDEST))} or newer: every workspace is a git repository"
     try:
         text = subprocess.run(["git", "--version"], capture_output=True, check=False, text=True).stdout
-    except OSError:
+    except OSError as error:
+        if out_of_files(error):
+            raise
         raise UsageError(f"git is not installed\n  → {remedy}") from None
     found = re.search(r"(\d+)\.(\d+)", text)
     if found and (int(found[1]), int(found[2])) < OLDEST:

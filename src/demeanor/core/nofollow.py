@@ -7,6 +7,8 @@ import stat
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from demeanor.core.open_files import out_of_files
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -26,7 +28,9 @@ def read_beneath(folder: Path | int, path: str, *, at_most: int) -> bytes | None
         if not stat.S_ISREG(os.fstat(file).st_mode):
             return None
         return _read(file, at_most)
-    except OSError:
+    except OSError as error:
+        if out_of_files(error):
+            raise
         return None
     finally:
         for handle in opened:
@@ -61,7 +65,9 @@ def _names(folder: Path | int, above: str, part: str) -> list[str]:
         for step in above.split("/")[:-1]:
             opened.append(place := os.open(step, _FOLDER, dir_fd=place))
         return sorted(name for name in os.listdir(place) if fnmatchcase(name, part))  # noqa: PTH208 - an open folder
-    except OSError:
+    except OSError as error:
+        if out_of_files(error):
+            raise
         return []
     finally:
         for handle in opened:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from demeanor.core.open_files import out_of_files
 from demeanor.core.overlay import Layer, parents
 from demeanor.core.text import count
 from demeanor.core.tree import Entry, Tree, is_git, parent_folders
@@ -113,6 +114,8 @@ def scan(
     try:
         root = os.open(folder, _OPEN_FOLDER)
     except OSError as error:
+        if out_of_files(error):
+            raise
         return Tree(gaps=(f"the folder can't be read: {error.strerror}",))
     try:
         scanner.folder(root, "", 0)
@@ -204,7 +207,7 @@ class _Scanner:
         try:
             inner = _open_folder(name, handle)
         except OSError as error:
-            self._gaps.append(f"{path}: {error.strerror}")
+            self._unreadable(path, error)
             return
         try:
             if self._layer:
@@ -216,6 +219,12 @@ class _Scanner:
                 self.entries[path] = Entry(kind="folder")
         finally:
             os.close(inner)
+
+    def _unreadable(self, path: str, error: OSError) -> None:
+        """Note that a file or folder can't be read, unless no file at all can be opened now."""
+        if out_of_files(error):
+            raise error
+        self._gaps.append(f"{path}: {error.strerror}")
 
     def _entry(self, handle: int, name: str, path: str, found: os.stat_result) -> Entry:
         known = self._known
@@ -230,7 +239,7 @@ class _Scanner:
         try:
             digest, content, spooled = self._content(handle, name, path, found)
         except OSError as error:
-            self._gaps.append(f"{path}: {error.strerror}")
+            self._unreadable(path, error)
             return Entry(kind="file", size=found.st_size, executable=executable)
         before = known.entries.get(path)
         if before is not None and (before.sha256, before.executable) == (digest, executable):

@@ -18,6 +18,7 @@ from demeanor.core.agent import Agent
 from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
 from demeanor.core.fingerprints import PATH_TOOLS
+from demeanor.core.open_files import require_open_files
 from demeanor.core.ports import Executor, Gateway, Sandbox, Store
 from demeanor.core.record import RunInfo
 from demeanor.core.redaction.redactor import Redactor
@@ -150,6 +151,9 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
         require_harbor(config, os.environ)
         if only_tasks(plan):
             return NoneSandbox()
+    if not config.executor.is_cluster:
+        trials = sum(1 for _ in plan.trials())
+        require_open_files(max(1, min(_jobs(config, request, plan), trials)))
     return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
 
 
@@ -194,7 +198,7 @@ def assemble(
         for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
         notes = (*for_tasks.environment.notes, *prepare_images(plan, for_tasks.environment, catalog.environ))
-    executor: Executor = LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt)
+    executor: Executor = LocalExecutor(slots=_jobs(config, request, plan), attempt=attempt)
     if on_cluster:
         executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)
     return RunContext(
@@ -273,6 +277,11 @@ def _with_tasks(attempt: Attempt, context: TaskContext) -> Attempt:
         return await capture_errors(trial, number, attempt_task(trial, number, context))
 
     return either
+
+
+def _jobs(config: Config, request: RunRequest, plan: Plan) -> int:
+    """Trials in parallel, as asked for or by default."""
+    return request.jobs or config.jobs or _default_jobs(plan)
 
 
 def _default_jobs(plan: Plan) -> int:

@@ -14,6 +14,7 @@ from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import HIDDEN_FILE, Breakdown, Capture
 from demeanor.core.errors import WorldError
 from demeanor.core.fingerprints import scenario_hashes
+from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
 from demeanor.core.process import Limits, Output, ProcessEnd
 from demeanor.core.scenario import Scenario
@@ -81,7 +82,8 @@ async def capture_errors(trial: Trial, number: int, attempt: Awaitable[Capture])
     except WorldError as error:
         return _broken(trial, number, error.cause, error.detail)
     except Exception as error:  # noqa: BLE001 - any error must void this trial and no other
-        return _broken(trial, number, VoidCause.HARNESS, f"{type(error).__name__}: {error}")
+        detail = f"too many open files: {REMEDY}" if out_of_files(error) else f"{type(error).__name__}: {error}"
+        return _broken(trial, number, VoidCause.HARNESS, detail)
 
 
 def _broken(trial: Trial, number: int, cause: VoidCause, detail: str) -> Capture:

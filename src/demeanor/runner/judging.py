@@ -16,6 +16,7 @@ from demeanor.core.errors import StoreError
 from demeanor.core.evidence import Evidence
 from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
 from demeanor.core.intervention import Intervention
+from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import RunCommand
 from demeanor.core.record import Record
 from demeanor.core.redaction.redactor import Redactor, without_digits
@@ -107,7 +108,9 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
         if trial.eval.log:
             write_call_log(trial.eval.source.path, record)
     except OSError as error:
-        raise StoreError(f"{context.store.folder}: {record.trial} can't be stored: {error.strerror}") from error
+        remedy = f"\n  → {REMEDY}" if out_of_files(error) else ""
+        problem = f"{context.store.folder}: {record.trial} can't be stored: {error.strerror}{remedy}"
+        raise StoreError(problem) from error
     return record
 
 

@@ -19,6 +19,7 @@ from demeanor.config.config import Config
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
 from demeanor.core.git import require_git
+from demeanor.core.open_files import require_open_files
 from demeanor.core.sandbox_spec import RANKS, Ceilings
 from demeanor.sandboxes.host.level import SandboxLevel
 from demeanor.sandboxes.levels.none import NoneSandbox
@@ -96,6 +97,7 @@ def verified_sandbox(name: str, config: Config) -> Level:
 
     The same goes for git, which every workspace needs.
     """
+    require_open_files()
     require_git()
     sandbox = make_sandbox(name, config)
     if RANKS[name] == 0:  # no isolation to verify; a program that can't be started voids its trial

@@ -620,7 +620,9 @@ async def main():
         client.connect((host, int(port)))
     for _ in range(1000):
         await asyncio.sleep(0)
-    asyncio.get_running_loop().call_exception_handler({"message": "again", "exception": OSError(24, "again")})
+    report = asyncio.get_running_loop().call_exception_handler
+    report({"message": "again", "exception": OSError(24, "again")})
+    report({"message": "a listener that was closed", "exception": ValueError("Invalid file descriptor: -1")})
     for client in clients:
         client.close()
     await server.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
+from demeanor.core.open_files import REMEDY, out_of_files
+
 if TYPE_CHECKING:
     import socket
 
 _MAX_HEADER_BYTES = 64 * 1024
 _NOT_HTTP = "UNKNOWN"
 """The method that aiohttp gives to a request that is not valid HTTP."""
-
-_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class Connections(Protocol):
@@ -118,13 +117,14 @@ def report_missing_descriptors(loop: asyncio.AbstractEventLoop) -> None:
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         nonlocal reported
         error = context.get("exception")
-        if not isinstance(error, OSError) or error.errno not in _NO_DESCRIPTORS:
+        if reported and isinstance(error, ValueError) and "Invalid file descriptor" in str(error):
+            return  # asyncio tries to accept connections again after a second, of a listener that was closed meanwhile
+        if not out_of_files(error):
             loop.default_exception_handler(context)
         elif not reported:
             reported = True
             sys.stderr.write(
-                "demeanor: too many open files: the gateway can't accept connections for now "
-                "(raise the limit with ulimit -n, or run fewer trials at a time with --jobs)\n"
+                f"demeanor: too many open files: the gateway can't accept connections for now ({REMEDY})\n"
             )
 
     loop.set_exception_handler(handle)
