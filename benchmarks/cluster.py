@@ -33,8 +33,9 @@ from demeanor.runner.executors.budget_ledger import BudgetLedger
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.dask import DaskExecutor
 from demeanor.runner.executors.run_setup import run_setup
-from demeanor.runner.plan import collect_evals, plan_evals
+from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
+from demeanor.runner.selection import collect_evals
 from demeanor.runner.template import TemplateCache
 
 WALL_BAR = 1.25

@@ -73,9 +73,10 @@ class ParsedPage(HTMLParser):
 class Dashboard:
     """A running server."""
 
-    def __init__(self, address: str, store: DashboardStore) -> None:
+    def __init__(self, address: str, store: DashboardStore, process: int = 0) -> None:
         self.address = address.rstrip("/")
         self.store = store
+        self.process = process
 
     def get(self, path: str, **headers: str) -> Answer:
         """Ask for a page."""
@@ -117,7 +118,7 @@ def served(store: DashboardStore, *words: str, **env: str) -> Iterator[Dashboard
         line = process.stderr.readline()
         found = re.search(r"http://\S+", line)
         assert found, line + process.stderr.read()
-        yield Dashboard(found[0], store)
+        yield Dashboard(found[0], store, process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=120)

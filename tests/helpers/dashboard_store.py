@@ -78,7 +78,7 @@ def runs_the_tests(rig, result):
     assert rig.calls.of_kind("execute").count() > 0
 
 
-@eval_test(USUALLY_PASSES, prompt="Open a pull request.", requires_env=["NOBODY_HAS_THIS"])
+@eval_test(USUALLY_PASSES, prompt="Open a pull request.", requires_env=["REVIEW_BOT_TOKEN"])
 def opens_a_pull_request(rig, result):
     assert result
 
@@ -139,7 +139,7 @@ def _night(results: Path, address: str, number: int, draw: random.Random) -> str
     cells = tuple(
         named_cell(
             one, subject, policy=policy, trials=0 if one == OPENS else TRIALS,
-            skipped="NOBODY_HAS_THIS is not set" if one == OPENS else None,
+            skipped="REVIEW_BOT_TOKEN is not set" if one == OPENS else None,
         )
         for one, policy in POLICIES.items()
         for subject in SUBJECTS

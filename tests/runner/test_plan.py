@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from demeanor.config.config import Config
-from demeanor.core.errors import NothingToRun, UnknownName, UsageError
 from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES, Policy
+from demeanor.core.policy import USUALLY_PASSES, Policy
 from demeanor.core.run_request import RunRequest
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import EvalFilter, choose, make_plan, plan_evals
+from demeanor.runner.plan import make_plan, plan_evals
 
 NATIVE = Subject(agent="native", model="scripted")
 
@@ -26,11 +23,6 @@ def an_eval(name: str, policy: Policy = USUALLY_PASSES, **more: object) -> Eval:
     scenario = Scenario(prompts=("do it",), requires_env=more.pop("requires_env", ()))  # type: ignore[arg-type]
     fields: dict[str, object] = {"scenario": scenario, "checks": (), "source": Source(path=Path("evals/eval_x.py"))}
     return Eval(name=name, policy=policy, **{**fields, **more})  # type: ignore[arg-type]
-
-
-def names(evals: tuple[Eval, ...]) -> list[str]:
-    """Their names."""
-    return [one.name for one in evals]
 
 
 def plan(*evals: Eval, **more: object) -> Plan:
@@ -94,65 +86,6 @@ def test_an_evals_own_subjects_and_models_are_used_if_the_request_names_none():
     named = {"subject_named": lambda text: Subject(agent=text.split(":")[0], model=text.split(":")[1])}
     own = plan(an_eval("a", subjects=("other:m",)), an_eval("b", models=("m1", "m2")), **named)
     assert [str(cell.subject) for cell in own.cells] == ["other:m", "native:m1", "native:m2"]
-
-
-def test_the_policy_always_selects_always_passes_only():
-    """It may select nothing."""
-    evals = [an_eval("a"), an_eval("b", ALWAYS_PASSES)]
-    assert names(choose(evals, EvalFilter(policy="always"))) == ["b"]
-    assert choose(evals[:1], EvalFilter(policy="always")) == ()
-
-
-def test_a_selection_that_matches_nothing_is_an_error():
-    """An accepted run of nothing would be misleading."""
-    with pytest.raises(NothingToRun, match="no eval matches"):
-        choose([an_eval("a", suite="s"), an_eval("b", tags=("t",))], EvalFilter(suites=("s",), tags=("t",)))
-
-
-@pytest.mark.parametrize(
-    ("selection", "kind"),
-    [(EvalFilter(suites=("s", "absent")), "suite"), (EvalFilter(tags=("t", "absent")), "tag")],
-)
-def test_an_unknown_suite_or_tag_is_an_error(selection: EvalFilter, kind: str):
-    """Also beside a known one, which would hide the typing error."""
-    with pytest.raises(UnknownName, match=f"unknown {kind} 'absent'"):
-        choose([an_eval("a", suite="s", tags=("t",))], selection)
-
-
-def test_an_unknown_name_is_an_error_with_a_suggestion():
-    """A typing error is found before anything runs."""
-    with pytest.raises(UnknownName, match="did you mean 'saves_note'"):
-        choose([an_eval("saves_note")], EvalFilter(names=("save_note",)))
-
-
-@pytest.mark.parametrize(
-    ("expression", "found"),
-    [
-        ("notes", ["notes_a", "notes_slow"]),
-        ("notes and not slow", ["notes_a"]),
-        ("(notes or 01-edit) and not slow", ["notes_a", "01-edit"]),
-        ("smoke", ["01-edit"]),
-        ("NOTES", ["notes_a", "notes_slow"]),
-    ],
-)
-def test_keywords_select_as_in_pytest(expression: str, found: list[str]):
-    """Words in names, tags and suites, with and, or, not and brackets."""
-    evals = [an_eval("notes_a"), an_eval("notes_slow"), an_eval("01-edit", tags=("smoke",))]
-    assert names(choose(evals, EvalFilter(keyword=expression))) == found
-
-
-@pytest.mark.parametrize("expression", ["and", "a and", "(a", "a )", "not", "a b"])
-def test_a_broken_expression_is_refused(expression: str):
-    """No guess is made."""
-    with pytest.raises(UsageError, match="is not a valid expression"):
-        choose([an_eval("a")], EvalFilter(keyword=expression))
-
-
-def test_suites_and_tags_select():
-    """An eval must match both if both are given."""
-    evals = [an_eval("a", suite="s"), an_eval("b", suite="s", tags=("t",)), an_eval("c", tags=("t",))]
-    assert names(choose(evals, EvalFilter(suites=("s",)))) == ["a", "b"]
-    assert names(choose(evals, EvalFilter(suites=("s",), tags=("t",)))) == ["b"]
 
 
 def test_a_trials_seed_depends_on_the_trial_only():

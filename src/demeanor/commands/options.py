@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.agent import DEBUG_VARIABLE
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.executor_spec import EXECUTORS, ExecutorSpec
-from demeanor.core.run_request import RunRequest
 from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
+    from demeanor.core.run_request import RunRequest
     from demeanor.render.documents import ReportDocument
     from demeanor.render.terminal import Screen
 
@@ -111,6 +110,8 @@ def subject_arguments(parser: argparse.ArgumentParser) -> None:
 
 def trial_arguments(group: argparse._ArgumentGroup) -> None:
     """Add the options of all commands that run trials."""
+    from demeanor.core.agent import DEBUG_VARIABLE
+
     group.add_argument(
         "--jobs",
         type=positive_int,
@@ -204,6 +205,8 @@ def request_of(args: argparse.Namespace, **more: Any) -> RunRequest:
     given |= {name: options[name] for name in _VALUES if name in options}
     if "provider" in options:
         given["model"] = _model(args)
+    from demeanor.core.run_request import RunRequest
+
     return RunRequest(**(given | more))
 
 

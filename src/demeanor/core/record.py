@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -136,3 +136,17 @@ class Record:
     def cell(self) -> str:
         """The cell's id."""
         return f"{self.eval}/{self.subject}"
+
+
+def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
+    """The attempt of each trial that counts, ordered by trial number."""
+    last: dict[int, Record] = {}
+    for record in records:
+        if record.number not in last or _order(record) >= _order(last[record.number]):
+            last[record.number] = record
+    return tuple(last[number] for number in sorted(last))
+
+
+def _order(record: Record) -> tuple[bool, str, int]:
+    """Final attempts come last, then by time: in older runs, attempt numbers start again when a run is resumed."""
+    return record.final, record.ended, record.attempt

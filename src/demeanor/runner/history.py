@@ -8,7 +8,6 @@ from pathlib import Path
 from demeanor.config.config import Config
 from demeanor.core.errors import StoreUnavailable, UnknownName
 from demeanor.core.history import KeptDecision
-from demeanor.runner.hooks import tell_decisions
 from demeanor.store.history import SqlHistory, history_address, open_history
 from demeanor.store.history.sqlite import MEMORY
 from demeanor.store.runs.run_dirs import find_run
@@ -44,6 +43,8 @@ def keep_decisions(
 ) -> tuple[str, ...]:
     """Store decisions in the history, and tell the hooks. If the history is unavailable, or a hook fails, the returned
     notes say so: the trials were run already, and their result must not be lost."""
+    from demeanor.runner.hooks import tell_decisions
+
     decisions = tuple(decisions)
     notes = tell_decisions(decisions)
     try:

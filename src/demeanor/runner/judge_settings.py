@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
 from demeanor.core.checks import FunctionCheck, JudgeCheck
@@ -14,7 +15,9 @@ from demeanor.core.fingerprints import asks_judge
 from demeanor.core.judge_question import JudgeSettings
 from demeanor.gateway.local.weights import DEFAULT_MODEL
 from demeanor.judge.judge_prompt import INSTRUCTIONS
-from demeanor.runner.catalog import Catalog
+
+if TYPE_CHECKING:
+    from demeanor.runner.catalog import Catalog
 
 
 def with_judge(evals: Iterable[Eval], config: Config) -> tuple[Eval, ...]:

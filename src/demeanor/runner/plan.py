@@ -2,90 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias
 
-from demeanor.config.config import Config
 from demeanor.core.agent import Agent, start_seconds, unable
-from demeanor.core.errors import BadInput, NothingToRun, UnknownName, nearest
+from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
 from demeanor.core.intervention import Intervention
 from demeanor.core.policy import Policy
 from demeanor.core.run_request import RunRequest
-from demeanor.core.select import keyword_matcher
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Cell, Plan, Trial
-from demeanor.define.discover import discover
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judge_settings import check_judges, with_judge
 from demeanor.runner.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
+from demeanor.runner.selection import collect_evals, select_evals
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
 from demeanor.store.runs.run_folder import refuse_shared_folders
 
-PolicyChoice: TypeAlias = Literal["always", "all"]
 DEFAULT_TRIALS = 3
 DEFAULT_TIMEOUT = 300.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvalFilter:
-    """Which evals to run."""
-
-    names: tuple[str, ...] = ()
-    """Exact names; empty for all."""
-
-    keyword: str = ""
-    """An expression as in pytest's -k: words with and, or, not and brackets, matched in names, tags, suite and path."""
-
-    suites: tuple[str, ...] = ()
-    """Suites; empty for all."""
-
-    tags: tuple[str, ...] = ()
-    """Tags, one of which an eval must have; empty for all."""
-
-    tasks: tuple[str, ...] = ()
-    """Parts of names: only Harbor tasks whose name contains one of them; empty for all evals."""
-
-    policy: PolicyChoice = "all"
-    """`always` selects ALWAYS_PASSES only."""
-
-
-def choose(evals: Sequence[Eval], selection: EvalFilter) -> tuple[Eval, ...]:
-    """The evals that match; raises if a name is unknown or nothing matches. The policy may leave none."""
-    _require("eval", selection.names, {one.name for one in evals})
-    _require("suite", selection.suites, {one.suite for one in evals if one.suite})
-    _require("tag", selection.tags, {tag for one in evals for tag in one.tags})
-    tasks = {one.name for one in evals if one.task is not None}
-    for part in selection.tasks:
-        if not any(part in name for name in tasks):
-            raise UnknownName("task", part, tasks)
-    matches = keyword_matcher(selection.keyword)
-    found = [
-        one
-        for one in evals
-        if (not selection.names or one.name in selection.names)
-        and (not selection.suites or one.suite in selection.suites)
-        and (not selection.tags or set(selection.tags) & set(one.tags))
-        and (not selection.tasks or (one.task is not None and any(part in one.name for part in selection.tasks)))
-        and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
-    ]
-    allowed = [one for one in found if selection.policy == "all" or one.policy is Policy.ALWAYS_PASSES]
-    if not found:
-        raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor list` shows all evals")
-    return tuple(allowed)
-
-
-def _require(kind: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise UnknownName if a name is not known."""
-    for name in names:
-        if name not in known:
-            raise UnknownName(kind, name, known)
 
 
 def make_plan(
@@ -157,57 +98,6 @@ def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None
         return f"only for {', '.join(one.subjects)}"
     missing = [name for name in one.scenario.requires_env if not environ.get(name)]
     return f"needs the environment variable {', '.join(missing)}" if missing else None
-
-
-def choose_evals(
-    config: Config,
-    *,
-    paths: Sequence[str] = (),
-    names: Sequence[str] = (),
-    keyword: str = "",
-    suites: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    policy: PolicyChoice | None = "all",
-) -> tuple[Eval, ...]:
-    """The evals of a request. A policy of None means all if evals are named, and ALWAYS_PASSES otherwise."""
-    request = RunRequest(
-        paths=tuple(paths), names=tuple(names), keyword=keyword, suites=tuple(suites), tags=tuple(tags), policy=policy
-    )
-    return select_evals(collect_evals(config, paths), request)
-
-
-def collect_evals(config: Config, paths: Sequence[str] = ()) -> tuple[Eval, ...]:
-    """All evals below the paths of the command line, or below those of the configuration."""
-    return with_judge(discover(eval_paths(config, paths)), config)
-
-
-def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]:
-    """The evals that a request selects: without a policy, every eval if it names some, otherwise ALWAYS_PASSES only."""
-    named = request.paths or request.names or request.keyword or request.suites or request.tags or request.tasks
-    selection = EvalFilter(
-        names=request.names,
-        keyword=request.keyword,
-        suites=request.suites,
-        tags=request.tags,
-        tasks=request.tasks,
-        policy="all" if request.policy == "all" or (request.policy is None and named) else "always",
-    )
-    return choose(evals, selection)
-
-
-def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
-    """The paths of the command line, or those of the configuration."""
-    if paths:
-        return list(paths)
-    configured = [config.root / path for path in config.paths]
-    for path in configured:
-        if not path.exists():
-            raise BadInput(
-                "there are no evals here",
-                where=path,
-                remedy="name the files or folders with your evals, or run `demeanor init` to create some",
-            )
-    return [str(path) for path in configured]
 
 
 def plan_run(catalog: Catalog, request: RunRequest, environ: Mapping[str, str]) -> Plan:

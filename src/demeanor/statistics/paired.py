@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from demeanor.statistics.beta import quantile
@@ -60,6 +61,7 @@ def paired_difference(
     return Difference(value=mean, error=error, low=mean - width, high=mean + width, pairs=pairs, level=level)
 
 
+@lru_cache(maxsize=256)
 def student_factor(level: float, freedom: int) -> float:
     """Half the width of Student's t interval, in standard errors, for a number of degrees of freedom."""
     if not 0 < level < 1 or freedom < 1:

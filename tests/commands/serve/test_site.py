@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -202,6 +203,24 @@ def test_an_eval_shows_its_rate_its_change_and_its_source(dashboard: Dashboard):
     ] * 3
 
 
+def test_an_expected_fail_is_not_shown_as_an_alarm(dashboard: Dashboard):
+    """An eval that usually fails has neutral dots and badges: on its run, its trials and its own page."""
+    night = dashboard.store.last
+
+    def classes(path: str) -> list[str]:
+        return [attributes.get("class") or "" for _, attributes in dashboard.page(path).elements]
+
+    trial = f"/trial/{night}/{HAIKU}/{CAREFUL}/1"
+    assert "expected fail" in dashboard.page(trial).text
+    assert {"badge b-expected", "hero v-expected", "dot fail expected"} <= set(classes(trial))
+    assert not {"badge b-fail", "hero v-fail", "dot fail"} & set(classes(trial))
+    assert {"dot fail expected", "dot fail"} <= set(classes(f"/run/{night}"))
+    assert "dot fail" not in classes(f"/run/{night}?policy=USUALLY_FAILS")
+    assert "badge k-bad" not in classes(f"/eval/{HAIKU}")
+    assert "badge k-bad" in classes(f"/eval/{READS}")
+    assert "expected fail" in dashboard.page("/").text
+
+
 def test_hostile_output_is_inert_and_shown(dashboard: Dashboard):
     """Markup, terminal escapes, directional characters and giant lines of an agent."""
     for tab in ("steps", "log", "diff", "prompt", "exchanges"):
@@ -273,6 +292,12 @@ def test_the_pages_of_a_history_on_postgresql(tmp_path: Path):
             assert str(store.root / "results" / store.last) in text
 
 
+def test_the_server_has_a_lower_priority_than_runs(dashboard: Dashboard):
+    """So that many readers do not slow down a run on the same machine."""
+    own, its = (os.getpriority(os.PRIO_PROCESS, process) for process in (0, dashboard.process))
+    assert its == min(19, own + 5)
+
+
 def test_a_port_that_is_taken_is_an_error(dashboard: Dashboard):
     """With the port and what to do."""
     import subprocess
@@ -295,6 +320,8 @@ def test_comparing_two_runs_two_subjects_and_nothing(dashboard: Dashboard):
     assert f"demeanor compare {first} {last}" in page.text
     assert re.search(r"improved .*0/5 5/5 \+100", page.text)
     assert "They are the same on both sides." in page.text
+    badges = [attributes["class"] for tag, attributes in page.elements if "badge" in (attributes.get("class") or "")]
+    assert badges[0] == "badge b-undecided", "too few trials to say that nothing got worse"
     assert "regressed" in dashboard.page(f"/compare?a={SUBJECTS[2]}&b={CAREFUL}").text
     assert "Name a base and a new side" in dashboard.page("/compare").text
     assert dashboard.get(f"/compare?a={first}&b=nope").status == 400

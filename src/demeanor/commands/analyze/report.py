@@ -14,9 +14,9 @@ from typing import TypeAlias
 from demeanor.commands.analyze.classify import Classified, by_category, classify
 from demeanor.commands.analyze.pattern_file import Pattern
 from demeanor.commands.report.rows import estimate
-from demeanor.commands.run.tallies import last_attempts, summary
+from demeanor.commands.run.tallies import summary
 from demeanor.core.policy import Policy
-from demeanor.core.record import Record
+from demeanor.core.record import Record, last_attempts
 from demeanor.core.tally import Estimator, Summary, Tally
 from demeanor.core.usage import total
 from demeanor.core.verdict import Fail, Pass, Void

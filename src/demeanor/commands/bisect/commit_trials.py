@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.commands.run.tallies import last_attempts
 from demeanor.core.eval import Eval
-from demeanor.core.record import Record
+from demeanor.core.record import Record, last_attempts
 from demeanor.core.run_request import RunRequest
 from demeanor.core.usage import total
 from demeanor.core.verdict import Void

@@ -127,7 +127,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.execute import execute_together
     from demeanor.runner.history import keep_decisions
-    from demeanor.runner.plan import collect_evals, select_evals
+    from demeanor.runner.selection import collect_evals, select_evals
 
     ui = make_ui(quiet=quiet)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")

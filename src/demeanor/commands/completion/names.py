@@ -10,7 +10,7 @@ from demeanor.commands.help.pages import pages
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import DemeanorError
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import collect_evals
+from demeanor.runner.selection import collect_evals
 from demeanor.store.runs.run_dirs import find_run, runs
 
 Names: TypeAlias = Literal["evals", "subjects", "runs", "trials", "topics"]

@@ -284,7 +284,7 @@ def _harbor(config: Config) -> DoctorItem:
 
 
 def _evals(config: Config) -> DoctorItem:
-    from demeanor.runner.plan import choose_evals
+    from demeanor.runner.selection import choose_evals
 
     try:
         evals = choose_evals(config)

@@ -25,7 +25,7 @@ from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.tree import Change
-from demeanor.runner.plan import choose_evals
+from demeanor.runner.selection import choose_evals
 from demeanor.runner.self_tests import self_tests
 from demeanor.vcs.checkout import checked_out
 from demeanor.vcs.patch import write_changes

@@ -12,7 +12,7 @@ from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
-from demeanor.runner.plan import choose_evals
+from demeanor.runner.selection import choose_evals
 from demeanor.vcs.checkout import checked_out, resolve, top_of
 
 

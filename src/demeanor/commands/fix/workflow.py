@@ -34,7 +34,8 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import choose_evals, plan_evals
+from demeanor.runner.plan import plan_evals
+from demeanor.runner.selection import choose_evals
 from demeanor.runner.tasks import has_tasks, require_harbor
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI

@@ -35,8 +35,9 @@ from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval
 from demeanor.runner.calibrations import uncalibrated
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.nights import CountedNights, counted_nights, night_filter
-from demeanor.runner.plan import DEFAULT_TIMEOUT, collect_evals, eval_paths, plan_evals, select_evals
+from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
 from demeanor.runner.promotions import manual_promotion, promoted_by_hand
+from demeanor.runner.selection import collect_evals, eval_paths, select_evals
 
 
 @dataclass(kw_only=True)

@@ -22,7 +22,7 @@ from demeanor.core.verdict import Void
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.calibrations import COUNTS, CorrectedRate, corrected_rate
 from demeanor.runner.history import keep_decisions, open_project_history
-from demeanor.runner.plan import choose_evals
+from demeanor.runner.selection import choose_evals
 from demeanor.statistics.intervals import wilson
 from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa
 from demeanor.store.captures.capture_json import read_capture_answers

@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Load the evals, select some, and print them."""
     from demeanor.commands.list.render import listing_json, listing_text
-    from demeanor.runner.plan import choose_evals
+    from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
     evals = choose_evals(

@@ -63,7 +63,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     from demeanor.define.set_policy import shared_policies
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
-    from demeanor.runner.plan import choose_evals
+    from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
     results = args.out or config.root / config.results

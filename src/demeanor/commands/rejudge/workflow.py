@@ -33,8 +33,9 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks, open_checks
 from demeanor.runner.judges import Asking, Judges, TrialJudge, judge_spent
 from demeanor.runner.judging import JudgingContext, judged
-from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, with_faults
+from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
 from demeanor.runner.sandbox import Level, no_isolation
+from demeanor.runner.selection import choose_evals
 from demeanor.runner.template import TemplateCache
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.judge_answers import add_judge_answers, read_judge_answers

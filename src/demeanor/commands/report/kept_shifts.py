@@ -11,17 +11,20 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
 from demeanor.commands.report import shifts
 from demeanor.commands.report.shifts import NoticedShift, RateShift, latest_shifts, shifts_within
 from demeanor.core.codec import decode, encode
 from demeanor.core.history import PastRun, RunCell
-from demeanor.core.ports import History
 from demeanor.runner import change_points
 from demeanor.statistics import change, change_evidence
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.derived import keep_derived, read_derived, run_states
+
+if TYPE_CHECKING:
+    from demeanor.core.ports import History
 
 _SHOWN = 13
 """The nights before tonight that a page shows, at most; a report may show more."""

@@ -264,7 +264,7 @@ def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
         sign="★" if row.decision and row.decision.news else _SIGNS.get(row.decision.answer, "") if row.decision else "",
         rate=now.rate,
         voided=now.voided,
-        marks=marks_of(now),
+        marks=phrases.marks_of(now),
         reason=row.decision.reason if row.decision else "not part of this run",
         trend=_trend(newest_first, labelled=labelled),
         ran=bool(now.judged or now.voided),
@@ -283,18 +283,12 @@ def _kind(row: NightRow) -> str:
     )
 
 
-def marks_of(cell: NightCell) -> str:
-    """◆ for another subject, ◇ for an edited eval."""
-    subject = phrases.SUBJECT_MARK if "subject" in cell.marks or cell.mixed else ""
-    return subject + (phrases.EVAL_MARK if "eval" in cell.marks else "")
-
-
 def _trend(cells: Iterable[NightCell], *, labelled: bool) -> Markup:
     shown = list(cells)
     if len(shown) < 2:
         return Markup()
     rates = [cell.rate.value if cell.rate else None for cell in shown]
-    return trend(rates, [marks_of(cell) for cell in shown], labelled=labelled)
+    return trend(rates, [phrases.marks_of(cell) for cell in shown], labelled=labelled)
 
 
 def _head(one: SubjectNights) -> SubjectHead:

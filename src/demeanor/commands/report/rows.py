@@ -92,20 +92,29 @@ def tally_of(cell: RunCell, needed: Needed | None = None) -> Tally:
 
 def _night_cell(cell: RunCell, marks: Sequence[Mark]) -> NightCell:
     if cell.judged:
-        return NightCell(
-            state="judged",
-            passed=cell.passed,
-            failed=cell.failed,
-            voided=cell.voided,
-            missing=cell.missing,
-            rate=estimate(cell.passed, cell.judged),
-            marks=tuple(marks),
-            mixed=_MIXED in cell.fingerprint or _MIXED in cell.eval_hash,
-        )
+        mixed = _MIXED in cell.fingerprint or _MIXED in cell.eval_hash
+        return _judged_cell(cell.passed, cell.failed, cell.voided, cell.missing, tuple(marks), mixed)
     return NightCell(
         state="skipped" if cell.skipped else "no data",
         voided=cell.voided,
         missing=0 if cell.skipped else cell.missing,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _judged_cell(
+    passed: int, failed: int, voided: int, missing: int, marks: tuple[Mark, ...], mixed: bool
+) -> NightCell:
+    """Cached, because the same few counts occur thousands of times."""
+    return NightCell(
+        state="judged",
+        passed=passed,
+        failed=failed,
+        voided=voided,
+        missing=missing,
+        rate=estimate(passed, passed + failed),
+        marks=marks,
+        mixed=mixed,
     )
 
 

@@ -161,22 +161,21 @@ def sparkline(cells: Iterable[NightCell], screen: Screen) -> Text:
 
     A night without data has its own sign, never the lowest bar.
     """
-    return Text.assemble(*(part for cell in cells for part in (_marks(cell, screen), _bar(cell, screen))))
+    line = Text()
+    for cell in cells:
+        if marks := phrases.marks_of(cell):
+            line.append(screen.safe(marks), "bold cyan")
+        line.append(*_bar(cell, screen))
+    return line
 
 
-def _bar(cell: NightCell, screen: Screen) -> Text:
+def _bar(cell: NightCell, screen: Screen) -> tuple[str, str]:
+    """The bar of a night and its style."""
     if cell.rate is None:
         fancy, plain = _GAPS["absent" if cell.state == "no data" and not cell.voided else cell.state]
-        return Text(plain if screen.ascii else fancy, "dim" if cell.state != "no data" else "yellow")
+        return plain if screen.ascii else fancy, "dim" if cell.state != "no data" else "yellow"
     rate = cell.rate.value
     style = "green" if rate == 1 else "red" if rate < 0.5 else "yellow"
     if screen.ascii:
-        return Text(str(min(9, int(rate * 10))), style)
-    return Text(_BARS[round(rate * (len(_BARS) - 1))], style)
-
-
-def _marks(cell: NightCell, screen: Screen) -> Text:
-    found = (phrases.SUBJECT_MARK if "subject" in cell.marks or cell.mixed else "") + (
-        phrases.EVAL_MARK if "eval" in cell.marks else ""
-    )
-    return Text(screen.safe(found), "bold cyan")
+        return str(min(9, int(rate * 10))), style
+    return _BARS[round(rate * (len(_BARS) - 1))], style

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demeanor.commands.report.build import failing, failing_cell, night_report, voided
 from demeanor.commands.report.kept_shifts import kept_shifts, nights_before
@@ -12,10 +13,12 @@ from demeanor.commands.report.rows import Needed
 from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
-from demeanor.core.ports import History
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import LATEST, find_run
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+
+if TYPE_CHECKING:
+    from demeanor.core.ports import History
 
 
 def find_past_run(

@@ -12,7 +12,7 @@ from demeanor.core.eval import Eval
 from demeanor.define.eval_diff import Edits, edits
 from demeanor.runner.history import open_project_history
 from demeanor.runner.nights import counted_nights, night_filter
-from demeanor.runner.plan import eval_paths
+from demeanor.runner.selection import eval_paths
 
 
 def compare_collection(

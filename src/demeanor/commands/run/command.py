@@ -118,7 +118,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import SCRIPTED, Catalog
-    from demeanor.runner.plan import collect_evals, plan_evals, select_evals
+    from demeanor.runner.plan import plan_evals
+    from demeanor.runner.selection import collect_evals, select_evals
 
     config = load_config(args, near=Path(args.resume) if args.resume else None)
     results = args.out or config.root / config.results

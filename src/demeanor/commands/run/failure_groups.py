@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Void, VoidCause
+
+if TYPE_CHECKING:
+    from demeanor.commands.run.report import CellReport, RunReport
 
 _MOST_NOTES = 5
 

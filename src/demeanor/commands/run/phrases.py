@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from demeanor.commands.run.failure_groups import Failure
-from demeanor.commands.run.report import CellReport, Collection, RunReport
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.tally import CaseGroup, Status, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
+
+if TYPE_CHECKING:
+    from demeanor.commands.run.report import CellReport, Collection, RunReport
 
 POLICIES: Mapping[Policy, str] = {
     Policy.ALWAYS_PASSES: "always",

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demeanor.commands.run.policies import decide, exit_code
-from demeanor.commands.run.tallies import case_groups, last_attempts, summary, tally
+from demeanor.commands.run.tallies import case_groups, summary, tally
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.core.tally import CaseGroup, Decision, Estimator, Summary, Tally
-from demeanor.core.trial import Cell, Plan
 from demeanor.core.usage import Total, total
+
+if TYPE_CHECKING:
+    from demeanor.core.trial import Cell, Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,18 +6,20 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from demeanor.commands.run.tallies import last_attempts
 from demeanor.config.config import Config
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.history import PastRun
-from demeanor.core.ports import History
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.run_request import RunRequest
+from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.runner.history import open_project_history
 from demeanor.store.runs.run_dirs import RunPlace, address_of, find_run, place_of, runs
 from demeanor.store.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from demeanor.core.ports import History
+    from demeanor.core.run_request import RunRequest
 
 _FEW = 20
 """Evals that are read one by one, at most."""
@@ -71,6 +73,8 @@ class StoredRun:
 
 def request_of_run(info: RunInfo) -> RunRequest:
     """The request of a run; an empty one if it can't be read."""
+    from demeanor.core.run_request import RunRequest
+
     try:
         return decode(RunRequest, info.arguments)
     except DecodeError:  # a run of another tool, or of another version

@@ -5,31 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from demeanor.core.policy import Policy
-from demeanor.core.record import Record
+from demeanor.core.record import Record, last_attempts
 from demeanor.core.tally import CaseGroup, Estimate, Estimator, Mean, Summary, Tally
-from demeanor.core.trial import Cell
 from demeanor.core.usage import total
 from demeanor.statistics.intervals import wilson, wilson_of_mean
 from demeanor.statistics.paired import clustered_mean
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
+if TYPE_CHECKING:
+    from demeanor.core.trial import Cell
+
 _ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
-
-
-def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
-    """The attempt of each trial that counts, ordered by trial number."""
-    last: dict[int, Record] = {}
-    for record in records:
-        if record.number not in last or _order(record) >= _order(last[record.number]):
-            last[record.number] = record
-    return tuple(last[number] for number in sorted(last))
-
-
-def _order(record: Record) -> tuple[bool, str, int]:
-    """Final attempts come last, then by time: in older runs, attempt numbers start again when a run is resumed."""
-    return record.final, record.ended, record.attempt
 
 
 def tally(

@@ -14,7 +14,7 @@ from demeanor.config.config import Config
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.history import RunCell
-from demeanor.runner.plan import choose_evals
+from demeanor.runner.selection import choose_evals
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.history import SqlHistory, history_address, open_history
 from demeanor.store.history.derived import run_states

@@ -13,7 +13,6 @@ from demeanor.commands.history.report import PastCell, SubjectHistory, eval_hist
 from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report import phrases
-from demeanor.commands.report.night_view import marks_of
 from demeanor.commands.run.failure_groups import Failure, failed_by_reason, void_by_reason
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.commands.serve.context import PageContext
@@ -121,7 +120,7 @@ def _point(past: PastCell, name: str, subject: str, links: Links) -> ChartPoint:
         rate=cell.rate,
         title=f"{past.started[:10]}: {score}{interval}{void}{commit}",
         link=links.page("trial", past.run, name, subject, "first") if ran else "",
-        mark=marks_of(cell),
+        mark=phrases.marks_of(cell),
     )
 
 

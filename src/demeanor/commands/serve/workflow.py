@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 import sys
@@ -15,6 +16,9 @@ from demeanor.commands.serve.site import DashboardSite
 from demeanor.core.errors import UsageError
 from demeanor.web.security import is_loopback
 from demeanor.web.server import ServerOptions, make_app
+
+_NICENESS = 5
+"""The server has a lower priority than runs on the same machine, which it must not slow down."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +44,7 @@ class ServeOptions:
 def serve(context: PageContext, options: ServeOptions) -> None:
     """Serve until Ctrl-C."""
     context.history()  # an unusable store is an error before anything is served
+    os.nice(_NICENESS)
     asyncio.run(_serve(context, options))
 
 

@@ -71,7 +71,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.simulate.report import SIMULATE_DOCUMENT
     from demeanor.commands.simulate.workflow import forecast, make_workload, provider_limits
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.plan import collect_evals, plan_evals, select_evals
+    from demeanor.runner.plan import plan_evals
+    from demeanor.runner.selection import collect_evals, select_evals
 
     config = load_config(args).at_night()
     request = request_of(args, policy="all", kind="nightly")

@@ -9,7 +9,6 @@ from demeanor.core.errors import StoreError
 from demeanor.core.record import Record
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree
-from demeanor.observe import observe
 from demeanor.store.captures.capture_store import CaptureStore, read_capture
 from demeanor.store.runs.run_dirs import RunPlace
 
@@ -45,6 +44,8 @@ def read_steps(place: RunPlace, record: Record, captures: CaptureStore | None) -
     run = place.folder
     if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
         return run.events(record)
+    from demeanor.observe import observe  # not needed where the steps are files, as in the runs of this machine
+
     return observe(load_capture(place, record, captures), {}).trajectory.events
 
 

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.validate.tasks import TaskOptions
     from demeanor.commands.validate.workflow import validate
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.plan import choose_evals
+    from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
     evals = choose_evals(

@@ -30,7 +30,8 @@ from demeanor.core.eval import Eval
 from demeanor.core.text import count, one_line
 from demeanor.render.terminal import screen_of
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import collect_evals, plan_evals, select_evals
+from demeanor.runner.plan import plan_evals
+from demeanor.runner.selection import collect_evals, select_evals
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

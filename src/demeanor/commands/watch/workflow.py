@@ -15,7 +15,7 @@ from typing import TextIO
 from demeanor.commands.watch.one_edit import Edit, handle_edit
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, UsageError
-from demeanor.runner.plan import eval_paths
+from demeanor.runner.selection import eval_paths
 
 _WAIT_MS = 300
 """How long one call of the watcher waits for an edit."""

@@ -10,7 +10,6 @@ attempts. They are published when the run ends; the same content is stored once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -127,6 +126,8 @@ def publish(captures: CaptureStore, run: RunFolder, records: Iterable[Record]) -
         packed = run.starts.packed(name)
         if packed is not None:
             captures.put(f"{_START}{name}", packed)
+
+    from concurrent.futures import ThreadPoolExecutor  # takes long, and only publishing needs it
 
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="captures") as pool:
         _guarded(captures.address, lambda: list(pool.map(start, run.starts.names())))

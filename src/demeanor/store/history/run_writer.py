@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from demeanor.core.errors import StoreError
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
-from demeanor.core.trial import Plan
 from demeanor.store.history import rows
 from demeanor.store.history.database import Database, Row, batches, marks
 from demeanor.store.history.tallies import read_tallies, write_tallies
+
+if TYPE_CHECKING:
+    from demeanor.core.trial import Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,13 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demeanor.core.atomic_file import atomic_file
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
 from demeanor.core.record import Record, RunInfo
-from demeanor.core.trial import Plan
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+
+if TYPE_CHECKING:
+    from demeanor.core.trial import Plan
 
 LATEST = "latest"
 REJUDGED = "rejudged"

@@ -23,7 +23,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from demeanor.core.atomic_file import write_atomically
 from demeanor.core.capture import Capture
@@ -35,11 +35,13 @@ from demeanor.core.text import printable, slug
 from demeanor.core.trajectory import Event, Trajectory
 from demeanor.core.tree import Tree, changes, is_git, unified_diff
 from demeanor.core.tree_io import tree_path_problem
-from demeanor.core.trial import Plan
 from demeanor.core.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
+
+if TYPE_CHECKING:
+    from demeanor.core.trial import Plan
 
 RUN_FILE = "run.json"
 LEDGER = "ledger.jsonl"
