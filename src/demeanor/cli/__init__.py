@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from demeanor.commands.registry import command_module, make_parser
+from demeanor.commands.registry import COMMANDS, command_module, make_parser
 from demeanor.core import started
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.exit_code import ExitCode
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
 def run_and_end(argv: Sequence[str]) -> int:
     """Run one command as the last work of this process: after Ctrl-C, further ones stay ignored until it ends."""
     chosen = next((word for word in argv if not word.startswith("-")), "")
-    args = _parse(make_parser(chosen), argv)
+    args = _parse(make_parser(chosen, alone=argv[:1] == [chosen] and chosen in COMMANDS), argv)
     started.reset()
     _environment_redactor.cache_clear()
     redact_before_shortening(_without_secrets)  # until the secrets of the configuration are known, too

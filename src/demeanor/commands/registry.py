@@ -70,8 +70,8 @@ class _Formatter(argparse.HelpFormatter):
         return wrapped + ("\n\n" if wrapped and found else "") + found + after
 
 
-def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands. If one is chosen, only its options are added."""
+def make_parser(chosen: str | None = None, *, alone: bool = False) -> argparse.ArgumentParser:
+    """The parser of all commands. If one is chosen, only its options are added; `alone`: without other commands."""
     parser = argparse.ArgumentParser(
         prog="demeanor",
         description="Behavioural evals for coding agents: does your agent still choose to do the right thing?",
@@ -80,6 +80,8 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"demeanor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
+        if alone and name != chosen:
+            continue
         sub = commands.add_parser(
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=_Formatter
         )

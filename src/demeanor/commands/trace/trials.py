@@ -44,9 +44,10 @@ def read_steps(place: RunPlace, record: Record, captures: CaptureStore | None) -
     run = place.folder
     if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
         return run.events(record)
+    capture = load_capture(place, record, captures)
     from demeanor.observe import observe  # not needed where the steps are files, as in the runs of this machine
 
-    return observe(load_capture(place, record, captures), {}).trajectory.events
+    return observe(capture, {}).trajectory.events
 
 
 def load_capture(place: RunPlace, record: Record, captures: CaptureStore | None) -> Capture:
