@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 MODEL  ?= qwen2.5-coder-1.5b
-FUZZ   ?= 22500
+FUZZ   ?= 15500
 DEMO   := examples/smoke examples/eval_notes.py
 
 .DEFAULT_GOAL := help

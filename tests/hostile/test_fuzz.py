@@ -23,6 +23,7 @@ from demeanor.core.tree_io import scan
 from demeanor.gateway.cassette.cassette import BadCassette, Cassette, read_cassette, write_cassette
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.stream_events import Assembler, deltas_of
 from demeanor.judge.git_view import GitView
 from demeanor.judge.unknowable import Unknowable
 from demeanor.store.imports.common import ImportOptions
@@ -91,6 +92,27 @@ def test_requests(name: str) -> None:
     route = dialect.route("POST", wire.path, {})
     assert route is not None
     fuzz(11, wire.body, mutated, allowing(Malformed)(lambda data: dialect.read_request(data, route)))
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_streams(name: str) -> None:
+    """Streamed responses of providers, in chunks that end anywhere, in every dialect."""
+    dialect = DIALECTS[name]
+    writer = dialect.stream_writer(replace(QUESTION, stream=True))
+    sample = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+
+    def read(data: bytes) -> object:
+        reader, assembler = dialect.stream_reader(), Assembler()
+        for start in range(0, len(data), 100):
+            for delta in reader.feed(data[start : start + 100]):
+                assembler.take(delta)
+        for delta in reader.close():
+            assembler.take(delta)
+        return assembler.response()
+
+    assert read(sample)
+
+    fuzz(17, sample, mutated_bytes, read)
 
 
 def test_cassettes() -> None:

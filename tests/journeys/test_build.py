@@ -196,9 +196,10 @@ def test_files_that_the_build_changes_do_not_make_the_run_dirty(builds: Builds):
 def _hears_ctrl_c() -> None:
     """Restore the default: background jobs of a shell ignore SIGINT, and subprocesses inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "term", "hup"])
 def test_a_stopped_build_leaves_no_process_and_no_run(builds: Builds, number: signal.Signals):
     """As if the command had not been started; not even a daemon in its own session, when Demeanor returns."""
     sign = builds.folder.parent / "started"

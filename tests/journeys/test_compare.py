@@ -74,9 +74,10 @@ def test_a_failed_build_is_an_error_and_leaves_nothing(versions: Versions):
 def _hears_ctrl_c() -> None:
     """Restore the default: background jobs of a shell ignore SIGINT, and subprocesses inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "term", "hup"])
 @pytest.mark.parametrize("during", ["build", "trials"])
 def test_a_stopped_compare_leaves_no_worktree(versions: Versions, number: signal.Signals, during: str):
     """During the build and during trials; processes of the build are gone too."""

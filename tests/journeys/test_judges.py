@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,22 @@ def test_a_replay_answers_for_the_judge_too(ran: Project):
     found = records(ran)
     assert {name: one["verdict"]["outcome"] for name, one in found.items()} == {"asks_first": "pass", "rude": "fail"}
     assert found["asks_first"]["spent"]["cost_usd"] == 0
+
+
+def test_a_secret_in_the_agents_text_is_no_obstacle_to_judging_again_or_a_replay(project: Project):
+    """Its mark in the question has no digits, which differ from command to command."""
+    write(project)
+    project.write(helper_py=HELPER.replace("old.log?", f"old.log? {SECRET}"))
+    done = project.demeanor("run", "evals/eval_asks.py", "--record", "cassettes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"old.log\? ‹redacted:[a-z-]+›\n", (project.folder / "asked.txt").read_text())
+    for script in ("helper.py", "critic.py"):
+        (project.folder / script).unlink()
+    again = project.demeanor("rejudge")
+    assert "0 changed" in again.stdout, again.stdout + again.stderr
+    replayed = project.demeanor("run", "evals/eval_asks.py", "--replay", "cassettes")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    assert records(project)["asks_first"]["verdict"]["outcome"] == "pass"
 
 
 def test_a_judge_that_answers_something_else_voids_the_trial(project: Project):

@@ -27,7 +27,7 @@ from demeanor.core.text import printable
 from demeanor.runner.catalog import Catalog
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.build import BuildFailed, run_build
-from demeanor.vcs.signals import sigterm_as_interrupt
+from demeanor.vcs.signals import signals_as_interrupt
 from demeanor.vcs.tree_state import TreeState, tree_state
 
 BUILD_LOG = "build.log"
@@ -65,7 +65,7 @@ def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -
     if not rules.command or config.executor.builds_on_worker:
         return None
     leave_out = (results, *_stored(config))
-    with sigterm_as_interrupt(), _cache_entry(catalog) as entry:
+    with signals_as_interrupt(), _cache_entry(catalog) as entry:
         before = tree_state(config.root, leave_out=leave_out)
         last = _read(entry)
         if last and last.command == rules.command and before is not None and last.state == before:

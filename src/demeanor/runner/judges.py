@@ -20,7 +20,7 @@ from demeanor.core.errors import UsageError, WorldError
 from demeanor.core.evidence import Spent
 from demeanor.core.exchange import Exchange
 from demeanor.core.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
-from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.subject import Subject
 from demeanor.core.text import count, one_line
 from demeanor.core.trial import Trial
@@ -272,11 +272,14 @@ class TrialJudge:
         return None if self._asking == "all" or (failed and self._asking == "missing") else given
 
     def _clean(self, text: str) -> str:
-        """The text without secrets, and without paths that differ from attempt to attempt."""
+        """The text without secrets, and without what differs from attempt to attempt: paths, and the digits of marks.
+
+        A recorded answer and a cassette are found by the text, also in a later run.
+        """
         for name in ("workspace", "home"):
             if path := self._facts.get(name):
                 text = text.replace(path, f"${name.upper()}")
-        return self._redactor.text(text)
+        return without_digits(self._redactor.steady.text(text))
 
 
 def _is_temporary(reply: ReceivedReply) -> bool:

@@ -21,7 +21,7 @@ from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import GitError, commit_of, git
 from demeanor.vcs.build import run_build
-from demeanor.vcs.signals import sigterm_as_interrupt
+from demeanor.vcs.signals import signals_as_interrupt
 
 _PREFIX = "demeanor-checkout-"
 _OWN_WORKTREE = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
@@ -65,7 +65,7 @@ def checked_out(
 ) -> Iterator[Checkout]:
     """Check out a revision, apply `change` to the files, and build it; `log` gets a message before each step."""
     commit = resolve(config.root, revision)
-    with sigterm_as_interrupt():
+    with signals_as_interrupt():
         top = top_of(config.root)
         _remove_stale(top)
         home = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()

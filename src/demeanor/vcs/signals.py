@@ -10,30 +10,37 @@ from types import FrameType
 
 
 @contextmanager
-def sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that everything is cleaned up."""
+def signals_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that everything is cleaned up. SIGHUP comes twice when a terminal is
+    closed, so only the first one counts; under `nohup` it stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    if before[signal.SIGHUP] is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before[signal.SIGTERM])
+        if signal.getsignal(signal.SIGHUP) is interrupt:
+            signal.signal(signal.SIGHUP, before[signal.SIGHUP])
 
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Defer SIGINT and SIGTERM to the end of the block. They are not blocked, because a child would inherit that."""
+    """Defer SIGINT, SIGTERM and SIGHUP to the end of the block. They are not blocked, because a child would inherit that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     received: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     handled = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
         for number in handled:
