@@ -14,7 +14,7 @@ _SERVICES = {
     "GITHUB_ACTIONS": (r"^[ \t]*(:)(?=:|\Z)", r"#(#)(?=[\[]|\Z)"),
     "TF_BUILD": (r"#(#)(?=[\[v]|\Z)",),
     "TEAMCITY_VERSION": (r"#(#)(?=t|\Z)",),
-    "GITLAB_CI": (r"section(_)(?=start:|end:)",),
+    "GITLAB_CI": (r"section(_)(?=start:|end:|(?:s|st|sta|star|start|e|en|end)?\Z)",),
     "BUILDKITE": (
         r"^[ \t]*(-)(?=--|-?\Z)",
         r"^[ \t]*(\+)(?=\+\+|\+?\Z)",
@@ -25,6 +25,8 @@ _SERVICES = {
 """The variable by which a service is recognised → the patterns of its commands; the group is escaped."""
 
 _LINE = re.compile(r"[^\r\n]*[\r\n]*")
+_REMEMBERED = 16
+"""Characters of an unfinished line that are remembered: more than a command has before its escaped character."""
 
 
 class CommandFilter:
@@ -45,12 +47,15 @@ class CommandFilter:
     def _line(self, line: str) -> str:
         """A line, or a piece of one; what came before it on the same line is remembered as far as it matters."""
         known = len(self._open)
-        whole = self._open + line.rstrip("\r\n")
-        self._open = "" if line[-1:] in ("\r", "\n") else (whole[-1:] if whole.strip(" \t") else "")
-        marks = {match.start(1) for pattern in self._patterns for match in pattern.finditer(whole)}
-        shown = "".join(f"\\u{ord(c):04x}" if at in marks else c for at, c in enumerate(whole)) if marks else whole
-        skipped = 6 if known and 0 in marks else known
-        return shown[skipped:] + line[len(line.rstrip("\r\n")) :]
+        text = line.rstrip("\r\n")
+        whole = self._open + text
+        marks = {match.start(1) - known for pattern in self._patterns for match in pattern.finditer(whole)}
+        if line != text or not whole.strip(" \t"):
+            self._open = ""
+        else:
+            self._open = whole if len(whole) <= _REMEMBERED else "\0" + whole[-_REMEMBERED:]  # not a line's start
+        shown = "".join(f"\\u{ord(c):04x}" if at in marks else c for at, c in enumerate(text)) if marks else text
+        return shown + line[len(text) :]
 
 
 def neutral(text: str, environ: Mapping[str, str]) -> str:

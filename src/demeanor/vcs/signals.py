@@ -35,7 +35,7 @@ def signals_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Defer SIGINT, SIGTERM and SIGHUP to the end of the block. They are not blocked, because a child would inherit that."""
+    """Defer SIGINT, SIGTERM and SIGHUP to the end of the block. They are not blocked: a child would inherit that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
