@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,26 @@ def test_a_run_under_nohup_survives_a_hang_up(slow: Project, tmp_path: Path) -> 
     _, err = run.communicate(timeout=300)
     assert run.returncode == 0, err.decode()
     assert len(records(slow)) == 6
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_line_of_standard_error_is_written_at_once(unbuffered: str) -> None:
+    """Also with PYTHONUNBUFFERED, which images of Python set: a log shows the address of a server that is running."""
+    script = (
+        "import os, sys\nfrom demeanor.core.streams import install_streams\ninstall_streams(os.environ)\n"
+        "sys.stderr.write('listening\\n')\nsys.stdin.read()"
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert program.stdin is not None
+    assert program.stderr is not None
+    stopper = threading.Timer(60, program.kill)
+    stopper.start()
+    try:
+        assert program.stderr.readline() == "listening\n"
+        assert program.poll() is None
+    finally:
+        stopper.cancel()
+        program.communicate(timeout=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import pytest
@@ -133,3 +134,32 @@ def test_the_expected_cost_is_calculated_at_the_present_price(project: Project):
     assert project.demeanor("run", "evals", "--trials", "3").returncode == 0
     again = json.loads(project.demeanor("run", "evals", "--trials", "1", "--dry-run", "--json").stdout)
     assert again["expected_cost_usd"] == pytest.approx(found["expected_cost_usd"])
+
+
+def test_a_price_without_a_rate_for_cached_tokens_is_told_wherever_the_cost_is_shown(project: Project):
+    """Once per report, in every format; a complete price needs no note."""
+    write(project)
+    project.write(brain_py=SCRIPT.replace("output=200", "output=200, cache_read=800"))
+    note = "the price of 'brain' has no cache_read: cached tokens are counted at the input price"
+    ran = project.demeanor("run", "evals", "--trials", "2", "--junit", "junit.xml", COLUMNS="200")
+    assert ran.stdout.count(note) == 1, ran.stderr
+    markdown = (project.folder / "results" / "latest" / "summary.md").read_text()
+    assert markdown.count("cached tokens are counted at the input price") == 1
+    assert json.loads((project.folder / "results" / "latest" / "report.json").read_text())["notes"].count(note) == 1
+    assert (
+        note.replace("'", "&apos;") in (project.folder / "junit.xml").read_text()
+        or note in (project.folder / "junit.xml").read_text()
+    )
+    run = (project.folder / "results" / "latest").resolve().name
+    for words in (("report",), ("report", "--format", "html"), ("report", "--format", "markdown"), ("analyze",)):
+        shown = html.unescape(project.demeanor(*words, COLUMNS="200").stdout)
+        assert shown.count("cached tokens are counted at the input price") == 1, words
+    again = project.demeanor("run", "evals", "--trials", "2", "--json")
+    assert json.loads(again.stdout)["notes"].count(note) == 1
+    both = project.demeanor("compare", run, "latest", "--allow-identical", COLUMNS="200")
+    assert both.stdout.count(note) == 1, both.stderr
+    write(project, CONFIG.replace("output = 10.0", "output = 10.0, cache_read = 1.0"))
+    project.write(brain_py=SCRIPT.replace("output=200", "output=200, cache_read=800"))
+    complete = project.demeanor("run", "evals", "--trials", "1", COLUMNS="200")
+    assert "the input price" not in complete.stdout
+    assert "the input price" not in project.demeanor("report", COLUMNS="200").stdout

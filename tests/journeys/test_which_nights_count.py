@@ -112,6 +112,19 @@ def test_a_change_of_the_subject_starts_again_unless_asked(versions: Versions):
     assert (across["nights"], len(across["fingerprints"])) == (10, 2)
     shown = versions.project.demeanor("gate", "-k", "usually", COLUMNS="120")
     assert "4/4 in 4 nights since ◆" in shown.stdout
+    versions.git("switch", "--quiet", "-c", "feature")
+    config.write_text(config.read_text().replace('"new"', '"newer"'))
+    versions.commit()
+    versions.nights(1)
+    words = ("compare", "main", "feature", "--last", "20", "--scenario", "always")
+    compared = json.loads(versions.project.demeanor(*words, "--json").stdout)
+    assert [one["base"] for one in compared["comparison"]["evals"]] == [[4, 4]]
+    assert "6 earlier runs of the base are left out" in compared["notes"][0]
+    assert len(compared["base"]["runs"]) == 4
+    both = json.loads(versions.project.demeanor(*words, "--across", "--json").stdout)
+    assert [one["base"] for one in both["comparison"]["evals"]] == [[10, 10]]
+    shown = versions.project.demeanor(*words, "--across", "--format", "markdown").stdout
+    assert "combines 2 versions of the subject" in shown
 
 
 def test_the_evidence_of_a_promotion_names_commits_branch_and_trials(versions: Versions):

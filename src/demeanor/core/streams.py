@@ -100,7 +100,7 @@ def _text(old: object, raw: _Output, environ: Mapping[str, str]) -> io.TextIOWra
         found.reconfigure(
             encoding=old.encoding,
             errors=old.errors if old.errors not in (None, "strict") else "backslashreplace",
-            line_buffering=old.line_buffering,
+            line_buffering=old.line_buffering or old.write_through,  # of PYTHONUNBUFFERED, which has no effect on `raw`
             write_through=old.write_through,
         )
     if any(environ.get(name) for name in _SERVICES) and not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from demeanor.core.evidence import Spent
 
+AT_INPUT_PRICE = "cached tokens are counted at the input price"
+"""The end of the note of a trial whose price has no rate for cached tokens."""
+
 
 class Total(NamedTuple):
     """The total usage, and how many parts of it are unknown."""
@@ -37,6 +40,11 @@ def total(parts: Iterable[Spent]) -> Total:
         unpriced=len(found) - len(costs),
         uncounted=sum(part.input_tokens is None or part.output_tokens is None for part in found),
     )
+
+
+def price_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    """Of the notes of trials: those about prices without a rate for cached tokens, each once."""
+    return tuple(dict.fromkeys(note for note in notes if note.endswith(AT_INPUT_PRICE)))
 
 
 def _sum_known(values: Iterable[int | None]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from demeanor.core.errors import DemeanorError
@@ -14,7 +14,7 @@ from demeanor.core.ports import History
 from demeanor.core.trial import Plan
 from demeanor.runner.nights import CountedNights
 from demeanor.runner.template import TemplateCache
-from demeanor.store.history.nights import count, fingerprints
+from demeanor.store.history.nights import count, fingerprints, since_change
 
 NIGHTS = 20
 """How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""
@@ -113,7 +113,7 @@ def baseline_of(
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
     found = sorted(same, key=lambda cell: (cell.started, cell.run))
-    latest = (found if across else _since_change(found))[-nights:]
+    latest = (found if across else since_change(found))[-nights:]
     if not latest:
         return None
     passed, failed = count(latest)
@@ -124,14 +124,3 @@ def baseline_of(
         fingerprints=fingerprints(latest),
         left_out=len(found[-nights:]) - len(latest),
     )
-
-
-def _since_change(cells: Sequence[RunCell]) -> Sequence[RunCell]:
-    """The cells with the fingerprint of the latest; an unknown one matches."""
-    known, first = "", len(cells)
-    for index in reversed(range(len(cells))):
-        known = known or cells[index].fingerprint
-        if cells[index].fingerprint not in {"", known}:
-            break
-        first = index
-    return cells[first:]

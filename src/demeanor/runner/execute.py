@@ -26,6 +26,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.started import mark_started
 from demeanor.core.text import redact_before_shortening
 from demeanor.core.trial import Plan, Trial
+from demeanor.core.usage import price_notes
 from demeanor.core.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
@@ -336,13 +337,14 @@ def _counting(run: PreparedRun, records: Iterable[Record]) -> tuple[Record, ...]
 
 
 def _result(run: PreparedRun, stop: Stop, started: float, *, interrupted: bool) -> RunResult:
+    records = _counting(run, run.folder.records())
     return RunResult(
         plan=run.plan,
         info=run.info,
         folder=run.folder.folder,
-        records=_counting(run, run.folder.records()),
+        records=records,
         seconds=time.monotonic() - started,
         stopped=stop.reason,
         interrupted=interrupted,
-        notes=run.notes,
+        notes=(*run.notes, *price_notes(note for record in records for note in record.notes)),
     )

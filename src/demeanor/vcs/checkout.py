@@ -77,7 +77,7 @@ def checked_out(
             root = folder / config.root.resolve().relative_to(top)
             root.mkdir(parents=True, exist_ok=True)
             what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
-            what += ", changed," if change is not None else ""
+            what += " (changed)" if change is not None else ""
             if config.build.command and config.executor.builds_on_worker:
                 log(f"checked out {what}; workers build it")
             elif config.build.command:

@@ -38,6 +38,18 @@ def test_different_versions_have_their_own_rows() -> None:
     assert analysis_terminal(found).count("◆") == 3
 
 
+def test_versions_in_one_row_are_marked_and_only_then() -> None:
+    """`--across` says that it combined versions where it did."""
+    versions = [source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f2")]
+    found = analysis(versions, across=True)
+    assert [(row.tally.judged, row.mixed, row.differs) for row in found.rows] == [(6, True, False)]
+    assert "◆ trials of different versions of the subject are in one row (--across)" in analysis_terminal(found)
+    same = analysis([source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f1")], across=True)
+    assert [row.mixed for row in same.rows] == [False]
+    assert "◆" not in analysis_terminal(same)
+    assert "across" not in analysis_terminal(same)
+
+
 def test_the_last_attempt_counts() -> None:
     """The usage of earlier, void attempts is included."""
     first, *_ = records("v")

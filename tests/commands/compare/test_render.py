@@ -10,6 +10,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.render.terminal import Screen
 from tests.helpers.decision_reports import a_comparison, compare, side
+from tests.helpers.histories import night
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -28,6 +29,19 @@ def test_markdown_shows_the_same() -> None:
     """One row per eval."""
     text = compare_markdown(a_comparison())
     assert "| regressed | `worse` | usually | `a:m` | 30/30 | 10/30 | &lt;0.001 |" in text
+
+
+def test_what_is_true_of_several_evals_is_noted_once_in_every_format() -> None:
+    """Such as several versions of the subject on one side."""
+    cells = [
+        tuple(night(n, eval=name, fingerprint=f"f{n}") for name in ("x", "y") for n in numbers)
+        for numbers in ((0, 1), (2,))
+    ]
+    base, new = (Side(name=name, kind="run", runs=("r",), cells=own) for name, own in zip("ab", cells, strict=True))
+    report = compare_report(base, new, compare(base.cells, new.cells))
+    told = "x, y: the base combines 2 versions of the subject (◆), with fingerprints f0, f1"
+    assert " ".join(compare_terminal(report).split()).count(told) == 1
+    assert compare_markdown(report).count("combines 2 versions") == 1
 
 
 def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None:

@@ -128,7 +128,7 @@ def test_two_subjects_are_compared_eval_by_eval() -> None:
 def test_several_fingerprints_on_one_side_are_reported() -> None:
     """They are never averaged silently."""
     found = compare([night(0), night(1, fingerprint="f2")], [night(2)])
-    assert found.evals[0].notes == ("the base has 2 different fingerprints: f1, f2",)
+    assert found.evals[0].notes == ("the base combines 2 versions of the subject (◆), with fingerprints f1, f2",)
     assert found.evals[0].base == (6, 6)
     within = compare([night(0, fingerprint="f1 + f2")], [night(2)])
     assert within.evals[0].notes == found.evals[0].notes

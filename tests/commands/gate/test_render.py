@@ -36,6 +36,10 @@ def test_limits_of_p_values_are_shown_as_limits() -> None:
     assert "≥" in gate_terminal(*a_gate("screen"), Screen(width=120))
     assert "≥" in gate_markdown(a_gate("screen")[0])
     assert " p " not in gate_terminal(*a_gate(), Screen(width=120))
+    for rule, columns in (("screen", 10), ("optimal", 8)):
+        table = [line for line in gate_markdown(a_gate(rule)[0]).splitlines() if line.startswith("| ")]
+        assert {line.count(" | ") + 1 for line in table} == {columns}
+        assert ("| p | adjusted |" in table[0]) == (rule == "screen")
 
 
 def test_markdown_shows_the_same_and_escapes_all_text() -> None:

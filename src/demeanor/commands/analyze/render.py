@@ -57,7 +57,10 @@ def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen:
             title=title, cells=[*texts, *([Text(screen.safe(last), "dim")] if mean else [])], align="right", rank=rank
         )
 
-    names = [Text(screen.safe(("◆ " if row.differs else "") + one_line(row.tally.eval, width=300))) for row in rows]
+    marks = ["◆ " if row.differs or row.mixed else "" for row in rows]
+    names = [
+        Text(screen.safe(mark + one_line(row.tally.eval, width=300))) for mark, row in zip(marks, rows, strict=True)
+    ]
     names += [Text(f"mean of {one.judged}", "dim")] if mean else []
     policies = [Text(policy_word(row.tally.policy, screen.width), "dim") for row in rows]
     mark = "~" if found.estimator == "plug-in" else ""
@@ -102,8 +105,9 @@ def _notes(found: Analysis) -> Iterator[str]:
             "◆ the eval or the subject changed between runs: one row for each version, and the mean is of the latest "
             "(--across combines versions of a subject)"
         )
-    if found.across:
-        yield "--across: trials of different versions of a subject are combined"
+    if any(row.mixed for row in found.rows):
+        yield "◆ trials of different versions of the subject are in one row" + (" (--across)" if found.across else "")
+    yield from (f"note: {one_line(note, width=400)}" for note in found.notes)
     yield "flakiness: 0 means always the same result, 1 a coin toss; see the interval of the rate for its reliability"
 
 

@@ -18,7 +18,7 @@ from demeanor.commands.run.tallies import summary
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, last_attempts
 from demeanor.core.tally import Estimator, Summary, Tally
-from demeanor.core.usage import total
+from demeanor.core.usage import price_notes, total
 from demeanor.core.verdict import Fail, Pass, Void
 from demeanor.render.documents import ReportDocument
 from demeanor.statistics.flakiness import flakiness
@@ -83,6 +83,9 @@ class AnalysisRow:
     latest: bool = True
     """Whether this is the latest version; only that one is part of means."""
 
+    mixed: bool = False
+    """Whether trials of several versions of the subject are combined."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Analysis:
@@ -109,8 +112,11 @@ class Analysis:
     estimator: Estimator = "unbiased"
     """The estimator of pass@k and pass^k."""
 
+    notes: tuple[str, ...] = ()
+    """Remarks, such as a price without a rate for cached tokens."""
+
     across: bool = False
-    """Whether trials of different versions of a subject were combined."""
+    """Whether `--across` was given; `mixed` of a row says whether it combines versions of a subject."""
 
 
 ANALYSIS_DOCUMENT = ReportDocument("analysis", Analysis)
@@ -142,6 +148,7 @@ def analysis(
         categories=by_category(found),
         classified=tuple(found),
         estimator=estimator,
+        notes=price_notes(note for source in sources for record in source.records for note in record.notes),
         across=across,
     )
 
@@ -202,16 +209,21 @@ def _rows(
             flakiness=score,
             differs=len(groups) > 1,
             latest=group is newest,
+            mixed=len({one.fingerprint for one in group.trials if one.fingerprint and _is_judged(one)}) > 1,
         )
 
 
 def _judged(source: AnalysisSource, name: Name) -> bool:
-    return any((one.eval, one.subject) == name and not isinstance(one.verdict, Void) for one in source.records)
+    return any((one.eval, one.subject) == name and _is_judged(one) for one in source.records)
+
+
+def _is_judged(record: Record) -> bool:
+    return not isinstance(record.verdict, Void)
 
 
 def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Group]) -> tuple[str, str]:
     """The eval hash and fingerprint of the judged trials; if unknown, those of the previous run."""
-    judged = [trial for trial in trials if not isinstance(trial.verdict, Void)]
+    judged = [trial for trial in trials if _is_judged(trial)]
     evals = dict.fromkeys(trial.eval_hash for trial in judged if trial.eval_hash)
     subjects = dict.fromkeys(trial.fingerprint for trial in judged if trial.fingerprint)
     last = next(reversed(known), ("", ""))

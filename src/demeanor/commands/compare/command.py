@@ -50,6 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="runs of a branch or nights of a subject (default: 7; two subjects of one run: that run)",
     )
     parser.add_argument(
+        "--across", action="store_true", help="count also the runs of each side before its subject last changed (◆)"
+    )
+    parser.add_argument(
         "--allow-identical", action="store_true", help="compare sides that are the same, to see how much results vary"
     )
     choice_arguments(parser, paths=False)
@@ -84,6 +87,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.base is not None:
         if len(args.sides) > 1:
             raise UsageError(f"--base {args.base}: expected at most one other commit, got {len(args.sides)}")
+        if args.last or args.across:
+            option = "--last" if args.last else "--across"
+            raise UsageError(f"{option} is about stored runs, and --base runs both sides anew\n  → omit one of them")
         report, interrupted = _run_both(args, config, results, quiet=output_format(args) == "json")
     else:
         if len(args.sides) != 2:
@@ -98,22 +104,29 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """Compare results in the history."""
-    from demeanor.commands.compare.identical import refuse_identical
+    from demeanor.commands.compare.identical import refuse_identical, refuse_same_trials
     from demeanor.commands.compare.operands import chosen_cells, sides_of, without_shared
+    from demeanor.commands.compare.versions import latest_versions
     from demeanor.commands.compare.workflow import compare_decisions, make_comparison
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import keep_decisions, open_project_history
+    from demeanor.store.history.price_notes import stored_price_notes
 
-    with open_project_history(config, os.environ, results=results) as history:
-        sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last, results=results)
-    base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
     if args.keyword or args.suite or args.tag or args.model:
         raise UsageError("-k, --suite, --tag and --model work only with --base\n  → use --scenario and --subject")
-    notes: tuple[str, ...] = ()
-    if not args.allow_identical:
-        notes = refuse_identical(Catalog(config=config, environ=os.environ), base, new)
-        base, new, shared = without_shared(base, new)
-        notes += shared
+    with open_project_history(config, os.environ, results=results) as history:
+        sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last, results=results)
+        base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
+        notes: tuple[str, ...] = ()
+        if not args.allow_identical:
+            refuse_same_trials(base, new)
+            base, new, notes = without_shared(base, new)
+        if not (args.across or config.nightly.across):
+            base, new, changed = latest_versions(base, new)
+            notes += changed
+        if not args.allow_identical:
+            notes += refuse_identical(Catalog(config=config, environ=os.environ), base, new)
+        notes += stored_price_notes(history, [*base.runs, *new.runs])
     report = make_comparison(base, new, notes=notes)
     unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
     return replace(report, notes=(*report.notes, *unkept))

@@ -53,14 +53,18 @@ def outside_of_commits(subjects: Iterable[str], catalogs: Sequence[tuple[Checkou
     return same
 
 
-def refuse_identical(catalog: Catalog, base: Side, new: Side) -> tuple[str, ...]:
-    """Refuse sides whose subjects all have the same fingerprints on both; notes about those of which only some have."""
+def refuse_same_trials(base: Side, new: Side) -> None:
+    """Refuse two names of the same trials."""
     if base.cells and base.cells == new.cells:
         raise UsageError(
             f"{base.name} and {new.name} are the same trials, of {count(len(base.runs), 'run')}: "
             f"{', '.join(base.runs)}\n"
             "  → name two runs, subjects, branches or commits (`demeanor history` lists them)"
         )
+
+
+def refuse_identical(catalog: Catalog, base: Side, new: Side) -> tuple[str, ...]:
+    """Refuse sides whose subjects all have the same fingerprints on both; notes about those of which only some have."""
     subjects = tuple(dict.fromkeys(cell.subject for cell in base.cells))
     others = {cell.subject for cell in new.cells}
     if len(subjects) == len(others) == 1 and {*subjects} != others:

@@ -52,6 +52,15 @@ def headline(report: CompareReport) -> str:
     return f"{verdict}: {'; '.join(part for part in found if part)}"
 
 
+def all_notes(report: CompareReport) -> list[str]:
+    """The notes of the comparison and of its evals; what is true of several evals once."""
+    found: dict[str, list[str]] = {}
+    for one in report.comparison.evals:
+        for note in one.notes:
+            found.setdefault(note, []).append(one.eval)
+    return [*report.notes, *(f"{', '.join(dict.fromkeys(evals))}: {note}" for note, evals in found.items())]
+
+
 def _outcomes(counts: Mapping[str, int], noun: str) -> str:
     """`1 regressed, 2 improved of 3 cells`; empty if there are none."""
     parts = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _ORDER if counts[outcome])
@@ -139,8 +148,7 @@ def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
     if _DETECTABLE in lines[0].plain:
         note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
         yield from wrapped(Text(note, "dim"), screen.width)
-    notes = dict.fromkeys((*report.notes, *(f"{e.eval}: {note}" for e in report.comparison.evals for note in e.notes)))
-    for note in notes:
+    for note in all_notes(report):
         yield from _labelled("note", one_line(note, width=400), screen)
 
 
@@ -193,7 +201,7 @@ def _markdown(report: CompareReport) -> Iterator[str]:
         yield f"- {label}: {_code(text)}"
     for name, why in report.comparison.incomparable:
         yield f"- not compared: {_code(name)}: {_code(why)}"
-    for note in report.notes:
+    for note in all_notes(report):
         yield f"- note: {_code(note)}"
 
 

@@ -167,7 +167,7 @@ def _why_not(base: Sequence[RunCell], new: Sequence[RunCell]) -> str | None:
 def _notes(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[str, ...]:
     found = ((side, fingerprints(cells)) for side, cells in (("base", base), ("new side", new)))
     return tuple(
-        f"the {side} has {len(prints)} different fingerprints: {', '.join(prints)}"
+        f"the {side} combines {len(prints)} versions of the subject (◆), with fingerprints {', '.join(prints)}"
         for side, prints in found
         if len(prints) > 1
     )

@@ -49,7 +49,7 @@ def headline(report: GateReport) -> str:
     if report.exit_code is ExitCode.INTERRUPTED:
         return "Interrupted: the gate has no answer"
     if report.empty:
-        return "Nothing was gated: no selected eval is ALWAYS_PASSES or USUALLY_PASSES" + _unaccepted(report)
+        return "Nothing was gated: no selected eval can block a merge" + _unaccepted(report)
     if report.exit_code is ExitCode.REJECTED:
         more = f", {undecided} undecided" if undecided else ""
         return f"Must not merge: {rejected} of {count(ran, 'cell')} rejected{more}"
@@ -161,8 +161,10 @@ def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
 def _markdown(report: GateReport) -> Iterator[str]:
     yield markdown.headline(headline(report), report.exit_code)
     yield ""
-    yield "| Decision | Eval | Subject | Policy | Change | Passed | History | p | adjusted | Why |"
-    yield "| --- | --- | --- | --- | --- | --: | --- | --: | --: | --- |"
+    tested = any(row.p_value is not None for row in report.rows)
+    titles, sides = ("p | adjusted | ", "--: | --: | ") if tested else ("", "")
+    yield f"| Decision | Eval | Subject | Policy | Change | Passed | History | {titles}Why |"
+    yield f"| --- | --- | --- | --- | --- | --: | --- | {sides}--- |"
     for row in report.rows[:_MAX_ROWS]:
         answer = row.decision.answer
         yield markdown.table_row(
@@ -174,8 +176,7 @@ def _markdown(report: GateReport) -> Iterator[str]:
                 row.edit,
                 _score(row),
                 _history(row.past),
-                _bounded(row.p_value, row).replace("<", "&lt;"),
-                _bounded(row.adjusted, row).replace("<", "&lt;"),
+                *(_bounded(one, row).replace("<", "&lt;") for one in (row.p_value, row.adjusted) if tested),
                 f"{row.decision.rule}: {_code(row.decision.reason)}",
             ]
         )

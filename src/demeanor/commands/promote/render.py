@@ -100,7 +100,7 @@ def _evidence(one: Candidate) -> list[str]:
         f"{_MARKS.get(change.part, SUBJECT_MARK)} {change.part} changed in {change.run} ({change.subject})"
         for change in one.changes[:_MAX_MISSING]
     ]
-    sentences += [f"together with {', '.join(one.shared)}, which share its policy argument"] if one.shared else []
+    sentences += [f"together with {', '.join(one.shared)}: they have one policy argument"] if one.shared else []
     return sentences + ([error_rates_line(one.error_rates)] if one.error_rates else [])
 
 

@@ -14,6 +14,7 @@ from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reaso
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
 from demeanor.store.history import SqlHistory
+from demeanor.store.history.price_notes import stored_price_notes
 from demeanor.store.runs.run_dirs import LATEST, find_run
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
@@ -68,7 +69,14 @@ def make_night_report(
     shown = [*nights_before(history, run, nights, branch=branch), run]
     cells = [cell for night in shown for cell in history.cells(night.name)]
     shifts = kept_shifts(history, shown, branch=branch)
-    report = night_report(shown, cells, notes=_notes(run), across=across, needed=needed, shifts=shifts)
+    report = night_report(
+        shown,
+        cells,
+        notes=(*_notes(run), *stored_price_notes(history, [run.name])),
+        across=across,
+        needed=needed,
+        shifts=shifts,
+    )
     failed, void = failing(report), voided(report)
     return replace(
         report,

@@ -8,6 +8,7 @@ from demeanor.commands.run import phrases as words
 from demeanor.commands.run.failure_groups import Failure, failures, voids
 from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.text import one_line, opening
+from demeanor.core.usage import price_notes
 from demeanor.render import numbers as figures
 from demeanor.render.junit import JUnitCase, JUnitSuite, write_junit
 
@@ -57,6 +58,8 @@ def _properties(cell: CellReport) -> Iterator[tuple[str, str]]:
         yield f"pass@{k}{label}", figures.percent(found.pass_at[k])
         yield f"pass^{k}{label}", figures.percent(found.pass_hat.get(k))
     yield "cost", figures.money(found.spent, found.unpriced)
+    for note in price_notes(note for record in cell.records for note in record.notes):
+        yield "cost note", note
     yield "tokens", figures.tokens(found.spent, found.uncounted)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from demeanor.commands.run.tallies import case_groups, summary, tally
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.core.tally import CaseGroup, Decision, Estimator, Summary, Tally
-from demeanor.core.usage import Total, total
+from demeanor.core.usage import Total, price_notes, total
 
 if TYPE_CHECKING:
     from demeanor.core.trial import Cell, Plan
@@ -164,7 +164,7 @@ def run_report(
         exit_code=ExitCode.INTERRUPTED if interrupted else code,
         seconds=seconds,
         folder=_shown(Path(folder), root) if folder else "",
-        notes=notes,
+        notes=tuple(dict.fromkeys((*notes, *price_notes(note for cell in cells for note in _notes(cell.records))))),
         collection=collection,
     )
 
@@ -194,6 +194,11 @@ def _cell_report(
         layer=cell.eval.layer,
         cases_of=cell.eval.cases_of,
     )
+
+
+def _notes(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        yield from record.notes
 
 
 def _shown(path: Path, root: Path | None) -> str:

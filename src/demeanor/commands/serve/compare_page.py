@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.commands.compare.operands import sides_of
+from demeanor.commands.compare.render import all_notes
 from demeanor.commands.compare.report import CompareReport, EvalComparison, Side
+from demeanor.commands.compare.versions import latest_versions
 from demeanor.commands.compare.workflow import make_comparison
 from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.trial_files import DiffLine, diff_kind
@@ -23,6 +25,7 @@ from demeanor.core.trajectory_diff import distance
 from demeanor.core.verdict import Pass
 from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory
+from demeanor.store.history.price_notes import stored_price_notes
 from demeanor.store.runs.run_dirs import place_of
 
 MOST_ROWS = 100
@@ -92,14 +95,15 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     if not a or not b:
         return values
     version = history.database.version()
-    base, new = context.cached(("sides", a, b), version, lambda: sides_of(history, a, b, context.config.root))
+    base, new, changed = context.cached(("sides", a, b), version, lambda: _sides(context, history, a, b))
     state = context.state([*base.runs, *new.runs])
-    report: CompareReport = context.cached(("compare", a, b), state, lambda: make_comparison(base, new))
+    report: CompareReport = context.cached(("compare", a, b), state, lambda: make_comparison(base, new, notes=changed))
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))
     changes = [rate_change(one) for one in report.comparison.evals]
     flips = {"fell": sum(one.flip < 0 for one in changes), "rose": sum(one.flip > 0 for one in changes)}
     return values | {
         "report": report,
+        "notes": all_notes(report),
         "prompts": prompts,
         "last_base": base.runs[-1],
         "last_new": new.runs[-1],
@@ -107,6 +111,15 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
         "flips": flips,
         "trajectories": _trajectories(context, base, new, query),
     }
+
+
+def _sides(context: PageContext, history: SqlHistory, a: str, b: str) -> tuple[Side, Side, tuple[str, ...]]:
+    """Both sides, each with one version of its subjects unless `[nightly] across` is set, and notes."""
+    base, new = sides_of(history, a, b, context.config.root)
+    changed: tuple[str, ...] = ()
+    if not context.config.nightly.across:
+        base, new, changed = latest_versions(base, new)
+    return base, new, (*changed, *stored_price_notes(history, [*base.runs, *new.runs]))
 
 
 def rate_change(one: EvalComparison) -> RateDifference:

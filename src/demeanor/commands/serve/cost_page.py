@@ -8,6 +8,7 @@ from typing import Any
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
 from demeanor.store.history.page_queries import RunTotal, run_totals, usage_by
+from demeanor.store.history.price_notes import stored_price_notes
 
 NIGHTS = 14
 _MOST_EVALS = 60
@@ -26,8 +27,10 @@ def cost_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     totals = context.cached(("cost runs", tuple(names)), state, lambda: run_totals(history, names))
     subjects = context.cached(("cost subjects", tuple(names)), state, lambda: usage_by(history, "subject", names))
     evals = context.cached(("cost evals", tuple(names)), state, lambda: usage_by(history, "eval", names))
+    notes = context.cached(("cost prices", tuple(names)), state, lambda: stored_price_notes(history, names))
     return {
         "by": by,
+        "notes": notes,
         "keys": _KEYS,
         "nightly": bool(runs) and runs[0].info.kind == "nightly",
         "runs": [(run, totals[run.name]) for run in runs if run.name in totals],

@@ -26,6 +26,7 @@ from demeanor.store.history.page_queries import (
     run_totals,
     void_causes,
 )
+from demeanor.store.history.price_notes import stored_price_notes
 
 PAGE = 50
 RUNS_PAGE = 20
@@ -99,6 +100,7 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "counts": {name: sum(line.status == name for line in lines) for name in STATUSES[:5]},
         "voided": sum(line.cell.voided for line in lines),
         "spent": spent,
+        "price_notes": context.cached(("prices", run.name), state, lambda: stored_price_notes(history, [run.name])),
         "unpriced": sum(line.cell.unpriced for line in lines),
         "uncounted": sum(line.cell.uncounted for line in lines),
         "causes": {cause: len(cells) for cause, cells in causes.items()},

@@ -12,6 +12,7 @@ from demeanor.core.exchange import ProviderError
 from demeanor.core.intervention import Intervention, intervene
 from demeanor.core.stall import stall_seconds
 from demeanor.core.text import count, one_line
+from demeanor.core.usage import AT_INPUT_PRICE
 from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
@@ -253,6 +254,4 @@ class Session:
                 self.note("the provider did not count tokens: an estimate of their cost was charged to the budget")
         self.account.spend(tokens, cost_usd)
         for rate in missing_rates(usage, price):
-            self.note(
-                f"the price of {self.trial.subject.model!r} has no {rate}: cached tokens are counted at the input price"
-            )
+            self.note(f"the price of {self.trial.subject.model!r} has no {rate}: {AT_INPUT_PRICE}")

@@ -47,6 +47,21 @@ def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for several in known for one in several))
 
 
+def since_change(cells: Sequence[RunCell]) -> tuple[RunCell, ...]:
+    """Of the cells of one eval and subject, oldest first: those since the subject last changed.
+
+    An unknown fingerprint matches any other. A cell with several (`a + b`) is combined with no other cell.
+    """
+    known, kept = "", []
+    for cell in reversed(cells):
+        if cell.judged and cell.fingerprint:
+            if known and (cell.fingerprint != known or " + " in known):
+                break
+            known = cell.fingerprint
+        kept.append(cell)
+    return tuple(cell for cell in reversed(kept) if cell.judged or not known or cell.fingerprint in {"", known})
+
+
 def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
     """What changed between consecutive cells of one eval and subject, oldest first; unknown values do not differ."""
     for before, after in pairwise(cells):
