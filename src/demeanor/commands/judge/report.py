@@ -85,7 +85,7 @@ class CalibrationReport:
     """Why, with the numbers."""
 
     rates: tuple[CorrectedRate, ...] = ()
-    """The eval's pass rates so far, corrected for the judge's errors, by subject."""
+    """The eval's pass rates since each subject last changed, corrected for the judge's errors, by subject."""
 
     notes: tuple[str, ...] = ()
     """Labels that could not be used, and other remarks."""

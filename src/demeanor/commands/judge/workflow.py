@@ -19,6 +19,7 @@ from demeanor.core.history import KeptDecision, RunCell
 from demeanor.core.record import Record
 from demeanor.core.text import count
 from demeanor.core.verdict import Void
+from demeanor.render.marks import SUBJECT_MARK
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.calibrations import COUNTS, CorrectedRate, corrected_rate
 from demeanor.runner.history import keep_decisions, open_project_history
@@ -27,7 +28,7 @@ from demeanor.statistics.intervals import wilson
 from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa
 from demeanor.store.captures.capture_json import read_capture_answers
 from demeanor.store.captures.capture_store import capture_text, open_capture_store
-from demeanor.store.history import SqlHistory
+from demeanor.store.history import SqlHistory, nights
 from demeanor.store.history.notes import read_notes
 from demeanor.store.runs.judge_answers import read_judge_answers
 
@@ -61,7 +62,8 @@ def calibrate(
         raise UsageError(
             f"{name}: there are no labels to compare with{used}\n  → demeanor note TRIAL --label real TEXT"
         )
-    report = _report(one, compared, consistency, notes, _passed_by_subject(measured))
+    passed, left_out = latest_counts(measured)
+    report = _report(one, compared, consistency, (*notes, *left_out), passed)
     kept = keep_decisions(config, environ, results, [_kept(report)])
     return replace(report, notes=(*report.notes, *kept))
 
@@ -143,12 +145,20 @@ def _estimate(number: int, trials: int) -> ErrorRateEstimate | None:
     return ErrorRateEstimate(value=number / trials, low=low, high=high, trials=trials)
 
 
-def _passed_by_subject(cells: Iterable[RunCell]) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+def latest_counts(cells: Iterable[RunCell]) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """Passed and judged trials by subject, of the runs since it last changed; and notes about the runs left out."""
+    found: dict[str, list[RunCell]] = {}
     for cell in cells:
-        passed, judged = found.get(cell.subject, (0, 0))
-        found[cell.subject] = (passed + cell.passed, judged + cell.judged)
-    return found
+        found.setdefault(cell.subject, []).append(cell)
+    counts, notes = {}, []
+    for subject, own in found.items():
+        latest = nights.since_change(own)
+        passed, failed = nights.count(latest)
+        counts[subject] = (passed, passed + failed)
+        if len(latest) < len(own):
+            earlier = count(len(own) - len(latest), "earlier run")
+            notes.append(f"{SUBJECT_MARK} {subject} has changed: its corrected rate is without {earlier}")
+    return counts, notes
 
 
 def _report(
