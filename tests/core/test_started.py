@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from demeanor.commands.registry import COMMANDS
 from tests.helpers.project import Project
 
 TWO = """\
@@ -54,6 +57,68 @@ def test_settings_that_fail_late_leave_nothing_behind(project: Project, setting:
     ran = project.demeanor("run")
     assert ran.returncode == 2, ran.stderr
     assert not (project.folder / "results").exists()
+
+
+INVALID = """\
+run nosuch
+run --jobs 0
+nightly nosuch
+gate --rule nosuch
+compare a b
+compare --base nowhere
+bisect one --good x --bad y
+promote nosuch
+demote nosuch
+report nosuch
+serve --export site
+history nosuch
+analyze nosuch
+list nosuch
+validate nosuch
+trace nosuch
+prompt nosuch
+note nosuch --label real
+judge calibrate nosuch
+rejudge nosuch
+watch nosuch
+triage nosuch
+fix nosuch
+import nosuch.xml
+export --out out.csv
+power --suite 0
+simulate
+contract --url nosuch
+agents install nosuch
+cluster check --scheduler nosuch
+harbor images pull ::
+models fetch nosuch
+gateway nosuch:nosuch
+task new ../x
+init --nosuch
+skills --for nosuch
+doctor --nosuch
+help nosuch
+explain nosuch
+schema nosuch
+completion nosuch
+"""
+
+
+def test_invalid_input_leaves_nothing_behind_for_every_command(project: Project) -> None:
+    """No command of the registry is left out."""
+    project.write(demeanor_toml=CONFIG, evals__eval_one_py=ONE)
+    lines = INVALID.splitlines()
+    assert {line.split()[0] for line in lines} == set(COMMANDS)
+
+    def everything() -> dict[Path, bytes | None]:
+        paths = (path for path in project.folder.parent.rglob("*") if ".cache" not in path.parts)
+        return {path: path.read_bytes() if path.is_file() else None for path in paths}
+
+    before = everything()
+    for line in lines:
+        ran = project.demeanor(*line.split())
+        assert (line, ran.returncode) == (line, 2), ran.stdout + ran.stderr
+        assert everything() == before, line
 
 
 def test_an_export_that_stops_half_way_is_not_a_usage_error(project: Project) -> None:

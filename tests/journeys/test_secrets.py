@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import html
 import json
 import zlib
 from pathlib import Path
@@ -24,17 +25,29 @@ SHAPES = (
     base64.b64encode(b"k" + SECRET.encode()).decode().rstrip("=")[2:-1],
     base64.b64encode(b"k:" + SECRET.encode()).decode().rstrip("=")[3:-1],
     VENDOR,
+    "".join(f"%{byte:02x}" for byte in SECRET.encode()),
+    "".join(f"\\u{ord(letter):04x}" for letter in SECRET),
+    base64.b32encode(SECRET.encode()).decode().rstrip("=")[:-1],
+    "".join(letter.upper() if letter.isascii() else letter for letter in SECRET),
+    html.escape(SECRET),
+    json.dumps(json.dumps(SECRET))[3:-3],
+    repr(repr(SECRET + "'"))[2:-4],
+    SECRET[:12] + "\n" + SECRET[12:],
+    SECRET.encode("utf-16-le").decode("latin-1"),
 )
 AGENT = """\
-import base64, json, os, sys, urllib.parse
+import base64, html, json, os, sys, urllib.parse
 s = os.environ["PASSED_VALUE"]
 shapes = [s, json.dumps(s), json.dumps(s, ensure_ascii=False), urllib.parse.quote(s, safe=""), s.encode().hex()]
 shapes += [base64.b64encode(before + s.encode()).decode() for before in (b"", b"k", b"k:")] + ["ghp_" + "aB3d" * 9]
+shapes += ["".join(f"%{byte:02x}" for byte in s.encode()), "".join(f"\\\\u{ord(letter):04x}" for letter in s)]
+shapes += [base64.b32encode(s.encode()).decode(), "".join(c.upper() if c.isascii() else c for c in s), html.escape(s)]
+shapes += [json.dumps(json.dumps(s)), repr(repr(s + "'")), s[:12] + "\\n" + s[12:]]
 for text in shapes:
     print("here:", text)
     print("there:", text, file=sys.stderr)
 open("out.txt", "w").write("\\n".join(shapes))
-open("out.bin", "wb").write(b"\\0\\1".join(text.encode() for text in shapes))
+open("out.bin", "wb").write(b"\\0\\1".join([text.encode() for text in shapes] + [s.encode("utf-16-le")]))
 os.symlink(s.replace("/", "_"), "link")
 """
 CONFIG = """\
@@ -92,6 +105,7 @@ def test_no_secret_is_written_to_disk(leaky: Project) -> None:
     kept += ran.stdout.encode() + ran.stderr.encode()
     for shape in SHAPES:
         assert shape.encode() not in kept, shape
+        assert shape.encode("latin-1", "replace") not in kept, shape
         assert base64.b64encode(shape.encode())[:-4] not in kept, f"{shape} in a capture"
     names = {path.name for path in (leaky.folder / "results").rglob("*")}
     assert {
@@ -104,7 +118,7 @@ def test_no_secret_is_written_to_disk(leaky: Project) -> None:
         "demeanor.db",
     } <= names
     diff = next((leaky.folder / "results").rglob("workspace.diff")).read_text()
-    assert diff.count("‹redacted:PASSED_VALUE:") >= 8
+    assert diff.count("‹redacted:PASSED_VALUE:") >= 16
     assert diff.count("‹redacted:github-token:") >= 1
 
 
