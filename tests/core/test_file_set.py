@@ -45,6 +45,14 @@ def test_files_already_replaced_are_restored(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+def test_an_error_that_also_stops_the_cleaning_up_is_reported_once(tmp_path: Path) -> None:
+    """Such as a read-only file system, or here a name that is too long to be removed."""
+    name = "x" * 300
+    with pytest.raises(BadInput, match=f"{name}: can't be written"):
+        write_files({tmp_path / "a": "1", tmp_path / name: "2"})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
     with new_folder(tmp_path / "a/task") as folder:
         (folder / "f").write_text("1")

@@ -110,8 +110,10 @@ def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
     assert not (evals.folder / "results").exists()
     assert "Traceback" not in shown.stdout
     assert "runner/sandbox.py" not in shown.stdout
-    assert "(with pytest, --sandbox is --eval-sandbox)" in shown.stdout
-    assert evals.pytest("evals", "--eval-sandbox", "none").returncode == 0
+    assert "During handling" not in shown.stdout
+    assert "use weaker isolation: --eval-sandbox none" in shown.stdout
+    for option in ("--eval-sandbox", "--demeanor-sandbox"):
+        assert evals.pytest("evals", option, "none").returncode == 0
 
 
 def test_pytests_own_options_work(evals: Project):

@@ -146,6 +146,8 @@ def insert_args(argv: tuple[str, ...], args: tuple[str, ...], *, start: int) -> 
 
 
 def _mode(table: Table, modes: Sequence[str], no_modes: str) -> str:
-    if not modes and "approval_mode" in table:
+    if modes:
+        return table.choice("approval_mode", modes) or ""
+    if "approval_mode" in table:
         table.fail("approval_mode", f"is not supported: {no_modes or 'it has no such modes'}", "remove the key")
-    return table.choice("approval_mode", modes) or ""
+    return ""

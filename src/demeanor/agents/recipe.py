@@ -252,12 +252,8 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
 
 def _program(table: Table, recipe: Recipe, version: str | None) -> tuple[str, ...]:
     """`program` of the configuration, a string or a list of strings; else the installed program."""
-    named: object = table.anything("program")
-    if named is None:
+    words = table.words("program")
+    if not words:
         found = find_program(recipe.name, recipe.package, agents_folders(os.environ), version)
         return (str(found),) if found else ()
-    words = (named,) if isinstance(named, str) else tuple(named) if isinstance(named, list) else ()
-    texts = tuple(word for word in words if isinstance(word, str) and word)
-    if not texts or len(texts) != len(words):
-        table.fail("program", f"expected a program, found {named!r}", 'for example: program = ["node", "cli.js"]')
-    return tuple(project_path(table, in_project(table, word)) for word in texts)
+    return tuple(project_path(table, in_project(table, word)) for word in words)

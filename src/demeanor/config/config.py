@@ -216,7 +216,7 @@ def read_config(start: Path, file: Path | None = None) -> Config:
     data = read_toml(path)
     if path.name == "pyproject.toml":
         data = data.get("tool", {}).get("demeanor", {})
-    return _config(Table(data, where=path), path.resolve())
+    return read_settings(Table(data, where=path), path.resolve())
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -231,7 +231,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise BadInput(f"is not valid TOML: {error}", where=path) from None
 
 
-def _config(table: Table, path: Path) -> Config:
+def read_settings(table: Table, path: Path) -> Config:
+    """The configuration in a table of the file `path`."""
     subjects = table.texts("subjects")
     limits, gateway_limits = read_limits(table)
     paths = table.texts("paths")

@@ -84,6 +84,5 @@ def read_fix_rules(table: Table | None) -> FixRules:
 
 
 def _guard(table: Table) -> Guard:
-    if isinstance(table.anything("guard"), list):
-        return table.texts("guard")
-    return table.choice("guard", GUARDS) or "always"
+    names = table.maybe_texts("guard")
+    return names if names is not None else table.choice("guard", GUARDS) or "always"

@@ -39,7 +39,7 @@ class TaskAgentRules:
     """Variables with the API keys that it needs to call its provider directly."""
 
     output: str = ""
-    """The file below `agent/` with its output, for the adapter of the same name; empty if there is none."""
+    """The file below `agent/` with its output, for the adapter of the same name (default: none)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +47,10 @@ class HarborRules:
     """How Harbor runs whole tasks."""
 
     program: tuple[str, ...] = ()
-    """The command that starts Harbor; empty means to search for it."""
+    """The command that starts Harbor (default: search for it)."""
 
     env: str | None = None
-    """The environment of tasks, like `--env`; None means a container engine, or bubblewrap if none works."""
+    """The environment of tasks, like `--env` (default: a container engine, or bubblewrap if none works)."""
 
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Options of the environment, like Harbor's `--environment-kwarg`."""
@@ -64,7 +64,7 @@ class HarborRules:
     """The network of a Dockerfile's steps on top of an image: that of this machine, or none."""
 
     gateway_host: str | None = None
-    """The name or address of this machine as seen from a task's environment; None if it can't be reached."""
+    """The name or address of this machine as seen from a task's environment (default: it can't be reached)."""
 
     direct: bool = False
     """Whether agents may call their provider directly if they can't reach the gateway, without recorded exchanges."""
@@ -86,7 +86,7 @@ def read_harbor(table: Table) -> HarborRules:
     if own is None:
         return HarborRules()
     found = HarborRules(
-        program=_program(own),
+        program=own.words("program"),
         env=own.maybe_text("env"),
         env_kwargs=own.mapping("env_kwargs"),
         images=cast("Images", own.choice("images", get_args(Images), "cached")),
@@ -100,12 +100,6 @@ def read_harbor(table: Table) -> HarborRules:
     return found
 
 
-def _program(table: Table) -> tuple[str, ...]:
-    """The command: a string or a list."""
-    named = table.anything("program")
-    return (named,) if isinstance(named, str) and named else table.texts("program")
-
-
 def _agents(own: Table) -> dict[str, TaskAgentRules]:
     named = own.table("agents")
     if named is None:
@@ -115,16 +109,22 @@ def _agents(own: Table) -> dict[str, TaskAgentRules]:
         if ":" in name or not name.strip():
             named.fail(name, "a name must not contain a colon", "subjects are written agent:model")
         if table := named.table(name):
-            found[name] = TaskAgentRules(
-                agent=table.text("agent", required=True),
-                model=table.text("model", "{model}"),
-                env=_variables(table),
-                kwargs=table.mapping("kwargs"),
-                keys=table.texts("keys"),
-                output=table.text("output"),
-            )
-            table.finish()
+            found[name] = read_task_agent(table)
     named.finish()
+    return found
+
+
+def read_task_agent(table: Table) -> TaskAgentRules:
+    """A table `[harbor.agents.NAME]`."""
+    found = TaskAgentRules(
+        agent=table.text("agent", required=True),
+        model=table.text("model", "{model}"),
+        env=_variables(table),
+        kwargs=table.mapping("kwargs"),
+        keys=table.texts("keys"),
+        output=table.text("output"),
+    )
+    table.finish()
     return found
 
 

@@ -12,10 +12,10 @@ class JudgeRules:
     """The project's judge."""
 
     model: str = ""
-    """The model that is asked; empty for the local one."""
+    """The model that is asked (default: the local one)."""
 
     prompt: str = ""
-    """A file with the instructions for the judge, relative to the configuration; empty for the built-in ones."""
+    """A file with the instructions for the judge, relative to the configuration (default: built-in ones)."""
 
     trusted: tuple[str, ...] = ()
     """Evals that may block a merge and be promoted although their judge is not calibrated."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
@@ -11,7 +12,12 @@ from demeanor.core.errors import BadInput, nearest
 from demeanor.core.text import shortened
 
 T = TypeVar("T")
-_MOST = 10**9
+LARGEST = 10**9
+"""The default upper bound of whole numbers."""
+SIZE_PATTERN = r"(\d+(?:\.\d+)?) ?(B|KiB|MiB|GiB|kB|MB|GB)"
+"""A size, such as `512 MiB`."""
+_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+_LEAST_SIZE = 2**16
 _NAMES: Mapping[type, str] = {
     bool: "true or false",
     str: "a string",
@@ -93,11 +99,11 @@ class Table:
             self.fail(key, f"expected a number {bounds}, found {value:g}")
         return value
 
-    def whole(self, key: str, *, least: int, most: int = _MOST) -> int | None:
+    def whole(self, key: str, *, least: int, most: int = LARGEST) -> int | None:
         """An integer within bounds, or None if the key is absent."""
         value = self.take(key, int)
         if value is not None and not least <= value <= most:
-            bounds = f"of at least {least}" if most == _MOST and value < least else f"from {least} to {most}"
+            bounds = f"of at least {least}" if most == LARGEST and value < least else f"from {least} to {most}"
             self.fail(key, f"expected a whole number {bounds}, found {value}")
         return value
 
@@ -111,6 +117,30 @@ class Table:
             if not isinstance(value, str):
                 self.fail(f"{key}[{index}]", f"expected a string, found {describe(value)}")
         return tuple(values)
+
+    def maybe_texts(self, key: str) -> tuple[str, ...] | None:
+        """A list of strings; None if the value is something else, for a key that has two forms."""
+        return self.texts(key) if isinstance(self.anything(key), list) else None
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """A program with its arguments: a list of strings, or one string; empty if the key is absent."""
+        single = self.anything(key)
+        words = (single,) if isinstance(single, str) else self.texts(key)
+        if key in self._data and not all(words or [""]):
+            self.fail(key, f"expected a program, found {describe(single)}", f'for example: {key} = ["node", "cli.js"]')
+        return words
+
+    def size(self, key: str, default: int) -> int:
+        """A size in bytes, written as a number with a unit."""
+        text = self.maybe_text(key)
+        if text is None:
+            return default
+        match = re.fullmatch(SIZE_PATTERN, text)
+        size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+        if size < _LEAST_SIZE:
+            remedy = 'write a number and a unit: "512 MiB", "2 GiB"'
+            self.fail(key, f"{text!r} is not a size of at least 64 KiB", remedy)
+        return size
 
     def mapping(self, key: str) -> dict[str, Any]:
         """A table whose values are not checked; empty if the key is absent."""

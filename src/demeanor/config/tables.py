@@ -12,8 +12,8 @@ from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import Ceilings
 
-_LEAST = 2**16
-_SCOPES = ("trial", "eval", "run")
+SCOPES = ("trial", "eval", "run")
+"""What a budget is for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,10 +21,10 @@ class Limit:
     """A budget; None means no limit."""
 
     usd: float | None = None
-    """US dollars."""
+    """US dollars (default: no limit)."""
 
     tokens: int | None = None
-    """Tokens in both directions."""
+    """Tokens in both directions (default: no limit)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,19 +32,19 @@ class NightRules:
     """Overrides for nightly runs."""
 
     subjects: tuple[str, ...] = ()
-    """The subjects to test; empty means the same as in other runs."""
+    """The subjects to test (default: the same as in other runs)."""
 
     trials: int | None = None
-    """Trials per cell."""
+    """Trials per cell (default: the same as in other runs)."""
 
     budget_usd: float | None = None
     """The budget of the run."""
 
     branch: str = ""
-    """The branch whose nights count for promotions and as baseline; empty means the default branch."""
+    """The branch whose nights count for promotions and as baseline (default: the default branch)."""
 
     min_trials: int | None = None
-    """Judged trials that a cell needs so that its night counts; None means two thirds of the configured trials."""
+    """Judged trials that a cell needs so that its night counts (default: two thirds of the configured trials)."""
 
     across: bool = False
     """Whether nights before a change of the subject count together with those after it, as with `--across`."""
@@ -59,7 +59,7 @@ class GateRules:
     """Overrides for `demeanor gate`."""
 
     subjects: tuple[str, ...] = ()
-    """The key subjects, which decide about a change; empty means the same as in other runs."""
+    """The key subjects, which decide about a change (default: the same as in other runs)."""
 
     rule: str | None = None
     """The rule for USUALLY_PASSES evals."""
@@ -77,7 +77,7 @@ class GateRules:
     """The maximum number of trials over all cells."""
 
     empty: Literal["pass", "undecided"] | None = None
-    """The result if there was nothing to gate; None means undecided in CI and pass elsewhere."""
+    """The result if there was nothing to gate (default: `undecided` in CI, `pass` elsewhere)."""
 
     manual_promotion: Literal["reject", "warn"] = "reject"
     """What happens to an ALWAYS_PASSES eval whose promotion is not recorded, once the history has nights."""
@@ -88,10 +88,10 @@ class EvidenceRules:
     """The share of planned trials that must be judged before a run decides about a cell."""
 
     always: float = 1.0
-    """For ALWAYS_PASSES."""
+    """For ALWAYS_PASSES (default: 1)."""
 
     usually: float | None = None
-    """For the other policies; None means two thirds."""
+    """For the other policies (default: two thirds)."""
 
     def needed(self, policy: Policy, planned: int) -> int:
         """The number of trials that must be judged."""
@@ -106,10 +106,10 @@ class BuildRules:
     """How the project is built, in the working tree or in a checkout."""
 
     command: tuple[str, ...] = ()
-    """The build command, run in the configuration's folder; empty if nothing is built."""
+    """The build command, run in the configuration's folder (default: nothing is built)."""
 
     timeout: float = 1800.0
-    """Its time limit in seconds."""
+    """Its time limit in seconds (default: 1800)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +127,7 @@ def read_budgets(table: Table) -> dict[str, Limit]:
     """The table `[budgets]`, by scope."""
     budgets = table.table("budgets")
     found = {}
-    for scope in _SCOPES:
+    for scope in SCOPES:
         limit = budgets.table(scope) if budgets else None
         if limit:
             found[scope] = Limit(usd=limit.number("usd", least=0), tokens=limit.whole("tokens", least=1))
@@ -145,30 +145,17 @@ def read_limits(table: Table) -> tuple[Ceilings, GatewayLimits]:
     default = Ceilings()
     found = Ceilings(
         processes=limits.whole("processes", least=8) or default.processes,
-        disk=_size(limits, "disk", default.disk),
+        disk=limits.size("disk", default.disk),
         files=limits.whole("files", least=100) or default.files,
-        memory=_size(limits, "memory", default.memory),
-        output=_size(limits, "output", default.output),
+        memory=limits.size("memory", default.memory),
+        output=limits.size("output", default.output),
     )
     requests = GatewayLimits(
-        request=_size(limits, "request", GatewayLimits().request),
+        request=limits.size("request", GatewayLimits().request),
         connections=limits.whole("connections", least=1) or GatewayLimits().connections,
     )
     limits.finish()
     return found, requests
-
-
-def _size(table: Table, key: str, default: int) -> int:
-    """A size in bytes, written as a number with a unit."""
-    if key not in table:
-        return default
-    text = table.text(key)
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KiB|MiB|GiB|kB|MB|GB)", text)
-    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-    size = int(float(match[1]) * units[match[2]]) if match else 0
-    if size < _LEAST:
-        table.fail(key, f"{text!r} is not a size of at least 64 KiB", 'write a number and a unit: "512 MiB", "2 GiB"')
-    return size
 
 
 def read_nightly(table: Table) -> NightRules:
@@ -222,8 +209,8 @@ def read_evidence(table: Table) -> EvidenceRules:
 
 def read_build(table: Table) -> BuildRules:
     """`build`: a command, or a table with one."""
-    if isinstance(table.anything("build"), list):
-        return BuildRules(command=table.texts("build"))
+    if (words := table.maybe_texts("build")) is not None:
+        return BuildRules(command=words)
     own = table.table("build")
     if own is None:
         return BuildRules()

@@ -29,22 +29,22 @@ class ExecutorSpec:
     """Where attempts run; `[executor]` in the configuration, and the options of the commands that run trials."""
 
     name: ExecutorName | None = None
-    """`local` or `dask`; None means local, or dask if a scheduler or workers are given."""
+    """`local` or `dask` (default: `local`, or `dask` if a scheduler or workers are given)."""
 
     scheduler: str = ""
-    """The address of the scheduler of an existing cluster, `tls://HOST:PORT`; empty to start a cluster here."""
+    """The address of the scheduler of an existing cluster, `tls://HOST:PORT` (default: start a cluster here)."""
 
     workers: int | None = None
-    """The number of workers of a cluster that is started here; None means 2."""
+    """The number of workers of a cluster that is started here (default: 2)."""
 
     slots: int | None = None
-    """Attempts that one worker makes in parallel; None means as many as it declares, 1 for a cluster started here."""
+    """Attempts that one worker makes in parallel (default: as many as it declares, or 1 if it is started here)."""
 
     certs: str = ""
     """The folder with the certificates of an existing cluster, written by `demeanor cluster certs`."""
 
     silence: float | None = None
-    """Seconds without an answer after which a worker is given up; None means 30."""
+    """Seconds without an answer after which a worker is given up (default: 30)."""
 
     insecure_loopback: bool = False
     """Whether a cluster that is started here does without TLS."""
@@ -53,7 +53,7 @@ class ExecutorSpec:
     """Whether workers with another version of Demeanor or Python are used."""
 
     build: BuildPlace | None = None
-    """Where the project is built; None means on the conductor, which sends what was built."""
+    """Where the project is built (default: on the `conductor`, which sends what was built)."""
 
     started_here: bool = False
     """Whether `scheduler` is that of a cluster which this process has started."""

@@ -70,7 +70,7 @@ def _make_folders(folder: Path, undo: ExitStack) -> None:
 
 
 def _discard(temporary: Path) -> None:
-    with suppress(FileNotFoundError, NotADirectoryError):
+    with suppress(OSError):  # it may not exist: whatever stopped the writing is reported already
         temporary.unlink()
 
 

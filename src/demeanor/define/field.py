@@ -110,9 +110,13 @@ def object_schema(fields: Iterable[Field]) -> Schema:
 
 
 def _plain(one: Field) -> str:
-    """The documentation without links, which lead nowhere in an editor."""
-    doc = re.sub(r";? see \[\w+\]\([^)]*\)| See \[\w+\]\([^)]*\)\.", "", one.doc)
+    doc = without_links(one.doc)
     return f"{doc} Default: {one.default}." if one.default else doc
+
+
+def without_links(doc: str) -> str:
+    """The documentation without links, which lead nowhere in an editor."""
+    return re.sub(r";? see \[[\w ]+\]\([^)]*\)| See \[[\w ]+\]\([^)]*\)\.", "", doc)
 
 
 def field_docs(kind: type) -> dict[str, str]:

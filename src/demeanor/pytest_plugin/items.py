@@ -60,10 +60,13 @@ class EvalItem(pytest.Item):
     def setup(self) -> None:
         """Wait for the trials."""
         batch = batch_of(self.config)
+        problem = ""
         try:
             batch.start(_cells_to_run(self))
         except UsageError as error:  # such as a sandbox that does not work here
-            pytest.fail(f"{error}\n  (with pytest, --sandbox is --eval-sandbox)", pytrace=False)
+            problem = str(error).replace("--sandbox", "--eval-sandbox")
+        if problem:
+            pytest.fail(problem, pytrace=False)
         self.result = batch.result(self.cell)
         rate = self.result.tally.rate
         self.user_properties.append(("pass_rate", f"{rate.value:.4f}" if rate else "none"))

@@ -11,7 +11,8 @@ import pytest
 import demeanor.agents.install_error
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.commands.explain.command import explanations
-from demeanor.commands.help.pages import pages, schemas
+from demeanor.commands.help.pages import pages
+from demeanor.core.docs_folder import schemas
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.verdict import VoidCause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -73,6 +75,31 @@ def test_wrong_options_write_nothing(project: Project, options: tuple[str, ...],
     made = project.demeanor("init", *options)
     assert (made.returncode, message in made.stderr) == (2, True), made.stderr
     assert list(project.folder.iterdir()) == []
+
+
+def test_files_name_a_schema_that_is_there_and_fits(project: Project) -> None:
+    """By a path relative to the file, as editors resolve it."""
+    project.demeanor("init", "--ci", "none")
+    for path in (project.folder / "demeanor.toml", project.folder / "evals/create-file/scenario.toml"):
+        text = path.read_text()
+        directive, _, target = text.splitlines()[0].partition(" ")
+        assert directive == "#:schema"
+        schema = json.loads((path.parent / target).read_text())
+        assert schema["title"] == path.name
+        jsonschema.Draft202012Validator(schema).validate(tomllib.loads(text))
+
+
+def test_schemas_of_another_version_are_renewed(project: Project) -> None:
+    """Everything else stays as it is."""
+    project.demeanor("init", "--ci", "none")
+    schema, config = project.folder / ".demeanor/scenario.schema.json", project.folder / "demeanor.toml"
+    fresh = schema.read_text()
+    schema.write_text("{}")
+    config.write_text("trials = 5\n")
+    printed = project.demeanor("init", "--ci", "none").stdout
+    assert f"updated  {schema.relative_to(project.folder)}" in printed
+    assert "kept     .demeanor/demeanor.schema.json" in printed
+    assert (schema.read_text(), config.read_text()) == (fresh, "trials = 5\n")
 
 
 def test_results_are_ignored_by_git(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""The documentation that is installed with Demeanor: pages and JSON schemas."""
+"""The pages of the documentation that is installed with Demeanor."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import demeanor
-from demeanor.core.errors import StoreError, UnknownName
+from demeanor.core.docs_folder import docs_folder
+from demeanor.core.errors import UnknownName
 
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
 _TERM = re.compile(r"^\[[^\]]+\]: glossary\.md\S*\n?", re.M)
 _TERM_LINK = re.compile(r"\[([^\]\n]+)\](?![(\[:])")
-_SCHEMA = ".schema.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +37,7 @@ class Page:
 
 def pages() -> dict[str, Page]:
     """All pages by name, sorted."""
-    return {path.stem: _page(path) for path in sorted(_folder().glob("*.md"))}
+    return {path.stem: _page(path) for path in sorted(docs_folder().glob("*.md"))}
 
 
 def page(name: str) -> Page:
@@ -49,11 +48,6 @@ def page(name: str) -> Page:
     return found[name]
 
 
-def schemas() -> dict[str, Path]:
-    """The files of all JSON schemas by name, sorted."""
-    return {path.name.removesuffix(_SCHEMA): path for path in sorted(_folder().glob(f"*{_SCHEMA}"))}
-
-
 def _page(path: Path) -> Page:
     text = _TERM.sub("", _COMMENT.sub("", path.read_text("utf-8")))
     return Page(name=path.stem, text=_TERM_LINK.sub(r"\1", text).strip() + "\n")
@@ -62,12 +56,3 @@ def _page(path: Path) -> Page:
 def _without_code(text: str) -> str:
     """The text in which lines of code blocks that begin with `##` are no headings."""
     return re.sub(r"^```.*?^```", lambda block: block[0].replace("\n##", "\n ##"), text, flags=re.S | re.M)
-
-
-def _folder() -> Path:
-    """The folder in the installed package, or in the repository for an editable installation."""
-    package = Path(demeanor.__file__).parent
-    for folder in (package / "docs", package.parents[1] / "docs"):
-        if (folder / "errors.md").is_file():
-            return folder
-    raise StoreError(f"{package / 'docs'}: the documentation is missing\n  → install Demeanor again")

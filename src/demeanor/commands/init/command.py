@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,18 +36,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Create the missing files, all or none; never change existing ones, except that .gitignore gets a line."""
-    from demeanor.commands.init.starter_files import starter_files
+    """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets a line."""
+    from demeanor.commands.init.starter_files import schema_files, starter_files
 
-    found = {args.folder / path: text for path, text in starter_files(_choice(args)).items()}
-    new = {path: text for path, text in found.items() if not path.exists()}
+    schemas = {args.folder / path: text for path, text in schema_files().items()}
+    found = {**{args.folder / path: text for path, text in starter_files(_choice(args)).items()}, **schemas}
+    old = {path for path in found if path.exists()}
+    new = {path: text for path, text in found.items() if path not in old or _is_stale(path, schemas)}
     ignore = args.folder / ".gitignore"
     if (ignored := _with_results(ignore)) is not None:
         found[ignore] = new[ignore] = ignored
-    updated = ignore.exists()
+        old |= {ignore} if ignore.exists() else set()
     write_files(new)
     for path in found:
-        done = "kept" if path not in new else "updated" if path == ignore and updated else "created"
+        done = "kept" if path not in new else "updated" if path in old else "created"
         print(f"{done:<8} {path}{' (already exists)' if done == 'kept' else ''}")
     where = "" if args.folder == Path() else f"cd {args.folder} && "
     print(
@@ -54,6 +57,11 @@ def run(args: argparse.Namespace) -> ExitCode:
         f"\n  {where}demeanor run --policy all     run them"
     )
     return ExitCode.ACCEPTED
+
+
+def _is_stale(path: Path, schemas: Mapping[Path, str]) -> bool:
+    """Whether a file is a schema of another version of Demeanor."""
+    return path in schemas and path.read_bytes() != schemas[path].encode()
 
 
 def _choice(args: argparse.Namespace) -> StarterChoice:

@@ -9,9 +9,12 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 
 from demeanor.config.providers import WELL_KNOWN
+from demeanor.core.docs_folder import schemas
 from demeanor.gateway.local.weights import DEFAULT_MODEL
 
 NATIVE = "native"
+
+_SCHEMAS = ("demeanor", "scenario")
 
 _MARK = re.compile(r"(\s*(?:- |# )?)@(\w+)")
 
@@ -56,6 +59,12 @@ def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
     }
     folder = files("demeanor.commands.init") / "starter"
     return {PurePosixPath(target): fill((folder / name).read_text("utf-8"), blocks) for name, target in targets.items()}
+
+
+def schema_files() -> dict[PurePosixPath, str]:
+    """The path and the text of the JSON schemas that the starter files refer to, for editors."""
+    found = schemas()
+    return {PurePosixPath(".demeanor", found[name].name): found[name].read_text("utf-8") for name in _SCHEMAS}
 
 
 def fill(template: str, blocks: Mapping[str, Sequence[str]]) -> str:

@@ -19,7 +19,7 @@ requests_per_minute = 120
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.config.providers import WELL_KNOWN, KnownProvider
@@ -37,6 +37,23 @@ from demeanor.gateway.models.upstream import Upstream
 from demeanor.gateway.script import ScriptedModel, load_script, scripted
 
 SCRIPTED = "scripted"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelSource:
+    """A table `[models.NAME]`: a script, or a provider's model."""
+
+    script: str | None
+    """The file with the script that answers."""
+
+    provider: str | None
+    """The provider, one of `[providers]` or a well-known one."""
+
+    model: str | None
+    """The provider's name for the model, if it differs from the name of the table."""
+
+    price: Price | None
+    """US dollars per million tokens: `input`, `output`, `cache_read`, `cache_write` (default: from the price list)."""
 
 
 class ModelRegistry:
@@ -131,10 +148,8 @@ class ModelRegistry:
         return bool(model) and provider in {*self._providers, *WELL_KNOWN}
 
     def _from_table(self, name: str, table: Table) -> Upstream:
-        priced = table.table("price")
-        price = read_price(priced) if priced else None
-        script, provider = table.maybe_text("script"), table.maybe_text("provider")
-        model = table.maybe_text("model")
+        source = read_model(table)
+        script, provider, model, price = source.script, source.provider, source.model, source.price
         if not script and not provider and self._is_provider_model(name):
             provider, _, named = name.partition("/")
             model = model or named
@@ -143,10 +158,8 @@ class ModelRegistry:
         if script:
             if model is not None:
                 table.fail("model", "a script has no model of a provider", "leave it out")
-            table.finish()
             found = load_script(self._root / script)
             return found if price is None else replace(found, price=price)
-        table.finish()
         return self._live(self._provider(table.where, provider or ""), model or name, price)
 
     def _live(self, provider: Provider, model: str, price: Price | None = None) -> LiveModel:
@@ -163,6 +176,19 @@ class ModelRegistry:
             table = self._providers.get(name) or Table({}, where=where, prefix=f"providers.{name}.")
             self._provider_cache[name] = read_provider(name, table, self._environ, need_key=self._need_keys)
         return self._provider_cache[name]
+
+
+def read_model(table: Table) -> ModelSource:
+    """Read a model's table."""
+    priced = table.table("price")
+    found = ModelSource(
+        price=read_price(priced) if priced else None,
+        script=table.maybe_text("script"),
+        provider=table.maybe_text("provider"),
+        model=table.maybe_text("model"),
+    )
+    table.finish()
+    return found
 
 
 def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_key: bool = True) -> Provider:
