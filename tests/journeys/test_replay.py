@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from demeanor.agents.goose import RECIPE as GOOSE
 from tests.helpers.project import Project
 
 EVALS = """\
@@ -179,3 +181,50 @@ def test_a_project_can_add_rules(recorded: Project):
     ran = recorded.demeanor("run", "--replay")
     assert ran.returncode == 2
     assert "replay.replace[0].pattern" in ran.stderr
+
+
+AGENT = """\
+#!{python}
+import json, os, sys, urllib.request
+
+body = {{
+    "model": "scripted",
+    "messages": [
+        {{"role": "system", "content": "Skills are in " + os.path.dirname(os.path.realpath(__file__)) + "/skills."}},
+        {{"role": "user", "content": sys.argv[-1]}},
+    ],
+}}
+request = urllib.request.Request(
+    os.environ["OPENAI_HOST"] + "/" + os.environ["OPENAI_BASE_PATH"], json.dumps(body).encode(),
+    {{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}})
+urllib.request.urlopen(request).read()
+"""
+ANSWERS = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Hi.")
+def answers(rig, result):
+    assert result
+"""
+
+
+def test_a_replay_finds_the_agent_installed_in_another_folder(project: Project, tmp_path: Path):
+    """Gemini CLI, for example, tells its model where its skills are; the machine that replays has them elsewhere."""
+    project.write(evals__eval_answers_py=ANSWERS, demeanor_toml='subjects = ["goose:scripted"]\nattempts = 1\n')
+    package = GOOSE.package
+    for folder, option in (("one", "--record"), ("another/place", "--replay")):
+        program = package.program_in(tmp_path / folder / "goose" / package.version)
+        program.parent.mkdir(parents=True)
+        program.write_text(AGENT.format(python=sys.executable))
+        program.chmod(0o755)
+        ran = project.demeanor("run", option, "--trials", "1", DEMEANOR_AGENTS=str(tmp_path / folder))
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    (cassette,) = (project.folder / CASSETTES).rglob("*.json")
+    assert "Skills are in {{demeanor:agent}}/" in cassette.read_text()
+    assert str(tmp_path) not in cassette.read_text()
+    first, second = (
+        json.loads(line)["prompt_hash"]
+        for run in sorted((project.folder / "results").glob("2*"))
+        for line in (run / "ledger.jsonl").read_text().splitlines()
+    )
+    assert first == second, "another installation folder is no other prompt"

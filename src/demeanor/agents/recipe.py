@@ -196,7 +196,13 @@ class RecipeAgent:
             for launch in orders.launches
         )
         debug_files = (*orders.debug_files, *self.recipe.debug_files)
-        return replace(orders, launches=tuple(launches), debug_files=debug_files)
+        installation = self._installation()
+        return replace(
+            orders,
+            launches=tuple(launches),
+            debug_files=debug_files,
+            installation=str(installation.resolve()) if installation else "",
+        )
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """Whether it succeeded; None if its exit code does not tell."""
@@ -212,10 +218,14 @@ class RecipeAgent:
         command = f"run `demeanor agents install {self.recipe.name}{version}`"
         if not self.setup.program:
             return f"{self.recipe.title} is not installed; {command}, or set agents.{self.name}.program"
-        package = self.recipe.package
-        folder = package.installation_of(Path(self.setup.program[-1]))
+        package, folder = self.recipe.package, self._installation()
         broken = package.broken_helper(folder) if folder and folder.name == package.version else None
         return f"the installation of {self.recipe.title} is incomplete: {broken}; {command} again" if broken else None
+
+    def _installation(self) -> Path | None:
+        """The folder that `agents install` created for it; None if it was installed in another way."""
+        program = self.setup.program
+        return self.recipe.package.installation_of(Path(program[-1])) if program else None
 
     def version(self) -> str | None:
         """Its version, from its package or from the program."""

@@ -156,6 +156,9 @@ class Orders:
     debug_files: tuple[str, ...] = (DEBUG_LOG,)
     """Files in HOME that are the verbose log, likewise."""
 
+    installation: str = ""
+    """The folder that the agent is installed in, which differs between machines; empty if it is not known."""
+
 
 class Agent(Protocol):
     """One coding agent: how to start it, and how to read its log."""

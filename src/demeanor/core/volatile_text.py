@@ -1,4 +1,4 @@
-"""Replaces what differs from trial to trial in a prompt: the sandbox's paths, dates and ids."""
+"""Replaces what differs between trials and machines in a prompt: paths of sandbox and agent, dates and ids."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 
 
 def with_placeholders(text: str, facts: Mapping[str, str]) -> str:
-    """The text with placeholders for the `workspace` and `home` of the facts, for dates and for ids."""
-    for name in ("workspace", "home"):
+    """The text with placeholders for `workspace`, `home` and `agent` of the facts, for dates and for ids."""
+    for name in ("workspace", "home", "agent"):
         if facts.get(name):
             text = text.replace(facts[name], f"<{name}>")
             as_folder = re.sub(r"[^A-Za-z0-9]", "-", facts[name])  # agents name folders after it

@@ -115,8 +115,11 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             if sandbox.address is not None:
                 gateway.set_address(sandbox.address)
             facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
-            gateway.set_facts(facts)
         orders = _orders(trial, agent, _task(trial, sandbox, gateway, seed, debug=context.agent_debug), context)
+        if orders.installation:
+            facts["agent"] = orders.installation
+        if gateway:
+            gateway.set_facts(facts)
         sandbox.write_home_files(orders.home_files)
         await sandbox.prepare(orders.launches)
         if gateway and sandbox.listener is not None:

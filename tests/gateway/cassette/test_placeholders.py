@@ -64,3 +64,12 @@ def test_unknown_placeholders_stay():
         Placeholders({}).restore("{{demeanor:workspace}} {{demeanor:../../x}}")
         == "{{demeanor:workspace}} {{demeanor:../../x}}"
     )
+
+
+def test_the_agent_may_be_installed_in_another_folder():
+    """A prompt that names a file of the installation is the same on every machine."""
+    here = Placeholders({"agent": "/home/a/agents/gemini-cli/0.61.0"})
+    there = Placeholders({"agent": "/opt/gemini-cli/0.61.0"})
+    hidden = here.hide("read /home/a/agents/gemini-cli/0.61.0/skills/x.md")
+    assert hidden == "read {{demeanor:agent}}/skills/x.md"
+    assert there.restore(hidden) == "read /opt/gemini-cli/0.61.0/skills/x.md"

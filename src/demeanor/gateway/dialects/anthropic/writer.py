@@ -51,7 +51,6 @@ class AnthropicWriter(PartWriter):
     def open(self, part: Part) -> bytes:
         """The events that start a block; a thought starts one when it has content."""
         self._block = None
-        self._signature = self._encrypted = ""
         if isinstance(part, Text):
             output = self._start({"type": "text", **own_fields(part.extra, NAME), "text": ""})
             return output + self._delta("text_delta", "text", part.text)
