@@ -24,7 +24,7 @@ class Placeholders:
     """The values of one attempt's environment and the placeholders that stand for them."""
 
     def __init__(self, facts: Mapping[str, str], secrets: Iterable[str] = (), scenario: bytes = b"") -> None:
-        """`facts` are those of the attempt: `workspace`, `home`, `agent`, `base_url`, `seed`; any of them may be missing.
+        """`facts` are those of the attempt: `workspace`, `home`, `agent`, `base_url`, `seed`; any may be missing.
 
         `scenario` is the text of the scenario: a string in it that looks like a key is not redacted.
         """
