@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from demeanor.agents import CODING_AGENTS, adapter
+from demeanor.core.agent import tool_kinds
 from demeanor.core.errors import BadInput
-from demeanor.core.scenario import Approval
+from demeanor.core.scenario import Approval, Scenario
 from demeanor.core.trajectory import Kind
 from tests.agents.helpers import agent, option, task
 
@@ -36,7 +37,8 @@ def test_every_coding_agent_accepts_the_same_keys(name: str):
     assert (launch.env["A"], launch.env["B"]) == ("/bench/workspace", "2")
     assert orders.home_files[".x/y.json"] == b'{"root": "/bench/workspace"}'
     assert orders.home_files[".x/z"] == b"/bench/home"
-    assert found.tool_kinds["scribble"] is Kind.EDIT
+    kinds = tool_kinds(found, Scenario(prompts=("Do it.",), params=PARAMS))
+    assert kinds["scribble"] is kinds["doodle"] is Kind.EDIT
     assert found.params is not None
     assert {"settings", "approval_mode", *PARAMS} <= set(found.params)
 
@@ -61,11 +63,12 @@ def test_an_approval_mode_changes_how_an_agent_is_started(name: str):
             agent(name).orders(task("Do it.", params={"approval_mode": "plan"}))
         assert recipe.no_modes
         return
-    plain, *others = (
-        agent(name).orders(task("Do it.", params={"approval_mode": mode} if mode else {}))
-        for mode in (None, *recipe.approval_modes)
+    by_eval, by_table = (
+        [agent(name).orders(task("Do it.", params={"approval_mode": mode})) for mode in recipe.approval_modes],
+        [agent(name, approval_mode=mode).orders(task("Do it.")) for mode in recipe.approval_modes],
     )
-    assert any(other != plain for other in others)
+    assert by_eval == by_table
+    assert len({repr(orders) for orders in by_eval}) == len(recipe.approval_modes) > 1, "each mode differs"
     with pytest.raises(BadInput, match=r"demeanor.toml: approval_mode: unknown value 'plam'"):
         agent(name, approval_mode="plam")
 

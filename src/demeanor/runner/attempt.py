@@ -103,21 +103,10 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             gateway = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
         network = trial.eval.scenario.network
         sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=network))
-        facts = {
-            **context.facts,
-            **context.sandbox.facts,
-            "workspace": str(sandbox.workspace),
-            "home": str(sandbox.home),
-        }
-        if context.canary:
-            facts["canary"] = canary(seed)
-        if gateway:
-            if sandbox.address is not None:
-                gateway.set_address(sandbox.address)
-            facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
+        if gateway and sandbox.address is not None:
+            gateway.set_address(sandbox.address)
         orders = _orders(trial, agent, _task(trial, sandbox, gateway, seed, debug=context.agent_debug), context)
-        if orders.installation:
-            facts["agent"] = orders.installation
+        facts = _facts(context, sandbox, gateway, orders, seed)
         if gateway:
             gateway.set_facts(facts)
         sandbox.write_home_files(orders.home_files)
@@ -152,6 +141,25 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             facts={**facts, **sandbox.facts},
         )
         return with_agent_log(agent, capture)
+
+
+def _facts(
+    context: AttemptContext, sandbox: SandboxSession, gateway: GatewaySession | None, orders: Orders, seed: int
+) -> dict[str, str]:
+    """What differs between attempts and machines, such as paths; recordings have placeholders in place of it."""
+    facts = {
+        **context.facts,
+        **context.sandbox.facts,
+        "workspace": str(sandbox.workspace),
+        "home": str(sandbox.home),
+    }
+    if orders.installation:
+        facts["agent"] = orders.installation
+    if context.canary:
+        facts["canary"] = canary(seed)
+    if gateway:
+        facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
+    return facts
 
 
 def _reads_notes(
