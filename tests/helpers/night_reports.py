@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.commands.report.build import night_report
-from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
+from demeanor.commands.report.report import FailingCell, FailureMode, NearPromotion, NightReport, VoidCount
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
@@ -110,4 +110,14 @@ def a_week() -> NightReport:
             eval="keeps_quiet", subject=SUBJECT, ways=(FailureMode(reason=reason, trials=(1, 2, 3), chain=""),)
         ),
     )
-    return replace(report, failures=failures, voids=voids)
+    return replace(
+        report,
+        shifts=tuple(replace(one, example=2) for one in report.shifts),
+        void_causes=(VoidCount(cause="rate_limit", trials=3),),
+        near=(
+            NearPromotion(eval="saves_the_file", ready=True, reason="all trials of 7 nights passed"),
+            NearPromotion(eval="reads_before_it_edits", ready=False, reason="4 of 7 nights; 3 more to go"),
+        ),
+        failures=failures,
+        voids=voids,
+    )

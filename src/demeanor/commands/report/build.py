@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from demeanor.commands.report.report import (
     FailingCell,
@@ -18,15 +19,24 @@ from demeanor.commands.report.report import (
 from demeanor.commands.report.rows import Needed, night_row
 from demeanor.commands.report.shifts import RateShift, rate_shifts
 from demeanor.commands.run.failure_groups import Failure
+from demeanor.commands.run.policies import exit_code
 from demeanor.commands.run.tallies import summary
+from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import Part, RunDiff
 from demeanor.core.tally import Estimate, Tally
+from demeanor.core.text import all_of, count
 from demeanor.core.usage import total
 from demeanor.statistics.intervals import wilson_of_mean
 from demeanor.statistics.paired import paired_rates
 from demeanor.store.history.nights import changes
+
+_VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
+    ExitCode.ACCEPTED: "accepted",
+    ExitCode.REJECTED: "rejected",
+    ExitCode.UNDECIDED: "undecided",
+}
 
 
 def night_report(
@@ -52,12 +62,29 @@ def night_report(
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
     subjects = tuple(_subject(name, rows, runs, across=across, needed=needed) for name, rows in found.items())
+    decided = [row for one in subjects for row in one.rows if row.decision is not None]
     return NightReport(
         run=nights[-1].info,
+        verdict=_VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided"),
+        reason=_reason(decided),
         nights=tuple(nights),
         subjects=subjects,
         notes=notes,
         shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
+    )
+
+
+def _reason(rows: Sequence[NightRow]) -> str:
+    answers = [row.decision.answer for row in rows if row.decision is not None]
+    voided = sum(row.tonight.voided for row in rows)
+    parts = [
+        f"{answers.count('reject')} of {count(len(answers), 'cell')} rejected" if "reject" in answers else "",
+        f"{answers.count('undecided')} undecided" if "undecided" in answers else "",
+        f"{answers.count('skipped')} skipped" if "skipped" in answers else "",
+        f"{count(voided, 'void trial')}, not counted" if voided else "",
+    ]
+    return (
+        " · ".join(filter(None, parts)) or f"{all_of(len(answers), 'cell')} {'holds' if len(answers) == 1 else 'hold'}"
     )
 
 

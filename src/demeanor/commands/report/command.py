@@ -44,20 +44,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run and print its report."""
+    from demeanor.commands.report.near import near_of_night
     from demeanor.commands.report.workflow import make_night_report
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     results = args.results or config.root / config.results
     with open_project_history(config, os.environ, results=results) as history:
+        chosen = _chosen(history, args, results)
         report = make_night_report(
             history,
-            _chosen(history, args, results),
+            chosen,
             nights=args.nights,
             branch=args.branch,
             details=args.details,
             across=args.across,
             needed=config.evidence.needed,
+            near=near_of_night(history, chosen, config),
         )
         text = _text(args.format, report, history, config, results, args)
     if args.out is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from demeanor.commands.report import phrases
+from demeanor.commands.report.digest import digest, verdict
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.text import one_line, opening
@@ -25,13 +26,23 @@ _MAX_BYTES = 900_000
 
 def night_markdown(report: NightReport, *, most_bytes: int = _MAX_BYTES) -> str:
     """The report as markdown of at most about `most_bytes` bytes."""
-    parts = [f"### {phrases.title(report)}", _code(phrases.origin(report))]
+    parts = [f"### {phrases.title(report)}", f"**{verdict(report)}**", _code(phrases.origin(report)), *_digest(report)]
     tables = ["\n".join(_subject(report, one)) for one in report.subjects]
     details = [*_failing_cells("Failed", report, report.failures, report.more_failures)]
     details += _failing_cells("Void: run, but not judged", report, report.voids, report.more_voids)
     details += _changes(report)
     details.append(_footer(report))
     return "\n\n".join([*parts, *fit([*tables, *details], most_bytes, remedy=_REMEDY)]) + "\n"
+
+
+def _digest(report: NightReport) -> Iterator[str]:
+    for section in digest(report):
+        lines = [f"#### {section.title}\n"]
+        for item in section.items:
+            lines.append(f"- {_code(item.text)}")
+            lines += [f"  - {_code(command)}" for command in item.commands]
+        lines += [f"- … and {section.more} more"] if section.more else []
+        yield "\n".join(lines)
 
 
 def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:

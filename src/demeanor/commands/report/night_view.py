@@ -11,12 +11,10 @@ from demeanor.commands.report import phrases
 from demeanor.commands.report.report import NightCell, NightReport, NightRow, SubjectNights
 from demeanor.commands.report.shifts import RateShift
 from demeanor.commands.run.phrases import POLICIES
-from demeanor.commands.run.policies import EXPECTED, exit_code
+from demeanor.commands.run.policies import EXPECTED
 from demeanor.core.evidence import Spent
-from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Estimate
-from demeanor.core.text import all_of, count
 from demeanor.core.usage import total
 from demeanor.render import numbers
 from demeanor.web.charts import trend
@@ -26,7 +24,6 @@ MOST_CELLS = 480
 
 _LABELLED_CELLS = 200
 
-_WORDS = {ExitCode.ACCEPTED: "accepted", ExitCode.REJECTED: "rejected", ExitCode.UNDECIDED: "undecided"}
 _SIGNS = {"reject": "✗", "undecided": "?", "accept": "✓", "skipped": "·"}
 
 
@@ -130,8 +127,11 @@ class NightView:
     used: str
     """Time, tokens and cost of all subjects."""
 
-    shifts: tuple[RateShift, ...]
-    """What changed, significantly."""
+    worse: tuple[RateShift, ...]
+    """What got significantly worse."""
+
+    better: tuple[RateShift, ...]
+    """What got significantly better."""
 
     news: tuple[tuple[str, str, str], ...]
     """Eval, subject and reason where an eval that usually fails passed."""
@@ -154,39 +154,22 @@ class NightView:
     legend: tuple[tuple[str, str], ...]
     """The marks that are used."""
 
-    @property
-    def worse(self) -> tuple[RateShift, ...]:
-        """What got worse."""
-        return tuple(one for one in self.shifts if one.fell)
-
-    @property
-    def better(self) -> tuple[RateShift, ...]:
-        """What got better."""
-        return tuple(one for one in self.shifts if not one.fell)
-
 
 def night_view(report: NightReport, *, whole: bool = False) -> NightView:
     """Arrange a report for a page; `whole`: with every eval, however many there are."""
-    decided = [row for one in report.subjects for row in one.rows if row.decision is not None]
-    decisions = [row.decision for row in decided if row.decision is not None]
-    code = exit_code(decisions)
     spent, unpriced, uncounted = _spent(report)
     found = _rows(report)
     return NightView(
         report=report,
         title=phrases.title(report),
-        verdict=_WORDS.get(code, "undecided"),
-        reason=_reason(decided),
+        verdict=report.verdict,
+        reason=report.reason,
         facts=tuple(phrases.origin(report).split(" · ")),
         used=f"{numbers.duration(spent.seconds)} · {numbers.tokens(spent, uncounted)} tokens"
         f" · {numbers.money(spent, unpriced)}",
-        shifts=report.shifts,
-        news=tuple(
-            (row.eval, one.subject, row.decision.reason)
-            for one in report.subjects
-            for row in one.rows
-            if row.decision is not None and row.decision.news
-        ),
+        worse=report.worse,
+        better=report.better,
+        news=report.news,
         subjects=tuple(_head(one) for one in report.subjects),
         rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
         evals=len(found),
@@ -203,20 +186,6 @@ def _spent(report: NightReport) -> tuple[Spent, int, int]:
     now = [one.totals[-1] for one in report.subjects]
     spent, _, _ = total(one.spent for one in now)
     return spent, sum(one.unpriced for one in now), sum(one.uncounted for one in now)
-
-
-def _reason(rows: Sequence[NightRow]) -> str:
-    answers = [row.decision.answer for row in rows if row.decision is not None]
-    voided = sum(row.tonight.voided for row in rows)
-    parts = [
-        f"{answers.count('reject')} of {count(len(answers), 'cell')} rejected" if "reject" in answers else "",
-        f"{answers.count('undecided')} undecided" if "undecided" in answers else "",
-        f"{answers.count('skipped')} skipped" if "skipped" in answers else "",
-        f"{count(voided, 'void trial')}, not counted" if voided else "",
-    ]
-    return (
-        " · ".join(filter(None, parts)) or f"{all_of(len(answers), 'cell')} {'holds' if len(answers) == 1 else 'hold'}"
-    )
 
 
 def _rows(report: NightReport) -> list[HeatRow]:

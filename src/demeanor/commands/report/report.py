@@ -242,11 +242,42 @@ class FailingCell:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class VoidCount:
+    """How many trials of the run are void for one cause."""
+
+    cause: str
+    """The cause, by name."""
+
+    trials: int
+    """The number of trials."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NearPromotion:
+    """An eval that is ready for promotion, or needs only a few further nights."""
+
+    eval: str
+    """The eval's name."""
+
+    ready: bool
+    """Whether it needs no further night."""
+
+    reason: str
+    """Why it is ready, or what it needs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NightReport:
     """One run, and the nights before it."""
 
     run: RunInfo
     """The run."""
+
+    verdict: Literal["accepted", "rejected", "undecided"]
+    """The verdict on the whole run."""
+
+    reason: str
+    """Its reason, with the numbers."""
 
     nights: tuple[PastRun, ...]
     """The runs of the columns, the oldest first; the last is this one."""
@@ -256,6 +287,12 @@ class NightReport:
 
     shifts: tuple[RateShift, ...] = ()
     """What got worse or better within the shown nights, the largest change first."""
+
+    void_causes: tuple[VoidCount, ...] = ()
+    """Why trials of this run are void, the most frequent cause first."""
+
+    near: tuple[NearPromotion, ...] = ()
+    """The evals that are near their promotion, those that are ready first."""
 
     failures: tuple[FailingCell, ...] = ()
     """Evals that failed in this run, the worst first; limited by --details."""
@@ -271,6 +308,26 @@ class NightReport:
 
     notes: tuple[str, ...] = ()
     """Warnings and remarks."""
+
+    @property
+    def worse(self) -> tuple[RateShift, ...]:
+        """What got worse."""
+        return tuple(one for one in self.shifts if one.fell)
+
+    @property
+    def better(self) -> tuple[RateShift, ...]:
+        """What got better."""
+        return tuple(one for one in self.shifts if not one.fell)
+
+    @property
+    def news(self) -> tuple[tuple[str, str, str], ...]:
+        """Eval, subject and reason where an eval that usually fails passed."""
+        return tuple(
+            (row.eval, one.subject, row.decision.reason)
+            for one in self.subjects
+            for row in one.rows
+            if row.decision is not None and row.decision.news
+        )
 
     def row(self, name: str, subject: str) -> NightRow:
         """One row."""

@@ -60,6 +60,9 @@ class RateShift:
     began: str
     """The run that is most likely the first one after it, or next to it."""
 
+    example: int | None = None
+    """The number of a trial of the report's run to look at: one that failed, or else the first; None if unknown."""
+
     @property
     def commits(self) -> str:
         """`f9436b9..f0d7934`; empty if they are not known or the same."""

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from demeanor.commands.report import phrases
 from demeanor.commands.report.build import most_important
+from demeanor.commands.report.digest import digest, verdict
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
 from demeanor.commands.run.phrases import policy_word
 from demeanor.core.text import count, one_line, opening
@@ -20,6 +21,7 @@ MOST_ROWS = 60
 """Evals per subject, without --all."""
 
 _REASON_LINES = 6
+_VERDICT_STYLES = {"accepted": STYLES["accept"], "rejected": STYLES["reject"], "undecided": STYLES["undecided"]}
 _BARS = "▁▂▃▄▅▆▇█"
 _GAPS = {"no data": ("○", "o"), "skipped": ("·", "."), "absent": (phrases.MISSING, "-")}
 
@@ -32,7 +34,9 @@ def night_terminal(report: NightReport, screen: Screen | None = None, *, most_ro
 
 def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Text]:
     yield Text(screen.safe(phrases.title(report)), "bold")
+    yield from wrapped(Text(screen.safe(verdict(report)), _VERDICT_STYLES[report.verdict]), screen.width)
     yield from wrapped(Text(screen.safe(phrases.origin(report)), "dim"), screen.width)
+    yield from _digest(report, screen)
     for one in report.subjects:
         yield Text()
         yield from _subject(report, one, screen, most_rows)
@@ -55,6 +59,20 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
     yield from wrapped(Text(screen.safe(f"history: {phrases.history(report)}"), "dim"), screen.width)
     for note in report.notes:
         yield from wrapped(Text(screen.safe(f"note: {one_line(note, width=400)}"), "dim"), screen.width)
+
+
+def _digest(report: NightReport, screen: Screen) -> Iterator[Text]:
+    for section in digest(report):
+        yield Text()
+        yield Text(section.title, "bold")
+        for item in section.items:
+            first, *rest = wrapped(Text(screen.safe(item.text)), screen.width - 2)
+            yield first
+            yield from (Text.assemble("  ", line) for line in rest)
+            for command in item.commands:
+                yield Text(f"  $ {screen.safe(command)}", "cyan")
+        if section.more:
+            yield Text(screen.safe(f"… and {section.more} more (--format json has all)"), "dim")
 
 
 def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows: int) -> Iterator[Text]:

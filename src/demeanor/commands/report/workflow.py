@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.report.build import failing, failing_cell, night_report, voided
 from demeanor.commands.report.kept_shifts import kept_shifts, nights_before
-from demeanor.commands.report.report import NightReport
+from demeanor.commands.report.report import NearPromotion, NightReport, VoidCount
 from demeanor.commands.report.rows import Needed
+from demeanor.commands.report.shifts import RateShift
 from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
 from demeanor.store.history import SqlHistory
+from demeanor.store.history.page_queries import TrialOutcome, outcomes, void_causes
 from demeanor.store.history.price_notes import stored_price_notes
 from demeanor.store.runs.run_dirs import LATEST, find_run
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
@@ -64,6 +67,7 @@ def make_night_report(
     details: int = 20,
     across: bool = False,
     needed: Needed | None = None,
+    near: tuple[NearPromotion, ...] = (),
 ) -> NightReport:
     """The report of a run and the nights before it, with the reasons of the first `details` failures and voids."""
     shown = [*nights_before(history, run, nights, branch=branch), run]
@@ -78,8 +82,12 @@ def make_night_report(
         shifts=shifts,
     )
     failed, void = failing(report), voided(report)
+    causes = void_causes(history, run.name)
     return replace(
         report,
+        shifts=with_examples(history, run.name, report.shifts),
+        void_causes=tuple(VoidCount(cause=cause, trials=len(cells)) for cause, cells in causes.items()),
+        near=near,
         failures=tuple(
             failing_cell(row.eval, subject, failed_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
             for row, subject in failed[:details]
@@ -91,6 +99,18 @@ def make_night_report(
         ),
         more_voids=max(0, len(void) - details),
     )
+
+
+def with_examples(history: SqlHistory, run: str, shifts: Iterable[RateShift]) -> tuple[RateShift, ...]:
+    """The changes, each with a trial of this run to look at."""
+    shifts = tuple(shifts)
+    found = outcomes(history, run, [(one.eval, one.subject) for one in shifts])
+    return tuple(replace(one, example=_example(found.get((one.eval, one.subject), ()))) for one in shifts)
+
+
+def _example(trials: Sequence[TrialOutcome]) -> int | None:
+    failed = [trial.number for trial in trials if trial.outcome == "fail"]
+    return failed[0] if failed else trials[0].number if trials else None
 
 
 def _notes(run: PastRun) -> tuple[str, ...]:

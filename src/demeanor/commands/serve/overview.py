@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from demeanor.commands.promote.near import near_promotion
 from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report.build import night_report
 from demeanor.commands.report.kept_shifts import kept_shifts
 from demeanor.commands.report.night_view import NightView, night_view
+from demeanor.commands.report.workflow import with_examples
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import outcomes, void_causes
+from demeanor.store.history.page_queries import void_causes
 
 NIGHTS = 13
-_NEAR = 5
-"""An eval is near its promotion if it needs at most this many further nights: half of the shortest incubation."""
-
-_MOST_NEAR = 5
 _MOST_SHIFTS = 8
 
 
@@ -42,7 +40,6 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
         "where": "",
         "run": run,
         "voids": context.cached(("voids", run.name), state, lambda: void_causes(history, run.name)),
-        "examples": context.cached(("examples", run.name), state, lambda: _examples(history, run, view)),
         "near": _near_promotion(context, history, state),
         "most_shifts": _MOST_SHIFTS,
         "whole": whole,
@@ -62,20 +59,10 @@ def _nights(history: SqlHistory, run: PastRun) -> list[PastRun]:
 
 def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
     cells = [cell for night in shown for cell in history.cells(night.name)]
-    view = night_view(night_report(shown, cells, shifts=kept_shifts(history, shown)), whole=whole)
+    shifts = with_examples(history, shown[-1].name, kept_shifts(history, shown))
+    view = night_view(night_report(shown, cells, shifts=shifts), whole=whole)
     # The report itself is large, and a page needs only its run.
     return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))
-
-
-def _examples(history: SqlHistory, run: PastRun, view: NightView) -> dict[tuple[str, str], int]:
-    """A trial of this night to look at, for each eval that changed: one that failed, or else the first."""
-    cells = [(one.eval, one.subject) for one in view.shifts]
-    found = outcomes(history, run.name, cells)
-    return {
-        cell: next((trial.number for trial in trials if trial.outcome == "fail"), trials[0].number)
-        for cell, trials in found.items()
-        if trials
-    }
 
 
 def _near_promotion(context: PageContext, history: SqlHistory, state: object) -> tuple[Candidate, ...]:
@@ -93,10 +80,3 @@ def _near_promotion(context: PageContext, history: SqlHistory, state: object) ->
         return near_promotion(report.candidates)
 
     return context.cached("near", state, make)
-
-
-def near_promotion(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The evals that are ready, then those that need only a few further nights."""
-    ready = {"promote": 0, "wait": _NEAR}
-    found = [one for one in candidates if one.answer in ready and one.distance <= ready[one.answer]]
-    return tuple(sorted(found, key=lambda one: (one.answer, one.distance))[:_MOST_NEAR])

@@ -1,0 +1,38 @@
+"""The evals that are near their promotion, as far as the history tells: without loading the evals."""
+
+from __future__ import annotations
+
+from demeanor.commands.promote.near import near_promotion
+from demeanor.commands.promote.rules import promote
+from demeanor.commands.report.report import NearPromotion
+from demeanor.config.config import Config
+from demeanor.core.history import PastRun
+from demeanor.core.policy import Policy
+from demeanor.core.ports import History
+from demeanor.runner.nights import counted_nights, night_filter
+
+_NIGHTS = 10
+"""Nights that the rule needs."""
+
+
+def near_of_night(history: History, run: PastRun, config: Config) -> tuple[NearPromotion, ...]:
+    """The USUALLY_PASSES evals of a nightly run that are ready, or need only a few further nights; none for another
+    kind of run, and for a night that is not the latest one that counts."""
+    nights = counted_nights(history, night_filter(config))
+    if run.info.kind != "nightly" or not nights.nights or run.name not in {one.name for one in nights.days[-1]}:
+        return ()
+    enabled: dict[str, list[str]] = {}
+    for cell in history.cells(run.name):
+        if cell.policy is Policy.USUALLY_PASSES and not cell.skipped:
+            enabled.setdefault(cell.eval, []).append(cell.subject)
+    cells = tuple(nights.cells(history, dict.fromkeys(enabled), _NIGHTS))
+    runs = [(one.info.started, one.name) for one in nights.nights]
+    found = promote(cells, enabled, nights=runs, across=config.nightly.across)
+    return tuple(
+        NearPromotion(
+            eval=one.eval,
+            ready=one.answer == "promote",
+            reason=one.missing[0] if one.answer != "promote" and one.missing else one.reason,
+        )
+        for one in near_promotion(found)
+    )
