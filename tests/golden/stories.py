@@ -181,7 +181,7 @@ def nights() -> dict[str, str]:
         s.project.write(evals__port__scenario_toml=SCENARIO, evals__port__template__port_txt="port = 8080\n")
         _before(s)
         s.run("nightly.txt", "nightly", "--seed", "1", "--record", "tapes", stderr=True)
-        s.run("nightly-void.txt", "nightly", "-k", "asks", "--fault", "500", "--trials", "1", code=3)
+        s.run("nightly-void.txt", "nightly", "-k", "asks", "--fault", "500", "--trials", "1", "--seed", "1", code=3)
         script.write_text(SCRIPT.replace("HASTY = False", "HASTY = True"))
         s.run("nightly-fail-120.txt", "nightly", "--seed", "1", "--junit", "j.xml", code=1, stderr=True, COLUMNS="120")
         _kept(s)
@@ -252,7 +252,7 @@ def _second_looks(s: Story) -> None:
     s.look("rejudge.json", "rejudge", "--json", code=1)
     s.looked()
     evals.write_text(EVALS)
-    s.run("replay.txt", "run", "--replay", "tapes", "--policy", "all", "-k", "saves", "--trials", "1")
+    s.run("replay.txt", "run", "--replay", "tapes", "--policy", "all", "-k", "saves", "--trials", "1", "--seed", "1")
 
 
 def decisions() -> dict[str, str]:

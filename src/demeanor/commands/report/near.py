@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from demeanor.commands.promote.near import near_promotion
+from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.rules import promote
 from demeanor.commands.report.report import NearPromotion
 from demeanor.config.config import Config
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
+from demeanor.core.text import count
 from demeanor.runner.nights import counted_nights, night_filter
 
 _NIGHTS = 10
@@ -29,10 +31,13 @@ def near_of_night(history: History, run: PastRun, config: Config) -> tuple[NearP
     runs = [(one.info.started, one.name) for one in nights.nights]
     found = promote(cells, enabled, nights=runs, across=config.nightly.across)
     return tuple(
-        NearPromotion(
-            eval=one.eval,
-            ready=one.answer == "promote",
-            reason=one.missing[0] if one.answer != "promote" and one.missing else one.reason,
-        )
+        NearPromotion(eval=one.eval, ready=one.answer == "promote", reason=_reason(one))
         for one in near_promotion(found)
     )
+
+
+def _reason(one: Candidate) -> str:
+    if one.answer == "promote":
+        return one.reason
+    why = f" ({one.missing[0]})" if one.missing else ""
+    return f"needs at least {count(one.distance, 'further perfect night')}{why}"
