@@ -226,6 +226,18 @@ def test_a_bad_exit_tells_the_last_words():
     assert observe(capture(exit_ok=False, ends=ends), {}).misdeed == "ended with exit code 3\nboom"
 
 
+def test_an_agent_that_fails_before_its_first_request_did_not_start():
+    """It is not judged: the trial is void, with the agent's last output. An agent without a model is judged."""
+    ends = (ProcessEnd(exit_code=1, stderr=Output(text="ImportError: no module\n", total_bytes=23)),)
+    facts = {"base_url": "http://127.0.0.1:9/t/a"}
+    found = observe(capture(exit_ok=False, ends=ends, facts=facts), {}).trouble
+    assert found is not None
+    assert found[0] is VoidCause.AGENT_START
+    assert found[1] == "the agent made no model request: it ended with exit code 1\nImportError: no module"
+    assert observe(capture(exit_ok=False, ends=ends), {}).trouble is None
+    assert observe(capture(exchange(1, WRITE), exit_ok=False, ends=ends, facts=facts), {}).trouble is None
+
+
 def test_a_breakdown_is_trouble():
     """What broke before the agent could work makes the trial void with that cause."""
     broken = observe(capture(breakdown=Breakdown(cause=VoidCause.MISSING, detail="no such program"), ends=()), {})

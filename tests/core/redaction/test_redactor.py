@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from demeanor.core.redaction.encodings import can_be_secret
 from demeanor.core.redaction.key_patterns import VENDORS
 from demeanor.core.redaction.redactor import Redactor, without_digits
 
@@ -229,3 +230,10 @@ def test_a_secret_with_blanks_is_found_in_a_form() -> None:
     secret = "correct horse battery staple"
     text = f"user=me&password={quote_plus(secret)}&x=1"
     assert Redactor({"PW": secret}, digits=False).text(text) == "user=me&password=‹redacted:PW›&x=1"
+
+
+@pytest.mark.parametrize("value", ["x", "k7", "a1-b2", "Brest", "localhost", "12345678", "/usr/local/bin"])
+def test_short_and_common_values_are_not_secrets(value: str) -> None:
+    """They would be found in ordinary text, which would be stored without them."""
+    assert not can_be_secret(value)
+    assert can_be_secret("k7-8f3kQ0zR71")

@@ -277,3 +277,11 @@ def test_routes(method: str, path: str, operation: str | None) -> None:
     """Each path has its route, or none."""
     route = CHAT.route(method, path, {})
     assert (route.operation if route else None) == operation
+
+
+def test_a_stream_without_a_finish_reason_is_the_providers_error():
+    """Also if `[DONE]` ends it: the answer may lack its end, so it must not be judged as the agent's."""
+    chunk = {"id": "c1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hel"}}]}
+    deltas = list(CHAT.stream_reader().feed(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()))
+    assert isinstance(deltas[-1], Interrupted)
+    assert deltas[-1].error.message == "the stream ended without a finish_reason"
