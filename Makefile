@@ -34,7 +34,7 @@ demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scr
 	exit $$code
 
 machine:
-	@tools/system.sh git bubblewrap postgresql
+	@tools/system.sh git bubblewrap postgresql iproute2
 
 # Without a browser the tests that need one are skipped, and say so.
 browser: $(STAMP)

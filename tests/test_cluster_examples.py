@@ -55,7 +55,10 @@ def test_the_compose_file_starts_a_cluster_with_tls(certs: Path) -> None:
     services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
     scheduler, worker = services["scheduler"], services["worker"]
     check(shlex.split(scheduler["command"]), shlex.split(worker["command"]), certs)
-    assert scheduler["environment"] == {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    assert scheduler["environment"] == {
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
+        "DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM": "True",
+    }
     assert all("=" not in name for name in worker["environment"])
     assert not any("worker.key" in volume for volume in scheduler["volumes"])
 

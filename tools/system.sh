@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# tools/system.sh PACKAGE…: make sure that system packages (git, bubblewrap, postgresql, podman, runc) are installed. Missing
+# tools/system.sh PACKAGE…: make sure that system packages (git, bubblewrap, postgresql, iproute2, podman, runc) are installed. Missing
 # ones are installed with apt-get; where that is not possible, the script says what to install and exits with 1.
 set -euo pipefail
 
 found() {
   case "$1" in
     bubblewrap) command -v bwrap ;;
+    iproute2) command -v ip || command -v /sbin/ip ;;
     postgresql) command -v initdb || compgen -G "/usr/lib/postgresql/*/bin/initdb" ;;
     *) command -v "$1" ;;
   esac >/dev/null 2>&1

@@ -61,7 +61,7 @@ def main() -> None:
     import dask
     from dask_jobqueue import SLURMCluster
 
-    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.reuse-broadcast-comm": True})
     with SLURMCluster(**options(args)) as cluster:
         if args.print:
             sys.stdout.write(cluster.job_script())

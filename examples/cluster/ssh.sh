@@ -25,7 +25,7 @@ case $action in
 start | print)
   scheduler=${1:?the host of the scheduler}
   shift
-  run "$scheduler" "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 exec dask scheduler --protocol tls --port $PORT --no-dashboard $(tls scheduler)"
+  run "$scheduler" "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM=True exec dask scheduler --protocol tls --port $PORT --no-dashboard $(tls scheduler)"
   for host in "$@"; do
     run "$host" "set -a; . ./demeanor-keys.env; set +a; exec dask worker tls://$scheduler:$PORT --no-dashboard --no-nanny --nthreads $SLOTS --resources demeanor=$SLOTS $(tls worker)"
   done

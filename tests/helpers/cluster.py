@@ -8,15 +8,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from demeanor.runner.executors.certificates import write_certificates
+from tests.helpers.network import PrivateNetwork
 from tests.helpers.processes import command_line, with_environ
 
 PATIENCE = 300.0
 """Seconds after which a test gives up waiting; it only guards against hanging."""
+
+
+_IDLE = {
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
+"""Let processes that wait use next to no CPU time: a dozen of them run beside the tests."""
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
@@ -35,27 +44,36 @@ def processes_with(text: str) -> dict[int, str]:
 class Cluster:
     """A scheduler and workers; each of them logs to a file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, network: PrivateNetwork | None = None) -> None:
+        """With a network, the scheduler is in its middle, and a worker in the namespace with its name, if any."""
+        self.network = network
         self.folder = folder
         self.certs = folder / "certs"
         self.address = ""
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         write_certificates(self.certs)
 
-    def start_scheduler(self, *, failures: int = 0) -> None:
+    def start_scheduler(self, *, failures: int = 0, **env: str) -> None:
         """Start the scheduler and wait until it listens."""
         file = self.folder / "scheduler.json"
         self._start(
             "scheduler",
-            ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+            ["distributed.cli.dask_scheduler", "--host", self._host(""), "--port", "0", "--no-dashboard",
              "--protocol", "tls", "--scheduler-file", str(file), *self._tls("scheduler")],
-            {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures)},
+            {
+                "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
+                "DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM": "True",
+                **env,
+            },
         )  # fmt: skip
         wait_for(lambda: file.is_file() and file.read_text().strip().endswith("}"), "the scheduler")
         self.address = json.loads(file.read_text())["address"]
 
-    def start_worker(self, name: str, *, preload: str = "", nanny: bool = False, **env: str) -> None:
-        """Start a worker, see `wait_for_workers`; `preload` is Python code that it runs first."""
+    def start_worker(
+        self, name: str, *, preload: str = "", nanny: bool = False, before: Sequence[str] = (), **env: str
+    ) -> None:
+        """Start a worker, see `wait_for_workers`; `preload` is Python code that it runs first, `before` a command that
+        starts it."""
         home = self.folder / name
         home.mkdir()
         (home / "sitecustomize.py").write_text(preload)
@@ -63,8 +81,9 @@ class Cluster:
             name,
             ["distributed.cli.dask_worker", self.address, "--name", name, "--nthreads", "1", "--resources",
              "demeanor=1", "--nanny" if nanny else "--no-nanny", "--no-dashboard", "--local-directory", str(home),
-             "--host", "127.0.0.1", *self._tls("worker")],
+             "--host", self._host(name), *self._tls("worker")],
             {"PYTHONPATH": str(home), **env},
+            before,
         )  # fmt: skip
 
     def wait_for_workers(self) -> None:
@@ -88,6 +107,13 @@ class Cluster:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
+    def _place(self, name: str) -> str:
+        """The namespace of a process: its own, or the middle."""
+        return name if self.network and name in self.network.names else ""
+
+    def _host(self, name: str) -> str:
+        return self.network.address(self._place(name)) if self.network else "127.0.0.1"
+
     def _tls(self, role: str) -> list[str]:
         certs = self.certs
         return [
@@ -99,11 +125,12 @@ class Cluster:
             f"{certs}/{role}.key",
         ]
 
-    def _start(self, name: str, words: list[str], env: dict[str, str]) -> None:
+    def _start(self, name: str, words: list[str], env: dict[str, str], before: Sequence[str] = ()) -> None:
         (self.folder / "tmp").mkdir(exist_ok=True)
-        base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp")}
+        base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"), **_IDLE}
+        inside = self.network.enter(self._place(name)) if self.network else []
         with (self.folder / f"{name}.log").open("wb") as log:
             self.running[name] = subprocess.Popen(
-                [sys.executable, "-m", *words], env={**base, **env}, cwd=self.folder, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                [*inside, *before, sys.executable, "-m", *words], env={**base, **env}, cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip

@@ -8,7 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from demeanor.core.verdict import Void, VoidCause
 from demeanor.runner.executors.certificates import write_certificates
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.cluster import PATIENCE, Cluster, processes_with, wait_for
+from tests.helpers.network import PrivateNetwork
 from tests.helpers.processes import with_command
 from tests.helpers.project import Project
 
@@ -94,22 +97,33 @@ SECRET = "tQ7wZr2LkPx9VbN4mJ6d"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two good workers, and one each with another version of Demeanor, a clock that is ahead, and no sandbox."""
+    """Two good workers, and one each with another version, a clock that is ahead, no sandbox, and a full disk."""
     found = Cluster(tmp_path_factory.mktemp("cluster"))
     only_git = found.folder / "only-git"
     only_git.mkdir()
     (only_git / "git").symlink_to(shutil.which("git") or "git")
     try:
         found.start_scheduler()
-        found.start_worker("good-1", preload=LIAR, ACME_TOKEN=SECRET)
+        found.start_worker("good-1", ACME_TOKEN=SECRET)
         found.start_worker("good-2", ACME_TOKEN=SECRET)
         found.start_worker("old", preload="import demeanor._version as v; v.__version__ = '0.0.1'")
         found.start_worker("late", preload="import time; now = time.time; time.time = lambda: now() + 3000")
         found.start_worker("bare", PATH=str(only_git))
+        start_worker_on_full_disk(found, "full")
         found.wait_for_workers()
         yield found
     finally:
         found.stop()
+
+
+def start_worker_on_full_disk(cluster: Cluster, name: str) -> None:
+    """A worker whose folder for temporary files is on a disk without space."""
+    folder = cluster.folder / "full-disk"
+    folder.mkdir()
+    fill = f"cat /dev/zero > {folder}/zeros 2> /dev/null"
+    mount = f'mount -t tmpfs -o size=2m tmpfs {folder}; {fill}; exec "$@"'
+    before = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+    cluster.start_worker(name, before=before, preload=f"import tempfile; tempfile.tempdir = {str(folder)!r}")
 
 
 def on(cluster: Cluster) -> tuple[str, ...]:
@@ -152,7 +166,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
 
 
 def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, cluster: Cluster) -> None:
-    """One has another version, one has another time, one has no sandbox."""
+    """One has another version, one has another time, one has no sandbox, one has a full disk."""
     project.write(demeanor_toml=f'[executor]\nscheduler = "{cluster.address}"\ncerts = "{cluster.certs}"\n')
     ran = project.demeanor("cluster", "check", "--subject", "native:scripted", "--json")
     assert ran.returncode == 1, ran.stdout + ran.stderr
@@ -161,6 +175,7 @@ def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, clu
     assert "it has Demeanor 0.0.1" in found["old"]["problem"]
     assert "its clock is" in found["late"]["problem"]
     assert "bubblewrap" in found["bare"]["problem"]
+    assert "No space left on device" in found["full"]["problem"]
     assert found["good-1"]["sandbox"] == "bubblewrap"
     assert "native" in found["good-1"]["agents"]
 
@@ -208,21 +223,27 @@ def waiting_project(project: Project, more: str = "", name: str = "writes_the_fi
     (project.folder.parent / "waiter.sh").write_text(WAITER.replace("{folder}", str(project.folder.parent)))
 
 
-def start_run(project: Project, *options: str, attempts: int = 1) -> subprocess.Popen[str]:
-    """A run whose attempts wait for the file `go`; returns when so many have started."""
-    process = subprocess.Popen(
-        project.command("run", *options),
-        cwd=project.folder,
-        env=project.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    before = attempts_started(project)
+def start_run(
+    project: Project, *options: str, attempts: int = 1, before: Sequence[str] = (), log: Path | None = None
+) -> subprocess.Popen[str]:
+    """A run whose attempts wait for the file `go`; returns when so many have started.
+
+    `before` are words that start the command; with `log`, its output is in that file.
+    """
+    before_it = attempts_started(project)
+    with nullcontext(subprocess.PIPE) if log is None else log.open("w") as output:
+        process = subprocess.Popen(
+            [*before, *project.command("run", *options)],
+            cwd=project.folder,
+            env=project.env,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
     wait_for(
-        lambda: attempts_started(project) >= before + attempts or process.poll() is not None, "attempts have started"
+        lambda: attempts_started(project) >= before_it + attempts or process.poll() is not None, "attempts have started"
     )
-    assert process.poll() is None, process.communicate()[0]
+    assert process.poll() is None, process.communicate()[0] or (log.read_text() if log else "")
     return process
 
 
@@ -252,33 +273,73 @@ def voids(project: Project) -> list[str]:
     return [verdict.detail for verdict in found if isinstance(verdict, Void) and verdict.cause is VoidCause.WORKER]
 
 
+@pytest.fixture
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Workers that will fail, each in a way of its own. Some of them and the conductor have networks of their own."""
+    with PrivateNetwork("conductor", "cut", "silent") as network:
+        found = Cluster(tmp_path_factory.mktemp("failing"), network)
+        patient = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "600s"}  # or Dask ends a worker that was cut off too long
+        try:
+            found.start_scheduler(**patient)
+            found.start_worker("liar", preload=LIAR)
+            found.start_worker("killed")
+            found.start_worker("orphan", nanny=True)
+            found.start_worker("silent")
+            found.start_worker("cut", **patient)
+            found.wait_for_workers()
+            yield found
+        finally:
+            found.stop()
+
+
 def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
-    project: Project, cluster: Cluster
+    project: Project, failing: Cluster
 ) -> None:
-    """In one run: kill -9 of a worker and of a nanny, a worker that is silent and comes back, and a forged result."""
-    cluster.start_worker("killed")
-    cluster.start_worker("orphan", nanny=True)
-    cluster.start_worker("silent")
-    cluster.wait_for_workers()
+    """In one run: kill -9 of a worker and of a nanny, a worker that is silent and one whose network is cut, which both
+    come back, and a forged result. Then the conductor loses its network."""
+    assert failing.network is not None
     waiting_project(project, more="[executor]\nsilence = 10\n", name="lied_about")
-    process = start_run(project, *on(cluster), "--trials", "5", attempts=5)
-    os.kill(cluster.pid("killed"), signal.SIGKILL)
-    os.kill(cluster.pid("orphan"), signal.SIGKILL)
-    os.kill(cluster.pid("silent"), signal.SIGSTOP)
+    log = project.folder.parent / "output"
+    inside = failing.network.enter("conductor")
+    process = start_run(project, *on(failing), "--trials", "5", attempts=5, before=inside, log=log)
+    os.kill(failing.pid("killed"), signal.SIGKILL)
+    os.kill(failing.pid("orphan"), signal.SIGKILL)
+    os.kill(failing.pid("silent"), signal.SIGSTOP)
+    failing.network.cut("cut")
     try:
-        wait_for(lambda: len(voids(project)) >= 3 or process.poll() is not None, "the void attempts")
-        (project.folder.parent / "go").touch()
+        wait_for(lambda: lost_workers(project) >= {"killed", "orphan", "silent", "cut"}, "the void attempts")
     finally:
-        os.kill(cluster.pid("silent"), signal.SIGCONT)
+        os.kill(failing.pid("silent"), signal.SIGCONT)
+        failing.network.mend("cut")
+    wait_for(lambda: re.findall(r"\d workers?, \d slots?", log.read_text())[-1].startswith("3"), "their return")
+    (project.folder.parent / "go").touch()
+    assert process.wait(timeout=PATIENCE) == 0, log.read_text()
+    reasons = "\n".join(voids(project))
+    assert re.search(r"the worker silent \(.*\) was lost: it did not answer", reasons), reasons
+    assert re.search(r"the worker cut \(.*\) was lost: it did not answer", reasons), reasons
+    assert re.search(r"the worker liar \(.*\) sent an invalid result: it belongs to 'another/trial/1'", reasons), (
+        reasons
+    )
+    assert final_trials(project) == [f"lied_about/waiter/{number}" for number in range(1, 6)]
+    assert log.read_text().count("answers again") >= 2
+
+    (project.folder.parent / "go").unlink()
+    process = start_run(project, *on(failing), before=inside)
+    failing.network.cut("conductor")
+    output = process.communicate(timeout=PATIENCE)[0]
+    assert process.returncode == 3, output
+    assert "the connection to the scheduler was lost" in output
+    failing.network.mend("conductor")
+    (project.folder.parent / "go").touch()
+    process = start_run(project, "--resume", "latest", *on(failing), before=inside, attempts=0)
     output = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0, output
-    reasons = "\n".join(voids(project))
-    for name, why in (("killed", ""), ("orphan", ""), ("silent", "did not answer within 10 seconds")):
-        assert re.search(rf"the worker {name} \(.*\) was lost: it .*{why}", reasons), reasons
-    assert "good-1" in reasons, "the forged result was accepted"
-    assert "sent an invalid result: it belongs to 'another/trial/1'" in reasons
-    assert final_trials(project) == [f"lied_about/waiter/{number}" for number in range(1, 6)]
-    os.killpg(cluster.pid("silent"), signal.SIGKILL)
+    assert final_trials(project) == ["lied_about/waiter/1", "lied_about/waiter/2"]
+
+
+def lost_workers(project: Project) -> set[str]:
+    """The names of the workers that were lost with an attempt."""
+    return {name for why in voids(project) for name in re.findall(r"the worker (\S+) \(.*\) was lost", why)}
 
 
 def test_ctrl_c_ends_all_attempts_on_all_workers(project: Project, cluster: Cluster) -> None:

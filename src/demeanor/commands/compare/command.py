@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         if args.last or args.across:
             option = "--last" if args.last else "--across"
             raise UsageError(f"{option} is about stored runs, and --base runs both sides anew\n  → omit one of them")
-        report, interrupted = _run_both(args, config, results, quiet=output_format(args) == "json")
+        report, interrupted = _run_both(args, config, results, events=output_format(args) == "json")
     else:
         if len(args.sides) != 2:
             raise UsageError(
@@ -132,7 +132,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     return replace(report, notes=(*report.notes, *unkept))
 
 
-def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
+def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
@@ -142,7 +142,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
     from demeanor.runner.history import keep_decisions
     from demeanor.runner.selection import collect_evals, select_evals
 
-    ui = make_ui(quiet=quiet)
+    ui = make_ui(events=events)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
     building = config.executor.builds_on_worker
     request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building)

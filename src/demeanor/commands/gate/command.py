@@ -71,7 +71,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the first round of trials without running it")
     out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
-    out.add_argument("--json", action="store_true", help="print only the gate's report, as JSON")
+    told = "print only the gate's report, as JSON, and progress events as lines of JSON on standard error"
+    out.add_argument("--json", action="store_true", help=told)
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
     out.add_argument(
         "--comment", action="store_true", help="on GitHub: also write the summary as a comment on the pull request"
@@ -150,7 +151,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     if args.dry_run:
         print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED
-    ui = make_ui(quiet=args.json)
+    ui = make_ui(events=args.json)
     prepared = prepare(catalog, plan, request, results, log=ui.log)
     result = execute(prepared, ui=ui, watch=state.watch, more=state.round)
     decisions = state.decisions()

@@ -101,7 +101,8 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
     out.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: results)")
-    out.add_argument("--json", action="store_true", help="print the report as JSON")
+    told = "print the report as JSON, and progress events as lines of JSON on standard error"
+    out.add_argument("--json", action="store_true", help=told)
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
     out.add_argument("--serve", action="store_true", help="show the run in the dashboard while it takes place")
     out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
@@ -149,7 +150,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             plan,
             request,
             earlier or results,
-            ui=make_ui(quiet=args.json),
+            ui=make_ui(events=args.json),
             environ=os.environ,
             plug_in=args.plug_in,
             collection=compare_collection(config, evals, paths, os.environ, results),

@@ -54,13 +54,17 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPIN
     return cancelled
 
 
-def make_ui(*, quiet: bool) -> UI:
-    """The UI of the command line: progress on standard error, unless `quiet`, and the report on standard output."""
+def make_ui(*, quiet: bool = False, events: bool = False) -> UI:
+    """The UI of the command line: progress on standard error, unless `quiet`; with `events`, as lines of JSON."""
     from demeanor.runner.ui import UI
 
     def progress(plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
         if quiet:
             return nullcontext(lambda news: None)
+        if events:
+            from demeanor.commands.run.events import event_line
+
+            return nullcontext(lambda news: print(event_line(news), end="", file=sys.stderr, flush=True))
         from demeanor.commands.run.live import show_progress
 
         return show_progress(plan, sys.stderr, kept=stored)

@@ -47,7 +47,7 @@ async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...], sandbox
     setup = replace(run_setup(catalog, Plan(cells=()), RunRequest(sandbox=sandbox), seed=0), subjects=subjects)
     session = ClusterSession(ClusterRun(setup=setup, spec=spec, project=project_packer(config)))
     try:
-        _, pool = await session.open()
+        pool = await session.open()
         await pool.survey()
         found = [
             CheckedWorker(

@@ -73,11 +73,20 @@ async def listed_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def slots_of(worker: Mapping[str, Any], most: int | None) -> tuple[int, dict[str, int]]:
-    """How many attempts a worker makes in parallel, and what each of them takes of its Dask resources."""
-    declared = int(worker["resources"].get(RESOURCE, 0))
-    slots = min(declared, int(worker["nthreads"])) if declared else int(worker["nthreads"])
-    return min(slots, most or slots), {RESOURCE: 1} if declared else {}
+def slots_of(worker: Mapping[str, Any], most: int | None) -> int:
+    """How many attempts a worker makes in parallel: as many as it declares, or has threads, but no more than `most`."""
+    slots = _slots(worker["resources"], int(worker["nthreads"]))
+    return min(slots, most or slots)
+
+
+def declared_slots(state: Any) -> int:
+    """The same, as the worker itself knows it; `state` is that of Dask's worker."""
+    return _slots(state.total_resources, state.nthreads)
+
+
+def _slots(resources: Mapping[str, float], threads: int) -> int:
+    declared = int(resources.get(RESOURCE, 0))
+    return min(declared, threads) if declared else threads
 
 
 def check_address(address: str, certs: str) -> None:

@@ -22,6 +22,7 @@ HOST = "127.0.0.1"
 SETTINGS: dict[str, Any] = {
     "distributed.scheduler.allowed-failures": 0,
     "distributed.scheduler.worker-ttl": "120s",
+    "distributed.scheduler.reuse-broadcast-comm": True,
     "distributed.scheduler.http.routes": [],
     "distributed.scheduler.work-stealing": False,
     "distributed.worker.http.routes": [],
@@ -31,8 +32,12 @@ SETTINGS: dict[str, Any] = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.comm.require-encryption": None,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.disk": False,
 }
-"""Nothing is retried behind our back, nothing is served over HTTP, and no worker is restarted for its memory."""
+"""Nothing is retried behind our back, nothing is served over HTTP, no worker is restarted for its memory, and processes
+that wait use next to no CPU time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

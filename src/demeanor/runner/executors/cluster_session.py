@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from demeanor.core.executor_spec import ExecutorSpec
 
-_LARGEST_GRAPH = "1 GiB"
-
 
 class ClusterSession:
     """The connection of one run to its cluster."""
@@ -34,15 +32,12 @@ class ClusterSession:
         self,
         changed: Callable[[int, int], None] = lambda workers, slots: None,
         abort: Callable[[str], None] = lambda reason: None,
-    ) -> tuple[Client, WorkerPool]:
-        """Start or find the cluster; returns the client, and the pool of workers, which is not started.
+    ) -> WorkerPool:
+        """Start or find the cluster; returns the pool of workers, which is not started.
 
         `changed` is told the numbers of workers and slots when they change; `abort` ends the run. Raises UsageError.
         """
         require_distributed()
-        import dask
-
-        dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGEST_GRAPH})
         run, spec = self._run, self._run.spec
         address, certs = spec.scheduler, Path(spec.certs) if spec.certs else None
         if not address:
@@ -55,7 +50,7 @@ class ClusterSession:
         if project is not None:
             run = replace(run, setup=replace(run.setup, root="", project=project.sha256))
         self._pool = WorkerPool(self._client, run, project, changed=changed, abort=abort)
-        return self._client, self._pool
+        return self._pool
 
     async def close(self) -> None:
         """End the run on all workers, then the connection, then the cluster if it is ours."""

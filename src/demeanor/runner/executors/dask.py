@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 from demeanor.config.tables import Limit
 from demeanor.core.capture import Capture
@@ -33,6 +33,7 @@ from demeanor.runner.executors.budget_ledger import BudgetLedger
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.cluster_session import ClusterSession
 from demeanor.runner.executors.messages import (
+    SMALL,
     AttemptReply,
     AttemptRequest,
     BadMessage,
@@ -41,22 +42,16 @@ from demeanor.runner.executors.messages import (
 )
 from demeanor.runner.executors.places import Places
 from demeanor.runner.executors.run_setup import sent_scenario
-from demeanor.runner.executors.worker import cancel_attempts, make_attempt_here, seconds_of_attempt
-from demeanor.runner.executors.worker_link import WorkerLink, WorkerLost
+from demeanor.runner.executors.worker import cancel_attempts, seconds_of_attempt
+from demeanor.runner.executors.worker_link import UnknownRun, WorkerLink, WorkerLost
 from demeanor.runner.executors.worker_pool import WorkerPool
 from demeanor.store.captures.capture_json import read_capture_json
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 Cassettes: TypeAlias = Callable[[Trial], tuple[bytes | None, str]]
 """The text of a trial's cassette, or the reason why there is none."""
 
 _GRACE = 60.0
 """Seconds that an attempt may take longer than its time limit: to set up and tear down its sandbox."""
-
-_SMALL = 256 * 1024
-"""Bytes of a reply up to which it is decoded here: passing it to a thread takes longer."""
 
 _UNKNOWN_SLOTS = 1000
 """Of a cluster that is not connected yet."""
@@ -90,10 +85,7 @@ class DaskExecutor:
         self._packing = asyncio.Lock()
         self._scenarios: dict[int, tuple[Scenario, Scenario]] = {}
         self._session = ClusterSession(run)
-        self._client: Client | None = None
         self._pool: WorkerPool | None = None
-        self._late: set[asyncio.Task[Any]] = set()
-        self._notes: list[str] = []
         self._watch: Callable[[Progress], None] = lambda news: None
 
     @property
@@ -107,13 +99,13 @@ class DaskExecutor:
     @property
     def notes(self) -> tuple[str, ...]:
         """Workers that were not used or were lost, and results that were discarded."""
-        return (*self._notes, *(self._pool.notes if self._pool else ()))
+        return tuple(self._pool.notes) if self._pool else ()
 
     async def start(self, abort: Callable[[str], None], watch: Callable[[Progress], None] = lambda news: None) -> None:
         """Start or find the cluster; raises UsageError if no worker of it can be used."""
         self._watch = watch
         try:
-            self._client, self._pool = await self._session.open(self._resize, abort)
+            self._pool = await self._session.open(self._resize, abort)
             await self._pool.start()
         except BaseException:
             await self.stop()
@@ -121,8 +113,6 @@ class DaskExecutor:
 
     async def stop(self) -> None:
         """End all attempts on all workers, then the connection, then the cluster if it is ours."""
-        for task in self._late:
-            task.cancel()
         await self._session.close()
 
     def free_slots(self) -> Places:
@@ -169,12 +159,17 @@ class DaskExecutor:
         async with self._pool.worker() as link:
             try:
                 reply, body = await self._ask(link, trial, request, start)
-                if len(body) <= _SMALL and not reply.spooled:
-                    return self._capture(trial, template.tree, hashed, reply, body)
-                return await asyncio.to_thread(self._capture, trial, template.tree, hashed, reply, body)
+                if len(body) <= SMALL and not reply.spooled:
+                    capture = self._capture(trial, template.tree, hashed, reply, body)
+                else:
+                    capture = await asyncio.to_thread(self._capture, trial, template.tree, hashed, reply, body)
             except (WorkerLost, BadMessage, StoreError) as error:
                 how = "was lost: it" if isinstance(error, WorkerLost) else "sent an invalid result:"
+                self._pool.count(link, str(error))
                 raise WorldError(VoidCause.WORKER, f"the worker {link} {how} {error}") from None
+            broken = capture.breakdown
+            self._pool.count(link, broken.detail if broken and broken.cause is VoidCause.SANDBOX else "")
+            return capture
 
     async def _ask(
         self, link: WorkerLink, trial: Trial, request: AttemptRequest, start: Archive
@@ -184,8 +179,14 @@ class DaskExecutor:
         await link.send_start(self._run.id, start)
         status = ""
         for _ in range(3):
-            packed = await self._result(link, trial, request)
-            if isinstance(packed, bytes) and len(packed) <= _SMALL:
+            try:
+                packed = await self._result(link, trial, request)
+            except UnknownRun:
+                status = "unknown run"
+                await self._pool.reopen(link)
+                await link.send_start(self._run.id, start, again=True)
+                continue
+            if isinstance(packed, bytes) and len(packed) <= SMALL:
                 reply, body = unpack_message(AttemptReply, packed)
             else:
                 reply, body = await asyncio.to_thread(unpack_message, AttemptReply, packed)
@@ -193,26 +194,16 @@ class DaskExecutor:
                 raise BadMessage(f"it belongs to {reply.trial!r}, attempt {reply.attempt}, or to another request")
             if reply.status == "done":
                 return reply, body
+            if reply.status == "failed":
+                raise BadMessage(f"it failed: {reply.problem}")
             status = reply.status
-            if status == "unknown run":
-                await self._pool.reopen(link)
             await link.send_start(self._run.id, start, again=True)
         raise BadMessage(f"it still says {status!r}")
 
     async def _result(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> object:
-        """Dask's result of one attempt; raises WorkerLost if it is given up."""
-        assert self._client is not None  # noqa: S101 - it was started
-        future = self._client.submit(
-            make_attempt_here,
-            pack_message(request),
-            key=f"demeanor-{request.run}-{request.nonce}-{secrets.token_hex(4)}",
-            workers=[link.address],
-            allow_other_workers=False,
-            resources=link.resources,
-            retries=0,
-            pure=False,
-        )
-        result = asyncio.ensure_future(_awaited(future))
+        """The worker's reply; raises WorkerLost if the attempt is given up."""
+        silence = self._run.silence
+        result = asyncio.ensure_future(link.attempt(request.run, request.nonce, pack_message(request), seconds=silence))
         lost = asyncio.ensure_future(link.lost.wait())
         limit = trial.timeout + _GRACE
         try:
@@ -221,24 +212,15 @@ class DaskExecutor:
                 if not result.done():
                     await self._require_progress(link, trial, request)
                 limit = _GRACE
-        except WorkerLost:
-            self._expect_late(result, f"{trial.id}, attempt {request.attempt}, from {link}")
-            raise
-        except BaseException:
-            result.cancel()
+            return result.result()
+        except WorkerLost as error:
+            link.give_up(request.nonce, f"{trial.id}, attempt {request.attempt}, from {link}")
+            if result.done() and self._pool is not None and not link.lost.is_set():
+                self._pool.lose(link, str(error))
             raise
         finally:
+            result.cancel()
             lost.cancel()
-        try:
-            return result.result()
-        except asyncio.CancelledError:
-            raise WorkerLost("the scheduler has dropped the attempt") from None
-        except Exception as error:  # noqa: BLE001 - whatever broke on the worker, the attempt is void
-            if type(error).__name__ != "KilledWorker":
-                raise WorkerLost(f"failed: {type(error).__name__}: {error}") from None
-            if self._pool is not None:
-                self._pool.lose(link, "died")
-            raise WorkerLost("died") from None
 
     async def _require_progress(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> None:
         """Raise WorkerLost if the worker was given up, or if the attempt has been running for too long; end it then."""
@@ -249,17 +231,6 @@ class DaskExecutor:
         if isinstance(seconds, float) and seconds > trial.timeout + _GRACE:
             await link.call(cancel_attempts, run, (nonce,), seconds=self._run.silence)
             raise WorkerLost(f"did not end the attempt within {seconds:.0f} seconds")
-
-    def _expect_late(self, result: asyncio.Task[object], what: str) -> None:
-        """Discard the result of an attempt that was given up, if one arrives."""
-
-        def discard(task: asyncio.Task[object]) -> None:
-            self._late.discard(task)
-            if not task.cancelled() and task.exception() is None:
-                self._notes.append(f"a late result was discarded: {what}")
-
-        self._late.add(result)
-        result.add_done_callback(discard)
 
     def _sent(self, trial: Trial) -> Scenario:
         """The scenario as it is sent, made once for all trials of an eval."""
@@ -291,10 +262,6 @@ class DaskExecutor:
         if capture.breakdown:
             return replace(capture, before=Tree(), after=Tree())
         return replace(capture, scenario=scenario_hashes(trial.eval.scenario), before=before, after=after)
-
-
-async def _awaited(future: Any) -> object:
-    return await future
 
 
 def _with_spooled(after: Tree, reply: AttemptReply, folder: Path) -> Tree:

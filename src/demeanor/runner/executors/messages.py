@@ -24,6 +24,9 @@ T = TypeVar("T")
 MAX_BYTES = 2**30
 """The largest message, uncompressed."""
 
+SMALL = 256 * 1024
+"""Bytes of a message up to which it is packed and unpacked in the event loop: a thread takes longer."""
+
 
 class BadMessage(ValueError):
     """A message that does not describe a value of the expected type."""
@@ -201,8 +204,11 @@ class AttemptReply:
     attempt: int
     """1, 2, 3 …"""
 
-    status: Literal["done", "needs start", "unknown run"] = "done"
-    """`needs start`: the archive with the starting state has to be sent first. `unknown run`: the setup has."""
+    status: Literal["done", "needs start", "failed"] = "done"
+    """`needs start`: the archive with the starting state has to be sent first. `failed`: there is no capture."""
+
+    problem: str = ""
+    """Why it failed."""
 
     start_hash: str = ""
     """The hash of the starting state that the worker unpacked, calculated from its files."""

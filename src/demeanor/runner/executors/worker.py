@@ -13,10 +13,15 @@ import threading
 import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
+from demeanor.runner.executors.attempt_queue import AttemptQueue
+from demeanor.runner.executors.cluster_client import declared_slots
 from demeanor.runner.executors.messages import (
+    SMALL,
     AttemptReply,
     AttemptRequest,
     RunSetup,
@@ -37,37 +42,63 @@ class WorkerRuntime:
 
     def __init__(self) -> None:
         self.runs: dict[str, WorkerRun] = {}
-        self._loop = asyncio.new_event_loop()
+        self._queues: dict[str, AttemptQueue] = {}
+        self._slots: asyncio.Semaphore | None = None
+        self.loop = asyncio.new_event_loop()
+        """Runs belong to it."""
         self._opening = ThreadPoolExecutor(1, thread_name_prefix="demeanor-open")  # its thread starts fork servers
-        threading.Thread(target=self._loop.run_forever, name="demeanor-worker", daemon=True).start()
+        threading.Thread(target=self.loop.run_forever, name="demeanor-worker", daemon=True).start()
         self.submit(self._watch_conductors())
 
     def submit(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
         """Run a coroutine in the event loop; the result as a future for the calling event loop, or a thread's."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)  # type: ignore[return-value]
+        return asyncio.run_coroutine_threadsafe(work, self.loop)  # type: ignore[return-value]
 
     async def open(self, setup: RunSetup, project: bytes | None, worker: Any = None) -> WorkerReport:
         """Prepare for the attempts of a run; `worker` is Dask's."""
         if setup.run in self.runs:
             await self.close(setup.run)
-        report, run = await self._loop.run_in_executor(self._opening, open_run, setup, os.environ, project)
+        report, run = await self.loop.run_in_executor(self._opening, open_run, setup, os.environ, project)
         if run is not None:
             if worker is not None:
                 run.share_limits(worker)
+                self._slots = self._slots or asyncio.Semaphore(declared_slots(worker.state))
             await run.start()
             self.runs[setup.run] = run
+            self._queues[setup.run] = AttemptQueue()
         return report
 
-    async def attempt(self, packed: bytes) -> bytes:
-        """Make an attempt; the reply says so if something has to be sent first."""
-        request, _ = unpack_message(AttemptRequest, packed)
+    async def exchange(
+        self, run: str, packed: bytes | None, received: tuple[str, ...], hold: float, again: bool
+    ) -> tuple[tuple[str, bytes], ...] | None:
+        """Start an attempt, if there is one, and wait for replies; None if the run is unknown.
+
+        The conductor calls this for each attempt, and then as long as one is in progress.
+        """
+        found = self.runs.get(run)
+        if found is None:
+            return None
+        found.last_sign = time.monotonic()
+        queue = self._queues[run]
+        if packed is not None:
+            request, _ = unpack_message(AttemptRequest, packed)
+            queue.begin(request.nonce, self._attempt(found, request))
+        return await queue.replies(received, hold, again=again)
+
+    async def _attempt(self, run: WorkerRun, request: AttemptRequest) -> bytes:
+        """Make an attempt; the reply says so if something has to be sent first, or if it failed."""
         trial = f"{request.eval}/{request.subject}/{request.number}"
-        run = self.runs.get(request.run)
-        if run is None or not run.has_start(request.start):
-            status: Any = "unknown run" if run is None else "needs start"
-            return pack_message(AttemptReply(nonce=request.nonce, trial=trial, attempt=request.attempt, status=status))
-        reply, body = await run.attempt(request)
-        return await asyncio.to_thread(pack_message, reply, body)
+        empty = AttemptReply(nonce=request.nonce, trial=trial, attempt=request.attempt, status="needs start")
+        if not run.has_start(request.start):
+            return pack_message(empty)
+        try:
+            async with self._slots or nullcontext():  # other runs use the same slots
+                reply, body = await run.attempt(request)
+            return (
+                pack_message(reply, body) if len(body) <= SMALL else await asyncio.to_thread(pack_message, reply, body)
+            )
+        except Exception as error:  # noqa: BLE001 - whatever broke, the conductor has to know
+            return pack_message(replace(empty, status="failed", problem=f"{type(error).__name__}: {error}"))
 
     async def put_start(self, run: str, sha256: str, packed: bytes) -> None:
         """Unpack a starting state."""
@@ -93,6 +124,7 @@ class WorkerRuntime:
     async def close(self, run: str) -> None:
         """End a run."""
         found = self.runs.pop(run, None)
+        self._queues.pop(run, None)
         if found is not None:
             await found.close()
 
@@ -153,9 +185,8 @@ async def close_run_here(run: str) -> None:
     await _elsewhere(_the_runtime().close(run))
 
 
-def make_attempt_here(request: bytes) -> bytes:
-    """Make one attempt, in a thread of the worker; returns an AttemptReply with the capture."""
-    runtime = _the_runtime()
-    found: Any = runtime.submit(runtime.attempt(request))
-    reply: bytes = found.result()
-    return reply
+async def exchange_here(
+    run: str, request: bytes | None, received: tuple[str, ...], hold: float, again: bool
+) -> tuple[tuple[str, bytes], ...] | None:
+    """Start an attempt, if there is one, and wait up to `hold` seconds for replies; None if the run is unknown."""
+    return await _elsewhere(_the_runtime().exchange(run, request, received, hold, again))

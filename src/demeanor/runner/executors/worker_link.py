@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.messages import RunSetup, WorkerReport, pack_message, unpack_message
-from demeanor.runner.executors.worker import close_run_here, keep_run_alive, open_run_here, put_start_here
+from demeanor.runner.executors.worker import (
+    close_run_here,
+    exchange_here,
+    keep_run_alive,
+    open_run_here,
+    put_start_here,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -17,25 +23,39 @@ if TYPE_CHECKING:
 _OPEN_SECONDS = 180.0
 _SEND_SECONDS = 600.0
 _CLOSE_SECONDS = 5.0
+_HOLD_SECONDS = 5.0
+_ENDED = "has ended the run"
 
 
 class WorkerLost(Exception):
     """A worker does not answer any more."""
 
 
-class WorkerLink:
-    """A worker: what it can do, what it is doing, and whether it answers."""
+class UnknownRun(Exception):
+    """A worker does not know the run any more, and has not begun the attempt."""
 
-    def __init__(self, client: Client, address: str, *, name: str, slots: int, resources: dict[str, int]) -> None:
+
+class WorkerLink:
+    """A worker: what it can do, what it is doing, and whether it answers.
+
+    A short attempt takes one call: the worker answers when it has a reply, or after `_HOLD_SECONDS`. As long as an
+    attempt is in progress, there is a call that waits for replies.
+    """
+
+    def __init__(
+        self, client: Client, address: str, *, name: str, slots: int, note: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """`note` is told of results that are discarded."""
         self.address = address
         self.name = name
         self.slots = slots
-        self.resources = resources
         self.report = WorkerReport()
         self.clock_skew = 0.0
         """At least how many seconds its clock is ahead of ours (behind, if negative)."""
         self.busy = 0
         """The attempts that it is making for this run."""
+        self.broken = 0
+        """Attempts in a row that could not be made there."""
         self.usable = False
         """Whether it is given attempts."""
         self.lost = asyncio.Event()
@@ -44,6 +64,12 @@ class WorkerLink:
         self._client = client
         self._sent: set[str] = set()
         self._sending = asyncio.Lock()
+        self._note = note
+        self._replies: dict[str, asyncio.Future[object]] = {}
+        self._given_up: dict[str, str] = {}
+        self._received: list[str] = []
+        self._again = False
+        self._calls: set[asyncio.Task[None]] = set()
 
     def __str__(self) -> str:
         return f"{self.name} ({self.address})" if self.name != self.address else self.address
@@ -55,7 +81,7 @@ class WorkerLink:
                 found = await self._client.run(function, *arguments, workers=[self.address])
         except TimeoutError:
             raise WorkerLost(f"did not answer within {seconds:g} seconds") from None
-        except (OSError, KeyError, ValueError, ImportError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever broke on the worker or on the way
             raise WorkerLost(f"did not answer: {type(error).__name__}: {error}") from None
         if self.address not in found:
             raise WorkerLost("is not connected any more")
@@ -86,12 +112,73 @@ class WorkerLink:
                 await self.call(put_start_here, run, start.sha256, start.packed, seconds=_SEND_SECONDS)
                 self._sent.add(start.sha256)
 
+    async def attempt(self, run: str, nonce: str, packed: bytes, *, seconds: float) -> object:
+        """The worker's reply; raises WorkerLost if a call is not answered in time, or UnknownRun."""
+        reply: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._replies[nonce] = reply
+        self._begin_call(run, nonce, packed, seconds)
+        try:
+            return await reply
+        finally:
+            del self._replies[nonce]
+
+    def give_up(self, nonce: str, what: str) -> None:
+        """Note it if the reply of an attempt arrives nevertheless; it is discarded."""
+        self._given_up[nonce] = what
+
+    async def discard_late(self, run: str, *, seconds: float) -> None:
+        """Discard the replies of attempts that were given up."""
+        self._again = True
+        await self._exchange(run, None, seconds, hold=0.0)
+
+    def _begin_call(self, run: str, nonce: str, packed: bytes | None, seconds: float) -> None:
+        task = asyncio.create_task(self._one_call(run, nonce, packed, seconds))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _one_call(self, run: str, nonce: str, packed: bytes | None, seconds: float) -> None:
+        """Send an attempt, if there is one, and distribute replies; call again if this was the last call."""
+        try:
+            if not await self._exchange(run, packed, seconds, hold=min(_HOLD_SECONDS, seconds / 3)):
+                self._fail([nonce] if packed else list(self._replies), UnknownRun() if packed else WorkerLost(_ENDED))
+        except WorkerLost as error:
+            self._fail(list(self._replies), error)
+        open_replies = any(not reply.done() for reply in self._replies.values())
+        if open_replies and len(self._calls) == 1:
+            self._begin_call(run, "", None, seconds)
+
+    async def _exchange(self, run: str, packed: bytes | None, seconds: float, *, hold: float) -> bool:
+        """Send an attempt, if there is one, and distribute replies; False if the worker does not know the run."""
+        received, self._received = tuple(self._received), []
+        again, self._again = self._again, False
+        try:
+            found = await self.call(exchange_here, run, packed, received, hold, again, seconds=seconds)
+        except BaseException:
+            self._again = True  # replies may have been lost with the call
+            raise
+        if found is not None and not (isinstance(found, tuple) and all(map(_is_reply, found))):
+            raise WorkerLost("sent an invalid answer")
+        for nonce, reply in found or ():
+            self._received.append(nonce)
+            if nonce in self._given_up:
+                self._note(f"a late result was discarded: {self._given_up.pop(nonce)}")
+            elif nonce in self._replies and not self._replies[nonce].done():
+                self._replies[nonce].set_result(reply)
+        return found is not None
+
+    def _fail(self, nonces: Iterable[str], error: Exception) -> None:
+        for nonce in nonces:
+            if nonce in self._replies and not self._replies[nonce].done():
+                self._replies[nonce].set_exception(error)
+
     async def keep_alive(self, run: str, *, seconds: float) -> bool:
         """Tell the worker that the conductor is there; False if it does not know the run."""
         return bool(await self.call(keep_run_alive, run, seconds=seconds))
 
     async def close(self, run: str) -> None:
         """End the run on the worker, if it answers."""
+        for task in self._calls:
+            task.cancel()
         try:
             await self.call(close_run_here, run, seconds=_CLOSE_SECONDS)
         except WorkerLost:
@@ -102,3 +189,7 @@ class WorkerLink:
         self.usable = False
         self.why_lost = why
         self.lost.set()
+
+
+def _is_reply(pair: object) -> bool:
+    return isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)

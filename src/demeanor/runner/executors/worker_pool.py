@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.errors import UsageError, WorldError
+from demeanor.core.text import count
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.cluster_client import listed_workers, slots_of
@@ -26,6 +27,9 @@ _RESTART_SECONDS = 60.0
 """How long a cluster may be without workers before the run ends: a worker may be starting."""
 
 _CLOCK_SECONDS = 30.0
+_MOST_BROKEN = 3
+"""Attempts in a row that could not be made on a worker, after which it is not used any more."""
+
 _PLENTY = 10**6
 _NO_WORKER = "the cluster has no worker any more that can be used; continue with --resume once it has"
 _GONE = "the connection to the scheduler was lost; continue with --resume once it is back"
@@ -110,6 +114,17 @@ class WorkerPool:
         finally:
             link.busy -= 1
 
+    def count(self, link: WorkerLink, problem: str) -> None:
+        """Note whether a worker could make an attempt; one that can't make any is left out: its disk may be full."""
+        link.broken = link.broken + 1 if problem else 0
+        if link.broken >= _MOST_BROKEN and link.usable:
+            broken = count(link.broken, "attempt")
+            self.notes.append(f"the worker {link} is not used any more: {broken} in a row broke: {problem}")
+            link.usable = False
+            if link.watch is not None:
+                link.watch.cancel()
+            self._count()
+
     async def reopen(self, link: WorkerLink) -> None:
         """Let a worker prepare again that does not know the run any more; raises WorkerLost if it can't."""
         await link.open(self._setup, self._project)
@@ -120,9 +135,9 @@ class WorkerPool:
         """Let new workers prepare, and use those that can make the same attempts as the others."""
         new = []
         for address, worker in found.items():
-            slots, resources = slots_of(worker, self._run.spec.slots)
+            slots = slots_of(worker, self._run.spec.slots)
             name = str(worker.get("name") or address)
-            link = WorkerLink(self._client, address, name=name, slots=slots, resources=resources)
+            link = WorkerLink(self._client, address, name=name, slots=slots, note=self.notes.append)
             self._links[address] = link
             new.append(link)
         await asyncio.gather(*(self._open(link) for link in new))
@@ -206,6 +221,7 @@ class WorkerPool:
 
     async def _welcome_back(self, link: WorkerLink) -> None:
         """Use a worker again that was silent; what it was doing meanwhile was given up, so it ends that."""
+        await link.discard_late(self._setup.run, seconds=self._silence)
         await link.call(cancel_attempts, self._setup.run, None, seconds=self._silence)
         link.lost = asyncio.Event()
         link.usable = True

@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from demeanor.config.config import Config
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.config.tables import Limit
 from demeanor.core.capture import Capture
-from demeanor.core.errors import UsageError
+from demeanor.core.errors import UsageError, WorldError
 from demeanor.core.eval import Eval, Source
 from demeanor.core.fingerprints import PATH_TOOLS
 from demeanor.core.policy import Policy
@@ -41,6 +42,7 @@ from demeanor.runner.executors.messages import AttemptReply, AttemptRequest, Run
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
+from demeanor.sandboxes.host.runtime import require_space
 from demeanor.store.captures.capture_json import capture_json
 from demeanor.vcs.build import run_build
 
@@ -240,6 +242,7 @@ def open_run(
         return replace(report, needs_project=True), None
     sandbox: Level | None = None
     try:
+        require_space(Path(tempfile.gettempdir()))
         sandbox = probed_sandbox(setup.sandbox, _config(setup, Path(setup.root or "/")), environ)
         catalog = Catalog(
             config=_config(setup, _project_folder(setup, sandbox, project, environ)),
@@ -251,7 +254,7 @@ def open_run(
         missing = {name: why for name, agent in agents.items() if (why := agent.missing())}
         versions = {name: agent.version() or "" for name, agent in agents.items() if name not in missing}
         run = WorkerRun(setup, sandbox, catalog, versions)
-    except (UsageError, ValueError, OSError) as error:
+    except (UsageError, WorldError, ValueError, OSError) as error:
         if sandbox is not None:
             asyncio.run(sandbox.stop())
         return replace(report, problem=str(error)), None

@@ -28,6 +28,9 @@ from demeanor.sandboxes.host.stale_runs import remove_stale_runs
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent, find_parent
 
+_LEAST_SPACE = 2**20
+"""Bytes; a disk with less is full."""
+
 T = TypeVar("T")
 
 
@@ -41,6 +44,16 @@ async def in_thread(function: Callable[..., T], *arguments: object) -> T:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([call])
         raise
+
+
+def require_space(folder: Path) -> None:
+    """Raise WorldError if the disk of a folder is full: agents would fail for a reason that is not theirs."""
+    try:
+        found = os.statvfs(folder)
+    except OSError as error:
+        raise WorldError(VoidCause.SANDBOX, f"{folder} can't be used: {error.strerror}") from error
+    if found.f_bavail * found.f_frsize < _LEAST_SPACE:
+        raise WorldError(VoidCause.SANDBOX, f"No space left on device: the disk of {folder} is full")
 
 
 class SandboxRuntime:
@@ -87,8 +100,10 @@ class SandboxRuntime:
         return {} if self.cgroup_parent else {"RLIMIT_DATA": limits.process_memory}
 
     def new_path(self) -> str:
-        """The path of a folder that does not exist yet."""
-        return f"{self.launcher().folder}/{next(self._numbers)}"
+        """The path of a folder that does not exist yet; raises WorldError if the disk is full."""
+        folder = self.launcher().folder
+        require_space(folder)
+        return f"{folder}/{next(self._numbers)}"
 
     async def readable_template(self, folder: Path) -> str:
         """A template that the sandbox's user may read: when we are root, a copy that belongs to the unused uid."""
