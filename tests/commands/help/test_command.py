@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +13,7 @@ import demeanor.agents.install_error
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages
-from demeanor.core.docs_folder import schemas
+from demeanor.core.docs_folder import docs_folder, schemas
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.verdict import VoidCause
@@ -75,3 +76,16 @@ def test_an_error_says_where_to_read_on(project: Project) -> None:
     failed = project.demeanor("list")
     assert failed.stderr.endswith("\n  → more about this: demeanor explain bad-input\n")
     assert project.demeanor("explain", "bad-input").returncode == 0
+
+
+def test_code_on_pages_is_left_alone() -> None:
+    """Links to the glossary lose their brackets; lists and tables in examples keep them."""
+    folder = docs_folder()
+    for name, page in pages().items():
+        written = (folder / f"{name}.md").read_text("utf-8")
+        for block in re.findall(r"^```toml\n.*?^```", written, re.S | re.M):
+            assert block in page.text, name
+        assert "]: glossary.md" not in page.text
+    assert 'subjects = ["native:scripted", "mine"]' in pages()["configuration"].text
+    assert "(default `[0]`)" in pages()["agents"].text
+    assert "Run evals with pytest" in pages()["pytest"].text

@@ -10,8 +10,8 @@ from demeanor.core.docs_folder import docs_folder
 from demeanor.core.errors import UnknownName
 
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
-_TERM = re.compile(r"^\[[^\]]+\]: glossary\.md\S*\n?", re.M)
-_TERM_LINK = re.compile(r"\[([^\]\n]+)\](?![(\[:])")
+_TERM = re.compile(r"^\[([^\]]+)\]: glossary\.md\S*\n?", re.M)
+_CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.S | re.M)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,8 +49,17 @@ def page(name: str) -> Page:
 
 
 def _page(path: Path) -> Page:
-    text = _TERM.sub("", _COMMENT.sub("", path.read_text("utf-8")))
-    return Page(name=path.stem, text=_TERM_LINK.sub(r"\1", text).strip() + "\n")
+    text = _COMMENT.sub("", path.read_text("utf-8"))
+    return Page(name=path.stem, text=_without_term_links(_TERM.sub("", text), _TERM.findall(text)).strip() + "\n")
+
+
+def _without_term_links(text: str, terms: list[str]) -> str:
+    """The text in which `[term]` is `term`, except in code, where brackets are part of it."""
+    if not terms:
+        return text
+    link = re.compile(rf"\[({'|'.join(map(re.escape, terms))})\](?![(\[:])", re.IGNORECASE)
+    parts = _CODE.split(text)  # text and code in turn
+    return "".join(part if index % 2 else link.sub(r"\1", part) for index, part in enumerate(parts))
 
 
 def _without_code(text: str) -> str:
