@@ -10,6 +10,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from inspect import cleandoc
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union
 
 Schema: TypeAlias = dict[str, Any]
@@ -105,7 +106,7 @@ def dataclass_schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
     """The schema of a dataclass; adds the dataclasses that it refers to to `definitions`."""
     hints = typing.get_type_hints(kind)
     fields = {field.name: _schema(hints[field.name], definitions) for field in dataclasses.fields(kind)}
-    return {"description": (kind.__doc__ or "").strip(), **object_schema(fields)}
+    return {"description": cleandoc(kind.__doc__ or ""), **object_schema(fields)}
 
 
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:

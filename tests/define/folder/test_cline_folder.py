@@ -141,7 +141,7 @@ def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, mess
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{\n  "prompt": "x",\n}', "config.json:3:1: is not valid JSON"),
+        ('{\n  "prompt": x,\n}', "config.json:2:13: is not valid JSON"),
         ("", "config.json:1:1: is not valid JSON"),
         ("[" * 100_000, "can't be read"),
         ("[]", "expected a table, found a list"),

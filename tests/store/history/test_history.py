@@ -136,6 +136,7 @@ def test_adding_some_attempts_reads_only_their_trials(tmp_path: Path):
     """With a million attempts, a table scan takes a hundred times as long as the index."""
     database = open_database(str(tmp_path / "demeanor.db"))
     plan = " ".join(str(row) for row in database.rows(f"EXPLAIN QUERY PLAN {attempts_at(8)}", [1] * 16))
+    database.close()
     assert "SEARCH attempts USING INDEX" in plan
     assert "SCAN attempts" not in plan
 

@@ -29,6 +29,7 @@ run = a_run(1) if shared else replace(a_run(1), id=uid, uid=uid)
 writer = RunWriter(database, run)
 for number in range(many):
     writer.write((), [WrittenRecord(record=record(int(uid, 16) * many + number))])
+database.close()
 """
 
 
@@ -67,6 +68,7 @@ def test_the_database_of_another_program_is_refused_and_not_changed(tmp_path: Pa
     with pytest.raises(StoreError, match=r"tables of another program \(users\)"):
         open_history(str(tmp_path / "app.db"))
     assert other.tables() == {"users"}
+    other.close()
 
 
 def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path: Path):
@@ -79,7 +81,8 @@ def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path: Path
 
 def test_reading_a_missing_history_creates_no_file(tmp_path: Path):
     """It is an empty history."""
-    assert open_history(str(tmp_path / "deep" / "demeanor.db"), reading=True).runs() == ()
+    with open_history(str(tmp_path / "deep" / "demeanor.db"), reading=True) as history:
+        assert history.runs() == ()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from tests.helpers.import_samples import ATIF, CLINE, JUNIT, a_job, a_night, har
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> SqlHistory:
+def history(tmp_path: Path) -> Iterator[SqlHistory]:
     """An empty history."""
-    return open_history(str(tmp_path / "demeanor.db"))
+    with open_history(str(tmp_path / "demeanor.db")) as found:
+        yield found
 
 
 def import_(history: SqlHistory, *paths: Path, **options: Any) -> dict[tuple[str, str], RunCell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ STACK = (
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> SqlHistory:
+def history(tmp_path: Path) -> Iterator[SqlHistory]:
     """An empty history."""
-    return open_history(str(tmp_path / "history.db"))
+    with open_history(str(tmp_path / "history.db")) as found:
+        yield found
 
 
 def report(day: int, **statuses: str) -> dict[str, Any]:

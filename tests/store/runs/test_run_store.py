@@ -83,9 +83,11 @@ def test_a_locked_database_does_not_delay_trials(tmp_path: Path):
         keep(store, number)
     assert len(store.records()) == 3
     other.rows("COMMIT")
+    other.close()
     store.close()
     assert store.notes == ()
-    assert open_history(address).cells("night-1")[0].judged == 3
+    with open_history(address) as history:
+        assert history.cells("night-1")[0].judged == 3
 
 
 def test_a_database_that_stays_locked_is_a_note(tmp_path: Path):
@@ -101,10 +103,12 @@ def test_a_database_that_stays_locked_is_a_note(tmp_path: Path):
     (note,) = store.notes
     assert "database is locked; → demeanor import" in note
     other.rows("COMMIT")
+    other.close()
     database = open_database(address)
     assert [sync_run(database, RunFolder(tmp_path / "night-1")) for _ in range(2)] == [1, 0]
     assert database.rows("SELECT COUNT(*) FROM usages") == [(1,)]
     assert database.rows("SELECT planned, policy FROM cells") == [(3, "ALWAYS_PASSES")]
+    database.close()
 
 
 def test_a_lost_connection_is_restored_at_the_end(tmp_path: Path, postgres: str):
@@ -127,7 +131,9 @@ def test_a_lost_connection_is_restored_at_the_end(tmp_path: Path, postgres: str)
 def test_a_history_of_a_newer_version_stops_the_run_at_once(tmp_path: Path):
     """Before trials cost anything."""
     address = str(tmp_path / "demeanor.db")
-    open_database(address).rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
+    database = open_database(address)
+    database.rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
+    database.close()
     with pytest.raises(StoreError, match="a newer Demeanor"):
         RunStore(RunFolder(tmp_path / "night-1"), address).begin(a_run(), PLAN)
     assert not (tmp_path / "night-1").exists()
@@ -144,4 +150,5 @@ def test_attempts_of_a_killed_process_are_written_on_resume(tmp_path: Path):
     store.begin(a_run(), PLAN)
     keep(store, 2)
     store.close()
-    assert open_history(str(tmp_path / "demeanor.db")).cells("night-1")[0].passed == 2
+    with open_history(str(tmp_path / "demeanor.db")) as history:
+        assert history.cells("night-1")[0].passed == 2

@@ -9,6 +9,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def scenario_schema() -> Schema:
 
 def _check(name: str) -> Schema:
     kind = CHECKS[name].kind
-    return _table(kind, {"check": {"const": name, "description": (kind.__doc__ or "").strip()}}, CHECKS[name].fixed)
+    return _table(kind, {"check": {"const": name, "description": cleandoc(kind.__doc__ or "")}}, CHECKS[name].fixed)
 
 
 def _table(kind: type, first: Mapping[str, Schema] | None = None, fixed: Sequence[str] = ()) -> Schema:

@@ -26,6 +26,9 @@ class Sqlite:
         self.path = path
         try:
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            self._fail(error)
+        try:
             # With a write-ahead log readers are not blocked by a writer, and a commit is cheap. A power failure may
             # lose the last commits, which are still in the ledger.
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -33,6 +36,7 @@ class Sqlite:
             self._connection.execute("PRAGMA foreign_keys = ON")
             self._connection.execute("PRAGMA cache_size = -64000")
         except sqlite3.Error as error:
+            self._connection.close()
             self._fail(error)
 
     @property
