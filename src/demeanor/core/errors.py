@@ -22,7 +22,7 @@ import difflib
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from demeanor.core.verdict import VoidCause
@@ -70,9 +70,22 @@ class UnknownName(UsageError):
         self.name = name
         self.known = tuple(sorted(known))
         close = nearest(name, self.known)
-        remedy = f"did you mean {close!r}?" if close else f"known: {', '.join(self.known) or '(none)'}"
+        remedy = f"did you mean {close!r}?" if close else _known(kind, self.known)
         place = f"{where}: " if where else ""
         super().__init__(f"{place}unknown {kind} {name!r}\n  → {remedy}")
+
+
+_MOST_KNOWN = 20
+"""Known names that a message lists, at most."""
+
+
+def _known(kind: str, known: Sequence[str]) -> str:
+    """The known names, or how to get the first one."""
+    if known:
+        more = f" and {len(known) - _MOST_KNOWN} more" if len(known) > _MOST_KNOWN else ""
+        return f"known: {', '.join(known[:_MOST_KNOWN])}{more}"
+    starts = "; `demeanor run` or `demeanor nightly` starts the first" if "run" in kind.split() else ""
+    return f"there is no {kind} yet{starts}"
 
 
 class NothingToRun(UsageError):

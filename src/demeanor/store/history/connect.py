@@ -60,14 +60,13 @@ def open_database(address: str, *, timeout: float = 30.0, reading: bool = False)
         from demeanor.store.history.sqlite import MEMORY, Sqlite
 
         path = Path(address)
-        if reading and not path.exists():
-            path = MEMORY
-        else:
+        missing = path if reading and not path.exists() else None
+        if not missing:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise StoreError(f"{path.parent}: can't create this folder: {error.strerror}") from None
-        database = Sqlite(path, timeout=timeout)
+        database = Sqlite(MEMORY if missing else path, timeout=timeout, stands_for=missing)
     try:
         migrate(database)
     except BaseException:

@@ -21,9 +21,10 @@ class Sqlite:
 
     for_update = ""  # SQLite has one writer at a time
 
-    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
-        """`timeout`: seconds to wait for another writer."""
+    def __init__(self, path: Path, *, timeout: float = 30.0, stands_for: Path | None = None) -> None:
+        """`timeout`: seconds to wait for another writer. `stands_for`: the missing file that this one is read as."""
         self.path = path
+        self._named = stands_for or path
         try:
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
@@ -42,7 +43,7 @@ class Sqlite:
     @property
     def label(self) -> str:
         """The path of the file."""
-        return str(self.path)
+        return str(self._named)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """The rows that a query returns."""
