@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import with_environ
 from tests.helpers.project import Project
-from tests.journeys.test_bubblewrap import captures, marked, until, write
+from tests.journeys.test_bubblewrap import captures, until, write
 from tests.journeys.test_levels import CALLER, SCRIPT
 from tests.sandboxes.levels.test_container import engines
 
@@ -71,12 +72,12 @@ def test_kill_9_of_demeanor_ends_its_containers(project: Project, engine: str) -
         stderr=subprocess.PIPE,
     )
     try:
-        until(lambda: len(marked(mark)) >= 2)
+        until(lambda: len(with_environ(mark)) >= 2)
         (folder,) = project.temporary()
     finally:
         run.kill()
         run.communicate()
-    until(lambda: marked(mark) == [])
+    until(lambda: with_environ(mark) == [])
     until(lambda: project.temporary() == [])
     words = [engine, "ps", "--all", "--format", "{{.Names}}"]
     until(lambda: folder not in subprocess.run(words, capture_output=True, text=True, check=True).stdout)

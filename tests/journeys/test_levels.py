@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from demeanor.sandboxes.supervisor import landlock_abi
+from tests.helpers.processes import with_environ
 from tests.helpers.project import Project
-from tests.journeys.test_bubblewrap import captures, marked, until, write
+from tests.journeys.test_bubblewrap import captures, until, write
 
 pytestmark = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
 SCRIPT = "printf hi > out.txt; cat /etc/shadow; ls /root; true"
@@ -165,9 +166,9 @@ def test_kill_9_of_demeanor_kills_agents_in_landlock(project: Project, temp: str
         stderr=subprocess.PIPE,
     )
     try:
-        until(lambda: len(marked(mark)) >= 2)
+        until(lambda: len(with_environ(mark)) >= 2)
     finally:
         run.kill()
         run.communicate()
-    until(lambda: marked(mark) == [])
+    until(lambda: with_environ(mark) == [])
     until(lambda: not list(Path(temp).iterdir()))

@@ -78,7 +78,7 @@ def test_branches_changes_and_repetitions_do_not_count(versions: Versions):
     assert found["candidates"][0]["counts"] == {"writer": [2, 2]}
     assert (gate_row(versions)["past"]["nights"], gate_row(versions)["past"]["passed"]) == (2, 2)
     shown = versions.project.demeanor("report", "--branch", "feature")
-    assert " on feature" in shown.stdout.splitlines()[1], shown.stderr
+    assert " on feature" in shown.stdout.splitlines()[2], shown.stderr
     assert "there are no nights before this run" in shown.stdout
     unknown = versions.project.demeanor("report", "--branch", "featrue")
     assert (unknown.returncode, "did you mean 'feature'?" in unknown.stderr) == (2, True)
