@@ -36,7 +36,12 @@ class Trial:
 
     def seed(self, run_seed: int) -> int:
         """A 32-bit seed that depends only on the trial, not on the order of execution."""
-        return int.from_bytes(hashlib.sha256(f"{run_seed}/{self.id}".encode()).digest()[:4], "big")
+        return trial_seed(run_seed, self.id)
+
+
+def trial_seed(run_seed: int, trial: str) -> int:
+    """The seed of a trial by its id."""
+    return int.from_bytes(hashlib.sha256(f"{run_seed}/{trial}".encode()).digest()[:4], "big")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,6 +21,7 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trajectory import Called, Event
+from demeanor.core.trial import trial_seed
 from demeanor.core.verdict import Pass, Void, VoidCause
 from demeanor.define.discover import discover
 from demeanor.gateway.cassette.rules import mask_volatile
@@ -118,7 +119,7 @@ def check(
         for one in able:
             ability = Ability(one.name)
             own = [record for record in records.values() if record.eval == one.name]
-            found[ability] = _judge(ability, own, meanings[ability])
+            found[ability] = _judge(ability, own, meanings[ability], run.store.info().seed)
         if Ability.REPLAY in wanted - cannot.keys():
             found[Ability.REPLAY] = run.replay([one for one in able if Ability(one.name) in _REPLAYED], records)
         if Ability.QUIET in wanted - cannot.keys():
@@ -154,12 +155,12 @@ def _longer(one: Eval, factor: float, starting: float = 0.0) -> Eval:
     return replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * factor + extra))
 
 
-def _judge(ability: Ability, records: Sequence[Record], meaning: str) -> AbilityResult:
-    """Judge one ability by its trials."""
+def _judge(ability: Ability, records: Sequence[Record], meaning: str, seed: int) -> AbilityResult:
+    """Judge one ability by its trials; `seed` is that of their run."""
     problem = next(filter(None, (_problem(ability, record) for record in records)), None)
     if not problem and not records:
         problem = "no trial was run"
-    if ability is Ability.CLEAN and (left := _left_behind()):
+    if ability is Ability.CLEAN and (left := _left_behind(records, seed)):
         problem = f"left {', '.join(left)} running"
     if ability is Ability.TOGETHER and len({record.fingerprint for record in records}) > 1:
         problem = "its trials have different fingerprints: what it sends to its model differs from trial to trial"
@@ -188,15 +189,15 @@ def _problem(ability: Ability, record: Record) -> str | None:
     return f"its own log and the wire disagree: {disagreement}" if disagreement else None
 
 
-def _left_behind() -> list[str]:
-    """Return the processes of the suite that still run."""
-    found = []
+def _left_behind(records: Sequence[Record], seed: int) -> list[str]:
+    """Return the processes of these trials that still run; other suites may run at the same time."""
+    found, own = [], {f"{SLEEP}.{trial_seed(seed, record.trial)}".encode() for record in records}
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = place.read_bytes().split(b"\0")
         except OSError:  # the process has ended
             continue
-        if any(word.startswith(f"{SLEEP}.".encode()) for word in words):
+        if own & {*words}:
             found.append(f"process {place.parent.name}")
     return found
 
