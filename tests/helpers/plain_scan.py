@@ -32,7 +32,7 @@ def _alarm(
     if not any(good and bad for good, bad in totals):
         return None
     rates = [sum(total) / (end - begin) for total, begin in zip(totals, begins, strict=True) if sum(total)]
-    needed = math.exp(limit((len(rates), math.fsum(rates) / len(rates))))
+    needed = math.exp(limit(len(rates), math.fsum(rates) / len(rates), end - min(begins)))
     best = (0.0, False, 0)
     for fell in (True, False) if falls else (False,):
         factors = {

@@ -1,10 +1,13 @@
-"""Finding the night in which a rate changed. The full simulation is `benchmarks/signal.py`."""
+"""Finding the night in which a rate changed. `make bench-signal` prints the figures for more rates and designs."""
 
 from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
+from benchmarks.nightly_scan import draw as draw_many
+from benchmarks.nightly_scan import nights_to_first_alarm, scan
 
 from demeanor.statistics.change import NIGHTS_BETWEEN_FALSE_ALARMS, Counts, find_changes, limit
 
@@ -80,37 +83,40 @@ def test_impossible_counts_are_an_error(counts: Counts) -> None:
 
 def test_more_trials_need_less_evidence_and_more_subjects_more() -> None:
     """Interpolated between the simulated designs; bounded at both ends."""
-    limits = [limit((1, trials)) for trials in (0.5, 1, 2, 2.5, 3, 5, 7, 10, 20, 50)]
+    limits = [limit(1, trials, 10) for trials in (0.5, 1, 2, 2.5, 3, 5, 7, 10, 20, 50)]
     assert limits == sorted(limits, reverse=True)
     assert limits[0] == limits[1]
     assert limits[-1] == limits[-2]
-    assert limit((3, 1)) > limit((1, 3))
+    assert limit(3, 1, 10) > limit(1, 3, 10)
+
+
+@pytest.mark.parametrize(("subjects", "trials"), [(1, 3), (2, 1), (3, 3)])
+def test_the_simulation_scans_like_the_product(subjects: int, trials: int) -> None:
+    """Every alarm of every history, falls and rises, also those after another one."""
+    passed = draw_many([0.8] * 15 + [0.4] * 15 + [0.9] * 35, 15, subjects=subjects, trials=trials, seed=4)
+    simulated, alarms = scan(passed, trials=trials), 0
+    for history, falls, rises in zip(passed, simulated.falls, simulated.rises, strict=True):
+        found = find_changes([[(int(good), trials) for good in series] for series in history])
+        assert {one.noticed for one in found if one.fell} == set(np.flatnonzero(falls))
+        assert {one.noticed for one in found if not one.fell} == set(np.flatnonzero(rises))
+        alarms += len(found)
+    assert alarms > 15
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.7, 0.9, 0.99])
 def test_false_alarms_are_as_rare_as_stated(rate: float) -> None:
-    """The mean time to the first alarm, from a fresh start, both directions together."""
-    rng, alarms, nights = random.Random(f"{rate}"), 0, 0
-    while nights < 12_000:
-        found = find_changes([draw(rng, (rate, 40))])
-        alarms += bool(found)
-        nights += min(change.noticed for change in found) + 1 if found else 40
-    assert nights / max(1, alarms) >= NIGHTS_BETWEEN_FALSE_ALARMS
+    """All alarms of 400 nights, falls and rises; and the first ones, if the eval is edited every 40 nights."""
+    alarms = scan(draw_many([rate] * 400, 700)).alarms
+    assert alarms.size / alarms.sum() >= NIGHTS_BETWEEN_FALSE_ALARMS
+    assert nights_to_first_alarm(scan(draw_many([rate] * 40, 6000))) >= NIGHTS_BETWEEN_FALSE_ALARMS
 
 
 @pytest.mark.parametrize(("subjects", "bars"), [(1, (0.40, 0.58, 0.68, 0.78)), (3, (0.90, 0.97, 0.99, 0.99))])
 def test_drops_are_found_within_six_nights(subjects: int, bars: tuple[float, ...]) -> None:
-    """From 90 % to 45 % after 3, 5, 7 and 10 good nights, with three trials per night and subject.
-
-    The bars are those of the full simulation, less two standard errors of this smaller one.
-    """
-    rng, times = random.Random(21), 900 if subjects == 1 else 400
+    """From 90 % to 45 % after 3, 5, 7 and 10 good nights, with three trials per night and subject."""
     for good, bar in zip((3, 5, 7, 10), bars, strict=True):
-        hits = 0
-        for _ in range(times):
-            found = find_changes([draw(rng, (0.9, good), (0.45, 6)) for _ in range(subjects)])
-            hits += any(change.fell and change.noticed >= good for change in found)
-        assert hits / times >= bar - 2 * (bar * (1 - bar) / times) ** 0.5, f"after {good} good nights"
+        found = scan(draw_many([0.9] * good + [0.45] * 6, 12_000 // subjects, subjects=subjects))
+        assert found.falls[:, good:].any(axis=1).mean() >= bar, f"after {good} good nights"
 
 
 def test_the_date_is_right_or_next_to_right() -> None:

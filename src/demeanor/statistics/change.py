@@ -8,8 +8,8 @@ rate makes the evidence honest for every rate: no prior can make a steady eval l
 The subjects of an eval are scanned together. A change may affect one of them, each by its own rates, or all of them by
 the same rates; the Bayes factor is a mixture of the three. So a drop of all subjects is found earlier than that of one.
 
-The limits were found by simulation: about one false alarm, of a fall or a rise, in 400 nights, and fewer for most rates
-(docs/statistics.md has the figures).
+The limits were found by simulation: at most one false alarm, of a fall or a rise, in 400 nights, whatever the rate
+(`make bench-signal` prints the figures of docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _alarm(
         return None
     # A fall can't be news in a night without a failure; then only a rise can.
     splits = range(max(min(begins) + 1, end - CANDIDATES), end)
-    needed = math.exp(limit(_trials_per_night(own, end)))
+    needed = math.exp(limit(*_design(own, end), end - min(begins)))
     found = evidence.strongest(begins, splits, end, falls=falls, needed=needed)
     if found is None:
         return None
@@ -129,28 +129,33 @@ def _alarm(
     return fell, first, changed or (max(factors, key=lambda index: max(0.0, factors[index])),)
 
 
-def _trials_per_night(own: Sequence[tuple[CountSums, int]], end: int) -> tuple[int, float]:
+def _design(own: Sequence[tuple[CountSums, int]], end: int) -> tuple[int, float]:
     """The number of series with data, and their mean trials per night."""
     rates = [trials / (end - begin) for one, begin in own if (trials := one.judged[end] - one.judged[begin])]
     return len(rates), math.fsum(rates) / len(rates)
 
 
-def limit(design: tuple[int, float]) -> float:
-    """The logarithm of the evidence that raises an alarm, for a number of series and their mean trials per night."""
-    series, trials = design
+def limit(series: int, trials: float, nights: int) -> float:
+    """The logarithm of the evidence that raises an alarm, for a number of series, their mean trials per night, and the
+    number of nights that are compared."""
     at = math.log(min(_LIMITS[-1][0], max(_LIMITS[0][0], series * trials)))
     for (low, high_limit), (high, low_limit) in pairwise(_LIMITS):
         if at <= math.log(high) + 1e-9:
             share = (at - math.log(low)) / (math.log(high) - math.log(low))
-            return high_limit + share * (low_limit - high_limit) + _PER_SERIES * (series - 1)
+            middle = high_limit + share * (low_limit - high_limit)
+            return middle + _PER_DOUBLING * math.log2(series) + next(shift for last, shift in _SHIFTS if nights <= last)
     raise AssertionError("unreachable: the last limit bounds the trials")
 
 
 _LIMITS = ((1, 3.94), (2, 3.53), (3, 3.21), (5, 2.79), (10, 2.24), (20, 1.52))
 """Trials per night of all series, and the limit for one series."""
 
-_PER_SERIES = 0.14
-"""Several series have more ways to raise a false alarm."""
+_PER_DOUBLING = 0.25
+"""Several series have more ways to raise a false alarm: so much for twice as many."""
+
+_SHIFTS = ((8, 0.12), (24, -0.10), (math.inf, 0.18))
+"""Up to this number of nights, the limit is shifted by so much. A scan is too ready to raise a false alarm while it
+knows few nights, and again when it looks for a change among many of them; between, it can afford to be quick."""
 
 
 def _dated(sums: Sequence[CountSums], alarm: _Alarm, later: Sequence[_Alarm], nights: int) -> RateChange:

@@ -28,7 +28,7 @@ def test_the_error_rates_of_the_applied_rules_are_shown() -> None:
         in text
     )
     screen = " ".join(gate_terminal(*a_gate("screen"), Screen(width=100)).split())
-    assert "with a history of 60 trials at 95 %: it rejects 0.81 % at 95 %, 22 % at 80 %, 84 % at 50 %" in screen
+    assert "of history, expected to pass 95 %: it rejects 0.81 % at 95 %, 22 % at 80 %, 84 % at 50 %" in screen
 
 
 def test_limits_of_p_values_are_shown_as_limits() -> None:

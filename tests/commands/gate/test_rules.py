@@ -136,39 +136,65 @@ def test_a_new_eval_must_pass_two_of_three() -> None:
     assert answer(cell([0, 1, 1], past=None)).more == 3
 
 
-@pytest.mark.parametrize("rule", RULES)
-@given(
-    suite=st.lists(
-        st.tuples(st.lists(st.booleans(), max_size=13), st.integers(0, 60), st.booleans(), st.integers(0, 5)),
-        min_size=1,
-        max_size=6,
+SUITES = st.lists(
+    st.builds(
+        lambda outcomes, passed, known, voided, always: (outcomes, passed if known else None, voided, always),
+        st.lists(st.booleans(), max_size=13),
+        st.integers(0, 60),
+        st.booleans(),
+        st.integers(0, 5),
+        st.integers(0, 3).map(lambda number: number == 0),
     ),
-    data=st.data(),
+    min_size=1,
+    max_size=6,
 )
-def test_an_answer_never_changes_with_further_trials(
-    rule: str, suite: list[tuple[list[bool], int, bool, int]], data: st.DataObject
-) -> None:
-    """The basis for stopping early: whatever the trials of any cell still show, accept and reject are final.
+"""Outcomes, passes in a history of 60 (None without one), voids, and whether it must always pass; for each cell."""
 
-    The cells are two evals on three subjects each.
-    """
-    cells = [
+
+def suite_of(drawn: Sequence[tuple[list[bool], int | None, int, bool]]) -> list[GateCell]:
+    """Two evals on three subjects each."""
+    return [
         cell(
             outcomes,
             name=f"e{i // 3}",
             subject=f"a:m{i % 3}",
-            past=Baseline(passed=c, failed=60 - c, nights=20) if known else None,
+            policy=Policy.ALWAYS_PASSES if must else Policy.USUALLY_PASSES,
+            past=None if passed is None else Baseline(passed=passed, failed=60 - passed, nights=20),
             voided=voided,
         )
-        for i, (outcomes, c, known, voided) in enumerate(suite)
+        for i, (outcomes, passed, voided, must) in enumerate(drawn)
     ]
-    before = [one.decision.answer for one in gate(cells, rule=rule)]
+
+
+@pytest.mark.parametrize(("rule", "confirm"), [("optimal", 0), ("optimal", 2), ("screen", 0), ("classic", 0)])
+@given(drawn=SUITES, data=st.data())
+def test_an_answer_never_changes_with_further_trials(
+    rule: str, confirm: int, drawn: list[tuple[list[bool], int | None, int, bool]], data: st.DataObject
+) -> None:
+    """The basis for stopping early: whatever the trials of any cell still show, accept and reject are final."""
+    cells = suite_of(drawn)
+    before = [one.decision.answer for one in gate(cells, rule=rule, confirm=confirm)]
     further = st.lists(st.booleans(), max_size=13)
     later = [  # a cell that was given up gets no more trials
         one if always.given_up(one) else replace(one, outcomes=(*one.outcomes, *data.draw(further))) for one in cells
     ]
-    for old, new in zip(before, (one.decision.answer for one in gate(later, rule=rule)), strict=True):
+    after = [one.decision.answer for one in gate(later, rule=rule, confirm=confirm)]
+    for old, new in zip(before, after, strict=True):
         assert old in {"undecided", new}
+
+
+@pytest.mark.parametrize(("rule", "confirm"), [("optimal", 0), ("optimal", 2), ("screen", 0), ("classic", 0)])
+@given(drawn=SUITES, more=st.integers(1, 9), place=st.integers(0, 5))
+def test_voids_never_turn_a_rejection_into_undecided(
+    rule: str, confirm: int, drawn: list[tuple[list[bool], int | None, int, bool]], more: int, place: int
+) -> None:
+    """Of this cell or of any other one."""
+    cells = suite_of(drawn)
+    at = place % len(cells)
+    voided = [replace(one, voided=one.voided + more) if i == at else one for i, one in enumerate(cells)]
+    before, after = (gate(some, rule=rule, confirm=confirm) for some in (cells, voided))
+    for old, new in zip(before, after, strict=True):
+        assert old.decision.answer != "reject" or new.decision.answer == "reject"
 
 
 @given(outcomes=st.lists(st.booleans(), max_size=13), passed=st.integers(0, 60))

@@ -10,7 +10,7 @@ import pytest
 from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.characteristics import applied_rates, gate_suite
 from demeanor.commands.gate.effort import STANDARD
-from demeanor.commands.gate.rules import gate, next_trials
+from demeanor.commands.gate.rules import gate, next_trials, rule_named
 from demeanor.commands.gate.suite import always_odds, suite_rates, usual_odds
 from demeanor.core.policy import Policy
 from demeanor.runner.baselines import Baseline
@@ -100,3 +100,17 @@ def test_the_report_states_the_rates_of_the_suite_and_proposes_confirmation() ->
         "confirmed by a failure among 3 fresh trials"
         in applied_rates(many, rule="optimal", effort=STANDARD, confirm=3)[0].about
     )
+
+
+@pytest.mark.parametrize("rule", ["screen", "classic"])
+def test_the_rates_of_every_rule_are_those_of_the_cells_own_histories(rule: str) -> None:
+    """A cell that passes 74 % of the time is not described by one that passes 95 %."""
+    unreliable, steady = (Baseline(passed=passed, failed=60 - passed, nights=20) for passed in (42, 57))
+    cells = [cell(name=name, past=past) for name, past in (("a", unreliable), ("b", unreliable), ("c", steady))]
+    found = applied_rates(gate(cells, rule=rule), rule=rule, effort=STANDARD)
+    assert [(one.rows[0].rate, one.setting.split(" of")[0]) for one in found] == [
+        (0.74, "2 cells with 60 trials"),
+        (0.95, "1 cell with 60 trials"),
+    ]
+    expected = rule_named(rule).error_rates([0.74], base=0.74, past=60).rows[0]
+    assert found[0].rows[0] == expected

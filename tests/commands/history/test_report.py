@@ -18,7 +18,7 @@ def test_a_drop_is_shown_with_the_rate_of_false_alarms() -> None:
     assert "▼ fell 2026-11-11 01:00 UTC" in shown
     assert "100 % (30 of 30) → 0 % (0 of 12)" in shown
     assert "then: agent 1.4.0 → 2.0" in shown
-    assert "about one false alarm of this eval in 400 nights" in shown
+    assert "at most one false alarm of this eval in 400 nights" in shown
     assert "██████████◆▁▁▁▁" in text
 
 
@@ -26,7 +26,7 @@ def test_a_steady_eval_has_no_change_point() -> None:
     """The report shows the rate of false alarms."""
     text = history_terminal(course("ppp " * 12))
     assert "no change of the rate" in text
-    assert "about one false alarm of this eval in 400 nights" in text.replace("\n  ", " ")
+    assert "at most one false alarm of this eval in 400 nights" in text.replace("\n  ", " ")
 
 
 def test_each_segment_has_its_own_rate() -> None:

@@ -36,7 +36,8 @@ def judge(cell: GateCell) -> GateAnswer:
         return skip(cell, f"{cell.subject} is not one of the key subjects")
     if cell.policy is Policy.USUALLY_FAILS:
         return skip(cell, "known to fail: it never blocks, and is not tried")
-    passed, judged = sum(cell.outcomes), len(cell.outcomes)
+    first = cell.outcomes[:TRIALS]  # later ones, which may confirm a rejection, change no answer
+    passed, judged = sum(first), len(first)
     if passed < judged:
         answer = decide(cell, NAME, "reject", f"{passed} of {judged} passed, but it must always pass")
         return replace(answer, used=cell.outcomes.index(False) + 1)

@@ -9,8 +9,9 @@ from dataclasses import replace
 from demeanor.commands.gate import always, optimal
 from demeanor.commands.gate.cell import GateAnswer
 from demeanor.commands.gate.confirm import confirmed
-from demeanor.commands.gate.effort import Effort
-from demeanor.commands.gate.rules import rule_named
+from demeanor.commands.gate.effort import LARGE_DROP, SMALL_DROP, Effort
+from demeanor.commands.gate.frontier import expected_rate
+from demeanor.commands.gate.rules import GateRule, rule_named
 from demeanor.commands.gate.suite import ADVISED, CellOdds, GateSuite, always_odds, suite_rates
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate as percent
@@ -24,13 +25,13 @@ _ALWAYS_RATE, _PSEUDO_TRIALS = 0.99, 20
 def applied_rates(
     answers: Sequence[GateAnswer], *, rule: str, effort: Effort, confirm: int = 0
 ) -> tuple[ErrorRates, ...]:
-    """One entry per rule; for `optimal`, one per group of cells that have the same plan."""
+    """The error rates for the cells' own histories: one entry per rule and group of cells with the same history."""
     policies = {one.cell.policy for one in answers}
     found = [_confirmed(always.error_rates(), confirm)] if Policy.ALWAYS_PASSES in policies else []
     if Policy.USUALLY_PASSES not in policies:
         return tuple(found)
     if rule != optimal.NAME:
-        return (*found, rule_named(rule).error_rates())
+        return (*found, *_own_histories(answers, rule_named(rule)))
     return (*found, *(_confirmed(one, confirm) for one in _plans(answers, effort)))
 
 
@@ -58,6 +59,21 @@ def _always_rate(answer: GateAnswer) -> float:
     past = answer.cell.past
     passed, judged = (past.passed, past.judged) if past else (0, 0)
     return (passed + _ALWAYS_RATE * _PSEUDO_TRIALS) / (judged + _PSEUDO_TRIALS)
+
+
+def _own_histories(answers: Sequence[GateAnswer], rule: GateRule) -> list[ErrorRates]:
+    """The error rates of a rule that makes no plans, for the histories of the cells; the most frequent ones first."""
+    tried = [one.cell for one in answers if one.decision.rule == rule.name]
+    groups = Counter((expected_rate(one.past.passed, one.past.failed), one.past.judged) for one in tried if one.past)
+    found = []
+    for (healthy, judged), cells in groups.most_common(_MAX_GROUPS):
+        rates = [round(healthy * left, 2) for left in (1.0, SMALL_DROP, LARGE_DROP)]
+        one = rule.error_rates(rates, base=healthy, past=judged)
+        setting = (
+            f"{count(cells, 'cell')} with {count(judged, 'trial')} of history, expected to pass {percent(healthy)}"
+        )
+        found.append(replace(one, setting=setting))
+    return found or [rule.error_rates()]
 
 
 def _plans(answers: Sequence[GateAnswer], effort: Effort) -> list[ErrorRates]:

@@ -11,7 +11,7 @@ from math import fsum
 from demeanor.commands.gate.always import ask_for, decide
 from demeanor.commands.gate.cell import GateAnswer
 from demeanor.core.error_rates import Operating
-from demeanor.core.text import count
+from demeanor.core.text import all_of, count
 
 
 def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
@@ -23,8 +23,7 @@ def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
     if False in fresh:
         return replace(answer, decision=replace(answer.decision, reason=f"{reason}; confirmed by a fresh trial"))
     if len(fresh) == trials:
-        passed = "the fresh trial passed" if trials == 1 else f"all {trials} fresh trials passed"
-        found = decide(cell, rule, "accept", f"{reason}; not confirmed: {passed}")
+        found = decide(cell, rule, "accept", f"{reason}; not confirmed: {all_of(trials, 'fresh trial')} passed")
     else:
         waiting = f"{reason}; to be confirmed by {count(trials, 'fresh trial')}"
         found = ask_for(cell, rule, trials - len(fresh), waiting)

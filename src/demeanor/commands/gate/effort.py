@@ -15,7 +15,7 @@ SMALL_DROP = 0.80 / 0.95
 LARGE_DROP = 0.50 / 0.95
 """The drops that a plan is made for, as a share of the healthy rate: from 95 % to 80 %, and to 50 %."""
 
-SHARED = 3.0
+SHARED = 6.0
 """How many times more likely a drop is, once another subject of the same eval was rejected."""
 
 

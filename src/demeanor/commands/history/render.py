@@ -94,12 +94,10 @@ def _range(point: ChangePoint, days: dict[str, str]) -> str:
 
 
 def _false_alarms(one: SubjectHistory) -> str:
-    stated = (
-        f"expect about one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}, "
-        "or fewer"
-    )
     if one.course.enough:
-        return stated
+        return (
+            f"expect at most one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}"
+        )
     return f"{_NOT_ENOUGH} ({count(one.course.nights, 'night')} since the last change of the eval or its rate)"
 
 

@@ -69,7 +69,7 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
         about=f"a cumulative sum chart that detects a drop from {percent(GOOD)} to {percent(BAD)}",
         setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, one week",
         rows=tuple(Operating(rate=rate, chance=_within_a_week(cusum, rate, subjects, trials)) for rate in rates),
-        notes=(f"mean number of nights until the alarm: {soon}",),
+        notes=(f"mean number of nights until the alarm of one subject: {soon}",),
     )
 
 

@@ -2,7 +2,8 @@
 
 After every night, each enabled subject is tested on its own: good (99 %) or bad (93 %)? The eval is promoted when all
 subjects are good. It is refused when one is bad, or undecided after 200 trials, and stays refused until it is edited.
-The test of a good subject starts again, to detect a later drop before the promotion is applied.
+The test of a good subject starts again, to detect a later drop before the promotion is applied. That makes refusals of
+good evals more frequent the more subjects there are; `sprt_nights` calculates how frequent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Literal
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.promote.incubation import Incubation, incubation
 from demeanor.commands.promote.report import Candidate
+from demeanor.commands.promote.sprt_nights import SubjectNight, ending, subject_nights
 from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
@@ -70,39 +72,52 @@ def judge(
 
 
 def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
-    """How often an eval is promoted, given its true rate."""
-    found = [(rate, TEST.operation(rate, cap=MAX_TRIALS + 1, batch=trials)) for rate in rates]
-    good, bad = (
-        TEST.operation(rate, cap=MAX_TRIALS + 1, batch=trials).chance("good") for rate in (TEST.good, TEST.bad)
-    )
+    """How often an eval is promoted, given its true rate. Exact, if the rule is applied every night."""
+    good, bad = (_nights(rate, trials) for rate in (TEST.good, TEST.bad))
+    refused = 1 - ending([good] * subjects).promoted
+    wrong = ending([*[good] * (subjects - 1), bad]).promoted
+    found = [(rate, ending([_nights(rate, trials)] * subjects)) for rate in rates]
     return ErrorRates(
         rule=NAME,
         action="promote",
         about=(
             f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: with {count(subjects, 'subject')}, it refuses "
-            f"{share(1 - good**subjects)} of the good evals and promotes {share(bad * good ** (subjects - 1))} of "
-            f"those with a bad subject; {MAX_TRIALS} trials at most"
+            f"{share(refused)} of the good evals and promotes {share(wrong)} of those with a bad subject; "
+            f"{MAX_TRIALS} trials per subject at most"
         ),
         setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night",
         rows=tuple(
-            Operating(rate=rate, chance=one.chance("good") ** subjects, trials=one.trials) for rate, one in found
+            Operating(rate=rate, chance=one.promoted, trials=one.nights * trials * subjects) for rate, one in found
         ),
         notes=(f"{TEST.passes_needed()} passes without a failure are enough, and the answer is final",),
     )
 
 
+def _nights(rate: float, trials: int) -> Sequence[SubjectNight]:
+    return subject_nights(_after_night, rate, trials=trials, nights=MAX_TRIALS // trials + 1)
+
+
+def _after_night(proven: bool, passed: int, failed: int) -> tuple[bool, int, int] | None:
+    """Whether the subject was proven good, with the trials of its next test; None if it is refused."""
+    answer, over = TEST.answer(passed, failed), passed + failed > MAX_TRIALS
+    if answer == "bad" or (over and answer is None and not proven):
+        return None
+    return (True, 0, 0) if answer == "good" or over else (proven, passed, failed)
+
+
 def _test(incubation: Incubation, subject: str) -> _TestState:
-    passed = failed = tested_passed = tested_failed = 0
-    proven = False
+    passed = failed = 0
+    state = (False, 0, 0)
     for run in incubation.counting:
+        proven, tested_passed, tested_failed = state
         for cell in incubation.cells[subject].get(run[1], ()):
             passed, failed = passed + cell.passed, failed + cell.failed
             tested_passed, tested_failed = tested_passed + cell.passed, tested_failed + cell.failed
-        answer = TEST.answer(tested_passed, tested_failed)
-        if answer == "bad" or (answer is None and not proven and tested_passed + tested_failed > MAX_TRIALS):
+        after = _after_night(proven, tested_passed, tested_failed)
+        if after is None:
             return _TestState(answer="bad", passed=passed, failed=failed, needed=0)
-        if answer == "good" or tested_passed + tested_failed > MAX_TRIALS:
-            proven, tested_passed, tested_failed = True, 0, 0
+        state = after
+    proven, tested_passed, tested_failed = state
     if proven:
         return _TestState(answer="good", passed=passed, failed=failed, needed=0)
     return _TestState(
