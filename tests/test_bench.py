@@ -1,0 +1,67 @@
+"""The page of the bench: figures are replaced between two marks, and the prose around them stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.comparison.commands import medians
+from benchmarks.comparison.measure import Failed, Sample, Spread, measure_alone
+from benchmarks.comparison.model_server import model_server
+from benchmarks.comparison.page import BEGIN, END, Figures, Work, write_page
+from benchmarks.comparison.trials import check_server
+
+
+def figures(cpu: float) -> Figures:
+    samples = {
+        "bare asyncio loop": [Sample(wall=1.0, cpu=1.0, peak_mb=20.0)],
+        "Demeanor": [Sample(wall=2.0, cpu=cpu, peak_mb=50.0), Sample(wall=3.0, cpu=cpu, peak_mb=40.0)],
+    }
+    return Figures(
+        machine={"cores": "2"},
+        works=[Work(program="sh", trials=200, samples=samples)],
+        start_up={"demeanor --version": 0.03},
+        stored={},
+        stored_trials=0,
+        size=(0.0, 0.0),
+        keeps={},
+        left_out={"vitest": "npm is not installed"},
+    )
+
+
+def test_figures_are_replaced_and_the_prose_stays(tmp_path: Path) -> None:
+    """Twice, because the second time there are figures already."""
+    page = tmp_path / "benchmarks.md"
+    (tmp_path / "images").mkdir()
+    page.write_text(f"# Before\n{BEGIN}\nold\n{END}\nAfter\n")
+    write_page(page, figures(9.0))
+    write_page(page, figures(1.5))
+    text = page.read_text()
+    assert text.startswith("# Before\n")
+    assert text.endswith(f"{END}\nAfter\n")
+    assert "| Demeanor | 12.50 (10.00–15.00) | 2.50x | 7.50 (7.50–7.50) | 1.50x | 50 | 2 |" in text
+    assert "old" not in text
+    assert "9.00x" not in text
+    assert "Not measured: vitest (npm is not installed)." in text
+    assert "Demeanor 7.5 ms" in (tmp_path / "images/benchmarks-sh-200.svg").read_text()
+
+
+def test_a_command_is_measured_with_all_its_processes(tmp_path: Path) -> None:
+    """A process that outlives the command counts; one that fails is an error with its output."""
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    found = measure_alone(["sh", "-c", f"python3 -c '{burn}' & exit 0"], tmp_path)
+    assert found.cpu >= 0.3
+    with pytest.raises(Failed, match="exited with 3:\nno luck"):
+        measure_alone(["sh", "-c", "echo no luck; exit 3"], tmp_path)
+
+
+def test_a_spread_is_the_median_and_the_extremes() -> None:
+    """Of any number of figures."""
+    assert Spread.of([3.0, 1.0, 2.0]) == Spread(median=2.0, low=1.0, high=3.0)
+
+
+def test_a_server_that_runs_meanwhile_is_not_waited_for(tmp_path: Path) -> None:
+    """The bench has a model server, which ends after everything else."""
+    with model_server() as url:
+        check_server(url)
+        assert medians({"true": ["true"]}, tmp_path, 1)["true"] > 0
