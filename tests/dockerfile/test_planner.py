@@ -53,6 +53,12 @@ def test_a_dockerfile_comes_to_steps_and_what_holds_later() -> None:
     )
 
 
+def test_a_working_directory_belongs_to_the_user_of_its_line() -> None:
+    """As with BuildKit."""
+    image = read("FROM a\nWORKDIR /a\nUSER bob\nWORKDIR b\n")
+    assert image.steps == (MakeFolder(line=2, path="/a"), MakeFolder(line=4, path="/a/b", user="bob"))
+
+
 def test_a_script_in_a_here_document_is_run() -> None:
     """Alone it is the script; after a command the shell reads it by itself."""
     image = read("FROM a\nRUN <<-EOF\n\techo 1\n\tEOF\nRUN cat <<EOF > /x\nbody\nEOF\n")

@@ -38,6 +38,7 @@ def test_without_an_engine_it_is_bubblewrap_and_says_so():
 def test_an_engine_that_answers_is_used(tmp_path: Path):
     """Docker before podman."""
     engine(tmp_path, "podman", 0)
+    (tmp_path / "podman").write_text("#!/bin/sh\necho --detach\n")
     assert task_environment(None, HarborRules()).name == "podman"
     engine_problem.cache_clear()
     engine(tmp_path, "docker", 0)
@@ -51,8 +52,26 @@ def test_an_engine_without_compose_is_no_use_to_harbor(tmp_path: Path):
     engine(tmp_path, "podman", 0)
     (tmp_path / "podman").write_text('#!/bin/sh\ntest "$1" = info || { echo no such command >&2; exit 125; }\n')
     assert task_environment(None, HarborRules()).name == "bubblewrap"
-    with pytest.raises(UsageError, match="`podman compose ls` failed: no such command"):
+    with pytest.raises(UsageError, match="neither `podman compose` nor podman-compose works"):
         task_environment("podman", HarborRules())
+    for text, problem in {
+        "--detach": "`podman compose ls` failed",
+        "nothing": "too old: it has no option --in-pod",
+    }.items():
+        engine_problem.cache_clear()
+        engine(tmp_path, "podman-compose", 0)
+        (tmp_path / "podman").write_text(f'#!/bin/sh\necho {text}; test "$1" = info || test "$4" = --help\n')
+        with pytest.raises(UsageError, match=problem):
+            task_environment("podman", HarborRules())
+
+
+def test_podman_compose_will_do_for_podman(tmp_path: Path):
+    """As for Harbor: podman 4.3 has no `compose` of its own."""
+    (tmp_path / "podman").write_text('#!/bin/sh\ntest "$1" = info\n')
+    (tmp_path / "podman-compose").write_text("#!/bin/sh\necho usage: podman-compose [--in-pod in_pod]\n")
+    for name in ("podman", "podman-compose"):
+        (tmp_path / name).chmod(0o755)
+    assert task_environment("podman", HarborRules()).name == "podman"
 
 
 def test_what_is_asked_for_by_name_is_had_or_refused(tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from demeanor.agents.native import BuiltinAgent
 from demeanor.core.capture import Capture
 from demeanor.core.exchange import Exchange, ProviderError, Request
+from demeanor.core.fingerprints import TASK_ENVIRONMENT
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Called, Said
 from demeanor.core.verdict import VoidCause
@@ -118,6 +120,18 @@ def test_what_broke_elsewhere_is_not_put_down_to_the_provider(tmp_path: Path):
     harness = to_capture(seen(exchange()), ENDED, crashed, TaskAgent(name="x"), "").breakdown
     assert harness is not None
     assert harness.cause is VoidCause.HARNESS
+
+
+def test_a_container_that_podman_cant_start_is_void_with_the_remedy(tmp_path: Path):
+    """Harbor's exception is a RuntimeError; in another environment it stays one."""
+    what = {"exception_type": "RuntimeError", "exception_message": "runc: error setting rlimit type 7: not permitted"}
+    broken = edited(tmp_path, "greet", {"exception_info": what})
+    for environment, cause in {"podman": VoidCause.SANDBOX, "docker": VoidCause.HARNESS}.items():
+        observed = replace(seen(), facts={TASK_ENVIRONMENT: environment})
+        found = to_capture(observed, ENDED, broken, TaskAgent(name="x"), "").breakdown
+        assert found is not None
+        assert found.cause is cause
+        assert ("→ set default_ulimits" in found.detail) is (environment == "podman")
 
 
 def test_folders_of_one_attempt_are_left_out(tmp_path: Path):

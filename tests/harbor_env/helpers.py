@@ -97,12 +97,19 @@ class HarborProject:
             (folder / path).write_text(text)
         return folder
 
-    def run(self, *options: str, path: Path | None = None, agent: str = "oracle", code: int = 0) -> list[HarborTrial]:
+    def run(
+        self,
+        *options: str,
+        path: Path | None = None,
+        agent: str = "oracle",
+        code: int = 0,
+        variables: Mapping[str, str] | None = None,
+    ) -> list[HarborTrial]:
         """The trials of a job, by name; afterwards nothing of it is left but its folder."""
         words = ["run", "-p", str(path or self.tasks), "-a", agent, "--env", ENVIRONMENT, "-y", "-q"]
         jobs = self.folder / "jobs"
         before = set(jobs.glob("*")) if jobs.exists() else set()
-        done = self.start(*words, "-o", str(jobs), *options)
+        done = self.start(*words, "-o", str(jobs), *options, variables=variables)
         try:
             done.wait(_TAKES)
         finally:
@@ -116,12 +123,12 @@ class HarborProject:
         (job,) = set(jobs.glob("*")) - before
         return read_job(job)
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, variables: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start Harbor. What it prints goes to a file: a pipe would be held open by what is left, and hide it."""
         with (self.folder / "out.txt").open("w") as file:
             return subprocess.Popen(
                 [harbor(), *words],
-                env=self.env,
+                env={**self.env, **(variables or {})},
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

@@ -28,11 +28,14 @@ $GREETING from "$FROM_IMAGE"
 EOF
 SHELL ["/bin/bash", "-c"]
 RUN date +%s%N > /built && [[ -e /etc/os ]] && rm /etc/os && chown app /app
+ENV PIP_CERT="from the image"
 RUN <<EOF
 cat /srv/packed > /srv/copied
+echo "$SSL_CERT_FILE $PIP_CERT $https_proxy" > /srv/variables
 EOF
 ENTRYPOINT ["/bin/sh", "-c", "echo started > /tmp/started; exec sleep 1000"]
 USER app
+WORKDIR /srv/own/folder
 """
 TEST = """\
 cd /app
@@ -43,6 +46,10 @@ want "$(cat /etc/greeting)" 'hello world from "image"'
 want "$(cat /srv/copied)" packed
 want "$(stat -c '%U %a' /home/app/notes.txt)" 'app 640'
 want "$(cat done)" 1000
+want "$(stat -c '%U %G' /srv/own)" 'app app'
+want "$(stat -c '%U' /srv)" root
+want "$SSL_CERT_FILE" ""
+want "$(cat /srv/variables)" "/etc/demeanor-ca.crt from the image http://proxy.example"
 if [ -e /etc/os ] || [ -e /usr/bin/env ]; then echo "a file that the image does not have"; ok=0; fi
 cat /built
 echo $ok > /logs/verifier/reward.txt
@@ -80,8 +87,8 @@ def test_a_task_runs_on_its_image(harbor_project: HarborProject) -> None:
     (packed / "packed").write_text("packed\n")
     archive_of(packed, task / "environment/files.tar.gz")
     built = []
-    for _ in range(2):
-        (trial,) = project.run(path=task)
+    for proxy in ("http://proxy.example", ""):  # a result in the cache does not depend on it
+        (trial,) = project.run(path=task, variables={"https_proxy": proxy})
         assert (trial.exception, trial.message) == (None, "")
         output = trial.text("verifier/test-stdout.txt")
         assert trial.reward == 1, output

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PROGRAMS = (
     "sh", "bash", "cat", "ls", "mkdir", "rm", "mv", "ln", "chmod", "chown", "touch", "cp", "test", "sleep", "id",
-    "date", "stat",
+    "date", "dirname", "stat",
 )  # fmt: skip
 
 
@@ -23,10 +23,26 @@ def small_rootfs(folder: Path, programs: Iterable[str] = PROGRAMS) -> Path:
     (folder / "bin").mkdir()
     for name in programs:
         program = Path(shutil.which(name) or "").resolve()
-        said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-        for library in (word for word in said.split() if word.startswith("/")):
-            target = folder / library.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, target)
+        _copy_libraries(program, folder)
         shutil.copy(program, folder / "bin" / name)
     return folder
+
+
+def add_python(folder: Path) -> None:
+    """Add the Python of this machine's system, with its standard library."""
+    program = Path("/usr/bin/python3").resolve()
+    library = Path(f"/usr/lib/{program.name}")
+    shutil.copytree(library, folder / library.relative_to("/"), symlinks=True)
+    (folder / "usr/bin").mkdir()
+    shutil.copy(program, folder / "usr/bin/python3")
+    for binary in (program, *library.glob("lib-dynload/*.so")):
+        _copy_libraries(binary, folder)
+
+
+def _copy_libraries(binary: Path, folder: Path) -> None:
+    said = subprocess.run(["ldd", binary], check=True, capture_output=True, text=True).stdout
+    for library in (word for word in said.split() if word.startswith("/")):
+        target = folder / library.lstrip("/")
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, target)

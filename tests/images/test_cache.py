@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from demeanor.images.cache import CachedImage, ImageCache, step_key
-from demeanor.images.manifest import ImageSettings
+from demeanor.images.manifest import Blob, ImageSettings, digest_of
 
 
 def add(cache: ImageCache, name: str, size: int, *, used: int, parent: str | None = None) -> str:
@@ -73,6 +74,65 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
     assert len(list((tmp_path / "roots").iterdir())) == 1
     add(cache, "a", 10, used=1)
     assert [path.name.startswith("new-") for path in (tmp_path / "roots").iterdir()] == [False]
+
+
+def test_an_interrupted_download_leaves_nothing(tmp_path: Path) -> None:
+    """The file of a killed process is removed by the next one; that of a running one is not."""
+    cache = ImageCache(tmp_path)
+    blob = Blob(digest=digest_of(b"xy"), size=2)
+
+    def pieces(last: Callable[[], bytes]) -> Iterator[bytes]:
+        yield b"x"
+        yield last()
+
+    def removes_nothing() -> bytes:
+        cache.prune(0)
+        return b"y"
+
+    pid = os.fork()
+    if pid == 0:
+        cache.add_blob(blob, pieces(lambda: os._exit(0)), where="x")
+    os.waitpid(pid, 0)
+    assert len(list((tmp_path / "blobs").iterdir())) == 1
+    assert cache.blob(blob) is None
+    assert cache.add_blob(blob, pieces(removes_nothing), where="x").read_bytes() == b"xy"
+    assert len(list((tmp_path / "blobs").iterdir())) == 1
+
+
+def test_processes_that_make_the_same_root_do_not_disturb_one_another(tmp_path: Path) -> None:
+    """One of them wins; the others remove what they made, and nothing removes it for them at the same time."""
+
+    def fill(root: Path) -> None:
+        for number in range(100):
+            (root / str(number)).touch()
+
+    def child() -> None:
+        cache = ImageCache(tmp_path)
+        for number in range(10):
+            cache.add_root(f"key{number}", parent=None, origin="x", fill=fill)
+
+    pids = []
+    for _ in range(4):
+        pids.append(os.fork())
+        if pids[-1] == 0:
+            code = 1
+            try:
+                child()
+                code = 0
+            finally:
+                os._exit(code)
+    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * 4
+    assert sorted(path.name for path in (tmp_path / "roots").iterdir()) == [f"key{number}" for number in range(10)]
+
+
+def test_a_root_is_built_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """The others are told so; afterwards nothing is left of it."""
+    cache = ImageCache(tmp_path)
+    with cache.building("key") as ours, ImageCache(tmp_path).building("key") as theirs:
+        assert (ours, theirs) == (True, False)
+    assert list((tmp_path / "builds").iterdir()) == []
+    with cache.building("key") as again:
+        assert again
 
 
 def test_the_limit_holds_after_each_addition(tmp_path: Path) -> None:

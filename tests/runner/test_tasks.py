@@ -81,6 +81,32 @@ def test_what_would_be_refused_is_skipped_with_the_reason(tmp_path: Path):
     assert reasons == {"greet/oracle": "the task has no solution, which oracle would run"}
 
 
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"environment/docker-compose.yaml": "services: {}\n"}, "does not support this file"),
+        ({"environment/Dockerfile": "FROM a\nCOPY x /\n"}, "Dockerfile:2: COPY: there is no 'x' in "),
+        (
+            {"environment/Dockerfile": "", "task.toml": '[environment]\ndocker_image = "lab/none:1"\n'},
+            "images pull lab/none",
+        ),
+        ({"task.toml": "[environment]\ngpus = 1\n"}, "environment.gpus: the bubblewrap environment has no GPUs"),
+        (
+            {"tests/Dockerfile": "FROM a\nVOLUME /x\n", "task.toml": '[verifier]\nenvironment_mode = "separate"\n'},
+            "tests/Dockerfile:2: VOLUME: is not supported by the bubblewrap environment",
+        ),
+    ],
+)
+def test_every_refusal_is_foreseen(tmp_path: Path, files: dict[str, str], reason: str):
+    """Also that of a separate verifier's environment."""
+    config = project(tmp_path)
+    for name, text in files.items():
+        (tmp_path / "tasks/greet" / name).write_text(text)
+        if not text:
+            (tmp_path / "tasks/greet" / name).unlink()
+    assert reason in skipped(planned(config, "nop", tasks=("greet",), env="bubblewrap"))["greet/nop"]
+
+
 def test_images_that_are_missing_are_named(tmp_path: Path):
     """Unless this machine's programs are asked for."""
     config = project(tmp_path)

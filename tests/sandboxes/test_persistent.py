@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -23,6 +24,7 @@ from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits, Output, ProcessEnd
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.images.layer import apply_layer
+from demeanor.sandboxes.host.certificates import certificate_variables
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
@@ -30,7 +32,7 @@ from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentS
 from demeanor.sandboxes.probes.runner import SURVIVAL, probe
 from demeanor.sandboxes.supervisor.privileges import KEPT_CAPABILITIES
 from tests.helpers.processes import command_line, with_command
-from tests.helpers.small_rootfs import small_rootfs
+from tests.helpers.small_rootfs import add_python, small_rootfs
 from tests.sandboxes.conftest import SOON, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
@@ -88,13 +90,14 @@ class PersistentLevel:
 
     name = "bubblewrap"
 
-    def __init__(self) -> None:
+    def __init__(self, rootfs: Path | None) -> None:
         self._sandboxes = PersistentSandboxes()
+        self._rootfs = rootfs
 
     @asynccontextmanager
     async def open_session(self, template: Template, *, network: Network | None = None) -> AsyncIterator[Any]:
         """A sandbox with the template as its workspace."""
-        sandbox = await self._sandboxes.open(PersistentOptions(network=network or "none"))
+        sandbox = await self._sandboxes.open(PersistentOptions(network=network or "none", rootfs=self._rootfs))
         try:
             await sandbox.put_folder(template.folder, "/workspace")
             yield PersistentTestSession(sandbox)
@@ -125,11 +128,11 @@ class PersistentTestSession:
                           stderr=Output(text=done.stderr), seconds=0.0)  # fmt: skip
 
 
-def check_isolation() -> str:
+def check_isolation(rootfs: Path | None = None) -> str:
     """What the probes find open that should not be."""
 
     async def main() -> str:
-        level: Any = PersistentLevel()
+        level: Any = PersistentLevel(rootfs)
         try:
             found = await probe(level)
         finally:
@@ -148,6 +151,15 @@ def check_isolation() -> str:
 def test_the_isolation_holds() -> None:
     """The probes of every level, except those that reach the sandbox's own files."""
     assert check_isolation() == ""
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the system has no Python to put into an image")
+def test_the_isolation_holds_on_an_image(tmp_path: Path) -> None:
+    """The same probes in a root file system of its own."""
+    tmp_path.chmod(0o755)
+    rootfs = small_rootfs(tmp_path / "rootfs")
+    add_python(rootfs)
+    assert check_isolation(rootfs) == ""
 
 
 def test_several_can_be_opened_at_once(tmp_path: Path) -> None:
@@ -468,6 +480,30 @@ def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
     assert done.stdout == "/etc:\ngroup\nhosts\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
     assert sorted(one.name for one in (rootfs / "etc").iterdir()) == ["group", "passwd"]
+
+
+def test_the_network_of_this_machine_comes_with_its_certificates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that $SSL_CERT_FILE names, for all programs and for apt; they are not part of what was changed."""
+    rootfs, own, layer = small_rootfs(tmp_path / "rootfs"), tmp_path / "sandboxes", tmp_path / "layer.tar"
+    (rootfs / "etc/apt/apt.conf.d").mkdir(parents=True)
+    own.mkdir()
+    tmp_path.chmod(0o755)
+    (tmp_path / "company.pem").write_text("a certificate\n")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "company.pem"))
+
+    async def body(sandbox: PersistentSandbox) -> str:
+        script = f"cat {certificate_variables()['PIP_CERT']} /etc/apt/apt.conf.d/*; echo x > /etc/new"
+        done = await sh(sandbox, script)
+        await sandbox.export_layer(layer)
+        return done.stdout
+
+    shown = in_persistent(body, own, PersistentOptions(rootfs=rootfs, network="host"))
+    assert shown.startswith("a certificate\n")
+    assert 'Acquire::https::CAInfo "/etc/demeanor-ca.crt";' in shown
+    with tarfile.open(layer) as tar:
+        assert [member.name for member in tar if member.isfile()] == ["etc/new"]
 
 
 @pytest.mark.parametrize(("network", "reached"), [("none", False), ("gateway", False), ("host", True)])

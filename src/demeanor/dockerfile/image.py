@@ -17,6 +17,9 @@ class MakeFolder:
     path: str
     """Its path."""
 
+    user: str = "root"
+    """Whose it is, with the folders above it that did not exist."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copy:

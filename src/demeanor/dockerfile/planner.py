@@ -138,7 +138,7 @@ class _Builder:
 
     def _set_workdir(self, instruction: Instruction) -> None:
         self._workdir = self._path(self._word(instruction.value))
-        self._steps.append(MakeFolder(line=instruction.line, path=self._workdir))
+        self._steps.append(MakeFolder(line=instruction.line, path=self._workdir, user=self._user))
 
     def _path(self, path: str) -> str:
         if not path:

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import ImageSpec
+from demeanor.core.harbor_task import TaskEnvironment
+from demeanor.dockerfile.image import Copy, ImageSpec
 from demeanor.dockerfile.planner import PATH, read
+from demeanor.harbor.build_context import copied_files
 
 _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
 _LOGS = "/logs/"
@@ -27,6 +29,19 @@ def check_definition(folder: Path, rootfs: Path | None, mounts: Iterable[str]) -
             raise BadInput(
                 "the bubblewrap environment can't mount folders of the host", where="environment.mounts", key=target
             )
+
+
+def check_environment(machine: TaskEnvironment, rootfs: Path | None) -> None:
+    """Raise BadInput for an environment that would be refused, as far as that can be known without building it."""
+    where = machine.folder.parent / "task.toml"
+    if machine.os != "linux":
+        raise BadInput("the bubblewrap environment runs Linux only", where=where, key="environment.os")
+    if machine.gpus:
+        raise BadInput("the bubblewrap environment has no GPUs", where=where, key="environment.gpus")
+    check_definition(machine.folder, rootfs, ())
+    for step in read_definition(machine.folder, machine.image).steps:
+        if isinstance(step, Copy):
+            copied_files(step, machine.folder)
 
 
 def read_definition(folder: Path, image: str | None, base: ImageSpec | None = None) -> ImageSpec:

@@ -13,6 +13,7 @@ from typing import Any
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.text import one_line
+from demeanor.harbor.build_variables import BUILD_VARIABLES
 
 BUBBLEWRAP = "bubblewrap"
 CLASS = "demeanor.harbor_env:BubblewrapEnvironment"
@@ -20,11 +21,21 @@ PORT = 11811
 """The gateway's port in the bubblewrap environment, which has a private network."""
 
 _ENGINES = ("docker", "podman")
-_TIMEOUT = 10.0
+_OURS = (*BUILD_VARIABLES, "SSL_CERT_FILE")
+_TIMEOUT = 60.0
+_PODMAN_COMPOSE = "podman-compose"
 
 HARBOR_ENVIRONMENTS: Mapping[str, tuple[str, ...]] = {
     "docker": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"),
-    "podman": ("CONTAINER_HOST", "DOCKER_HOST", "XDG_RUNTIME_DIR"),
+    "podman": (
+        "CONTAINER_HOST",
+        "DOCKER_HOST",
+        "XDG_RUNTIME_DIR",
+        "CONTAINERS_CONF",
+        "CONTAINERS_STORAGE_CONF",
+        "CONTAINERS_REGISTRIES_CONF",
+        "REGISTRY_AUTH_FILE",
+    ),
     "daytona": ("DAYTONA_API_KEY", "DAYTONA_API_URL", "DAYTONA_TARGET", "DAYTONA_ORGANIZATION_ID"),
     "e2b": ("E2B_API_KEY", "E2B_DOMAIN"),
     "modal": ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET", "MODAL_ENVIRONMENT"),
@@ -122,25 +133,41 @@ def task_environment(asked: str | None, rules: HarborRules) -> EnvironmentChoice
     return EnvironmentChoice(
         name=name,
         kwargs={**ours, **rules.env_kwargs},
-        pass_env=(*HARBOR_ENVIRONMENTS.get(name, ()), *rules.pass_env),
+        pass_env=(*HARBOR_ENVIRONMENTS.get(name, ()), *(_OURS if name == BUBBLEWRAP else ()), *rules.pass_env),
         notes=notes,
     )
 
 
 @cache
 def engine_problem(engine: str) -> str | None:
-    """Why Harbor can't use a container engine here; None if it can. It needs the engine's `compose` command, too."""
-    program = shutil.which(engine)
-    if program is None:
+    """Why Harbor can't use a container engine here; None if it can. It needs the engine's `compose` command, too; for
+    podman also podman-compose will do, as for Harbor.
+    """
+    if shutil.which(engine) is None:
         return f"{engine} is not on PATH"
-    for args in (("info",), ("compose", "ls")):
-        command = f"`{engine} {' '.join(args)}`"
-        try:
-            done = subprocess.run(
-                [program, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{command} did not work: {error}"
-        if done.returncode != 0:
-            return f"{command} failed: {one_line(done.stderr.decode('utf-8', 'replace').strip()) or 'no error message'}"
+    if problem := _failure(engine, "info"):
+        return problem
+    if engine != "podman" or "--detach" in _output(engine, "compose", "up", "--help")[1]:
+        return _failure(engine, "compose", "ls")
+    if shutil.which(_PODMAN_COMPOSE) is None:
+        return (
+            f"neither `podman compose` nor {_PODMAN_COMPOSE} works, which Harbor needs\n  → pip install podman-compose"
+        )
+    if "--in-pod" not in _output(_PODMAN_COMPOSE, "--help")[1]:
+        return f"{_PODMAN_COMPOSE} is too old: it has no option --in-pod\n  → pip install podman-compose"
     return None
+
+
+def _failure(*command: str) -> str | None:
+    """Why a command fails; None if it does not."""
+    code, output = _output(*command)
+    return None if code == 0 else f"`{' '.join(command)}` failed: {one_line(output.strip()) or 'no error message'}"
+
+
+def _output(*command: str) -> tuple[int, str]:
+    """The exit code and the output of a command."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return -1, str(error)
+    return done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from demeanor.core.agent import Agent, prints_events
 from demeanor.core.capture import Breakdown, Capture
+from demeanor.core.container_hints import podman_hint
 from demeanor.core.exchange import Exchange
+from demeanor.core.fingerprints import TASK_ENVIRONMENT
 from demeanor.core.process import ProcessEnd
 from demeanor.core.text import excerpt
 from demeanor.core.trajectory import Event
@@ -34,7 +37,7 @@ def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial,
         log_problem=problem,
         prints_events=prints_events(agent),
         ends=ends or (ProcessEnd(exit_code=0),),
-        breakdown=_breakdown(outcome, found.folder, observed.exchanges),
+        breakdown=_with_hint(_breakdown(outcome, found.folder, observed.exchanges), observed.facts),
         seconds=found.agent_seconds,
         said_spent=read_spent(found.data),
         rewards=outcome.rewards,
@@ -67,6 +70,14 @@ def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, 
     if exchanges and cause in PROVIDER_CAUSES and outcome.rewards is not None:
         return None
     return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
+
+
+def _with_hint(breakdown: Breakdown | None, facts: Mapping[str, str]) -> Breakdown | None:
+    """A failure of podman with its remedy. Harbor's exception does not say that the container could not be started."""
+    hint = podman_hint(breakdown.detail) if breakdown and facts.get(TASK_ENVIRONMENT) == "podman" else None
+    if breakdown is None or hint is None:
+        return breakdown
+    return Breakdown(cause=VoidCause.SANDBOX, detail=f"{breakdown.detail}\n  → {hint}")
 
 
 def _agent_errors(outcome: HarborOutcome) -> tuple[str, ...]:

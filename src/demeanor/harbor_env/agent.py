@@ -18,6 +18,8 @@ from demeanor.sandboxes.host.bwrap_args import PORT
 
 _FOLDER = "/installed-agent/demeanor"
 _MIN_PYTHON = (3, 11)
+_SHARED = ("approval", "user_channel")
+"""Modules of core/ that the native agent imports."""
 
 
 class NativeAgent(BaseAgent):
@@ -57,7 +59,7 @@ class NativeAgent(BaseAgent):
         with tempfile.TemporaryDirectory() as folder:
             package = Path(folder, "demeanor")
             source = Path(demeanor.native.__file__).parents[1]
-            for file in (*sorted(source.glob("native/*.py")), source / "core/approval.py"):
+            for file in (*sorted(source.glob("native/*.py")), *(source / f"core/{name}.py" for name in _SHARED)):
                 target = package / file.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(file.read_bytes())

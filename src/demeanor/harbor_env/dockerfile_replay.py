@@ -5,40 +5,71 @@ from __future__ import annotations
 import posixpath
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
 from demeanor.core.text import shortened_to_end
 from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.dockerfile.planner import PATH
+from demeanor.harbor.build_context import copied_files
 from demeanor.sandboxes.host.runtime import in_thread
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest
 
 _MAX_OUTPUT = 2000
+_MAKE_OWNED = """\
+at=$1; first=
+until [ -e "$at" ]; do first=$at; at=$(dirname "$at"); done
+mkdir -p "$1" && { [ -z "$first" ] || chown -R "$2" "$first"; }
+"""
 
 
-async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, log: Callable[[str], None]) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Build:
+    """What the steps of a Dockerfile are run with."""
+
+    image: ImageSpec
+    """The image that they build."""
+
+    context: Path
+    """The folder of the files that they copy."""
+
+    log: Callable[[str], None]
+    """Is called with each command that is run."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that commands get unless the Dockerfile sets them. They are not part of the image."""
+
+
+async def replay(build: Build, sandbox: PersistentSandbox) -> None:
     """Run the steps of an image in a sandbox; raises BadInput for a step that fails."""
-    for step in image.steps:
-        await replay_step(step, image, context, sandbox, log=log)
+    for step in build.image.steps:
+        await replay_step(step, build, sandbox)
 
 
-async def replay_step(
-    step: Step, image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, log: Callable[[str], None]
-) -> None:
+async def replay_step(step: Step, build: Build, sandbox: PersistentSandbox) -> None:
     """Run one step; raises BadInput if it fails."""
     match step:
         case MakeFolder():
-            request = ExecRequest(argvs=(("mkdir", "-p", step.path),), env=image.env)
+            request = ExecRequest(argvs=(_make_folder(step),), env=build.image.env)
             await _run(sandbox, request, f"{step.line}: WORKDIR")
         case Copy():
-            await _copy(step, context, sandbox)
+            await _copy(step, build.context, sandbox)
         case Run():
-            log(f"RUN {step.argv[-1]}")
-            request = ExecRequest(argvs=(step.argv,), env=step.env, cwd=step.cwd, user=step.user)
+            build.log(f"RUN {step.argv[-1]}")
+            env = {**build.variables, **step.env}
+            request = ExecRequest(argvs=(step.argv,), env=env, cwd=step.cwd, user=step.user)
             await _run(sandbox, request, f"{step.line}: RUN")
+
+
+def _make_folder(step: MakeFolder) -> tuple[str, ...]:
+    """The command that creates a folder; what it creates belongs to the user of the Dockerfile's line."""
+    if step.user in ("root", "0", "root:root", "0:0"):
+        return ("mkdir", "-p", step.path)
+    owner = step.user if ":" in step.user or step.user.isdigit() else f"{step.user}:"  # with the user's own group
+    return ("sh", "-c", _MAKE_OWNED, "sh", step.path, owner)
 
 
 async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> None:
@@ -84,23 +115,3 @@ async def _add_archive(step: Copy, source: Path, folder: Path, sandbox: Persiste
 
 async def _is_folder(sandbox: PersistentSandbox, path: str) -> bool:
     return (await sandbox.run(ExecRequest(argvs=(("test", "-d", path),), env={"PATH": PATH}))).code == 0
-
-
-def copied_files(step: Copy, context: Path) -> list[Path]:
-    """The files and folders that a step copies; raises BadInput if there are none for a pattern."""
-    return [source for pattern in step.sources for source in _matches(pattern, context, step)]
-
-
-def _matches(pattern: str, context: Path, step: Copy) -> list[Path]:
-    """The files that a pattern matches; raises BadInput when there are none, or when one is outside of the context."""
-    plain = context / pattern.lstrip("/")
-    if plain.exists():
-        found = [plain]
-    else:
-        found = sorted(context.glob(pattern.lstrip("/"))) if any(sign in pattern for sign in "*?[") else []
-    problem = "" if found else f"there is no {pattern!r} in {context}"
-    if any(not source.resolve().is_relative_to(context.resolve()) for source in found):
-        problem = f"{pattern!r} leads out of {context}"
-    if problem:
-        raise BadInput(problem, where=f"Dockerfile:{step.line}", key=step.name)
-    return found

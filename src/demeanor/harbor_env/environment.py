@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -20,12 +20,14 @@ from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.dockerfile.image import ImageSpec
 from demeanor.dockerfile.planner import PATH
 from demeanor.harbor.base_image import BaseImages
+from demeanor.harbor.build_variables import build_variables
 from demeanor.harbor.definition import check_definition, read_definition
-from demeanor.harbor_env.dockerfile_replay import replay
+from demeanor.harbor_env.dockerfile_replay import Build, replay
 from demeanor.harbor_env.file_filter import filtered, not_excluded
 from demeanor.harbor_env.image_build import build_root
 from demeanor.harbor_env.socket_handoff import send_listener
 from demeanor.sandboxes.host.bwrap_args import PORT
+from demeanor.sandboxes.host.certificates import certificate_variables
 from demeanor.sandboxes.host.runtime import in_thread
 from demeanor.sandboxes.levels.bubblewrap import find_bwrap
 from demeanor.sandboxes.persistent.client import PersistentSandbox
@@ -145,7 +147,7 @@ class BubblewrapEnvironment(BaseEnvironment):
             if sandbox.listener is not None and self._gateway:
                 await in_thread(send_listener, self._gateway, sandbox.listener)
             if built is None:
-                await replay(self._image, self.environment_dir, sandbox, log=self.logger.debug)
+                await replay(self._steps(self._variables(self._network)), sandbox)
             if self._image.entrypoint:
                 self._entrypoint = asyncio.create_task(self._run_entrypoint(sandbox))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
@@ -172,14 +174,20 @@ class BubblewrapEnvironment(BaseEnvironment):
             return None
         self._image = read_definition(self.environment_dir, self.task_env_config.docker_image, base.spec)
         key = await build_root(
-            self._image,
+            self._steps({**self._variables(self._build_network), **build_variables(os.environ)}),
             base.image,
-            self.environment_dir,
             self._images.cache,
             open_sandbox=lambda root: self._open(self._build_network, root),
-            log=self.logger.debug,
         )
         return self._locks.enter_context(self._images.cache.in_use(key))
+
+    def _steps(self, variables: Mapping[str, str]) -> Build:
+        return Build(image=self._image, context=self.environment_dir, log=self.logger.debug, variables=dict(variables))
+
+    @staticmethod
+    def _variables(network: Network) -> Mapping[str, str]:
+        """The variables by which programs find the certificates of this machine, if they use its network."""
+        return certificate_variables() if network == "host" else {}
 
     async def _run_entrypoint(self, sandbox: PersistentSandbox) -> None:
         """Run the entry point in the background, with the command that Harbor gives to containers."""
@@ -219,7 +227,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         env: dict[str, str] | None = None,
         user: str | None = None,
     ) -> ExecRequest:
-        variables = {**self._image.env, **(self._merge_env(env) or {})}
+        variables = {**self._variables(self._network), **self._image.env, **(self._merge_env(env) or {})}
         if self._path:
             variables["PATH"] = f"{variables.get('PATH', PATH)}:{self._path}"
         return ExecRequest(

@@ -7,6 +7,7 @@ that took long.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import stat
@@ -17,7 +18,8 @@ from pathlib import Path
 
 from demeanor.core.errors import BadInput
 from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
-from demeanor.harbor_env.dockerfile_replay import copied_files, replay_step
+from demeanor.harbor.build_context import copied_files
+from demeanor.harbor_env.dockerfile_replay import Build, replay_step
 from demeanor.images.cache import CachedImage, ImageCache, step_key
 from demeanor.images.layer import apply_layer
 from demeanor.sandboxes.host.runtime import in_thread
@@ -26,35 +28,42 @@ from demeanor.sandboxes.persistent.client import PersistentSandbox
 _KEPT_AFTER = 2.0
 """A result is kept in the cache after a step that took longer, in seconds."""
 
+_POLLED_EVERY = 0.2
+
 OpenSandbox = Callable[[Path], Awaitable[PersistentSandbox]]
 
 
-async def build_root(
-    image: ImageSpec,
-    base: CachedImage,
-    context: Path,
-    cache: ImageCache,
-    *,
-    open_sandbox: OpenSandbox,
-    log: Callable[[str], None],
-) -> str:
+async def build_root(build: Build, base: CachedImage, cache: ImageCache, *, open_sandbox: OpenSandbox) -> str:
     """Build what is not in the cache yet; returns the key of the root. Raises BadInput for a step that fails."""
-    keys = await in_thread(_keys, image, base.key, context)
-    first = max(number for number, key in enumerate(keys) if number == 0 or cache.root(key))
-    if first == len(image.steps):
-        return keys[-1]
+    keys = await in_thread(_keys, build.image, base.key, build.context)
+    while (first := _cached(keys, cache)) < len(build.image.steps):
+        with cache.building(keys[first + 1]) as ours:
+            if ours and first == _cached(keys, cache):
+                await _build(build, keys, first, cache, open_sandbox)
+                break
+        await asyncio.sleep(_POLLED_EVERY)  # another process builds this step, perhaps for another task
+    return keys[-1]
+
+
+def _cached(keys: list[str], cache: ImageCache) -> int:
+    """How many steps the longest result in the cache has."""
+    return max(number for number, key in enumerate(keys) if number == 0 or cache.root(key))
+
+
+async def _build(build: Build, keys: list[str], first: int, cache: ImageCache, open_sandbox: OpenSandbox) -> None:
+    """Run the steps after the first ones, whose result is in the cache."""
+    image = build.image
     with cache.in_use(keys[first]) as root:
         sandbox = await open_sandbox(root)
         try:
             for number in range(first, len(image.steps)):
                 began = time.monotonic()
-                await replay_step(image.steps[number], image, context, sandbox, log=log)
+                await replay_step(image.steps[number], build, sandbox)
                 last = number + 1 == len(image.steps)
                 if last or time.monotonic() - began > _KEPT_AFTER:
                     await _keep(sandbox, cache, key=keys[number + 1], parent=keys[first], origin=_origin(image, number))
         finally:
             await sandbox.close()
-    return keys[-1]
 
 
 async def _keep(sandbox: PersistentSandbox, cache: ImageCache, *, key: str, parent: str, origin: str) -> None:
@@ -88,7 +97,7 @@ def _described(step: Step, context: Path) -> str:
     """Everything that the result of a step depends on, except what was before it."""
     match step:
         case MakeFolder():
-            return f"folder {step.path!r}"
+            return f"folder {step.path!r} {step.user!r}"
         case Run():
             return f"run {step.argv!r} {sorted(step.env.items())!r} {step.cwd!r} {step.user!r}"
         case Copy():

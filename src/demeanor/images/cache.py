@@ -4,6 +4,7 @@
     roots/KEY/rootfs/     a root file system: the layers of an image, or these and the first steps of a Dockerfile
     roots/KEY/root.json   its size, and what it was made from
     images/HASH.json      an image by its name: its digest, its settings and the key of its root
+    builds/KEY            exists while a process builds a root, and is locked by it
 
 What is written appears under its final name when it is complete. Roots share files by hard links and are never changed.
 A root that is in use is locked, so that it is not removed.
@@ -12,14 +13,12 @@ A root that is in use is locked, so that it is not removed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from demeanor.core.atomic_file import atomic_file, write_atomically
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.errors import UsageError
 from demeanor.images.layer import remove_tree
+from demeanor.images.locks import in_use, new_file, temporary_folder, unused
 from demeanor.images.manifest import Blob, ImageSettings
 
 DEFAULT_LIMIT = 20 * 2**30
@@ -99,7 +99,7 @@ class ImageCache:
         path = self._make("blobs") / blob.digest.removeprefix("sha256:")
         content, size = hashlib.sha256(), 0
         with atomic_file(path) as temporary:
-            with temporary.open("wb") as file:
+            with new_file(temporary), temporary.open("wb") as file:
                 for piece in pieces:
                     size += len(piece)
                     if size > blob.size:
@@ -124,7 +124,7 @@ class ImageCache:
     def add_root(self, key: str, *, parent: str | None, origin: str, fill: Callable[[Path], None]) -> Path:
         """Create a root file system: the files of its parent, and what `fill` does to them."""
         roots = self._make("roots")
-        with _temporary_folder(roots) as folder:
+        with temporary_folder(roots, _TEMPORARY) as folder:
             root = folder / "rootfs"
             if parent is None:
                 root.mkdir(mode=0o755)
@@ -142,17 +142,24 @@ class ImageCache:
     def in_use(self, key: str) -> Iterator[Path]:
         """A root that is not removed while it is in use."""
         folder = self.folder / "roots" / key
-        try:
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            raise UsageError(f"the root file system {key[:12]} was removed from {self.folder}") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH)
+        with ExitStack() as stack:
+            with contextlib.suppress(FileNotFoundError):
+                stack.enter_context(in_use(folder))
             if not (folder / "root.json").is_file():
                 raise UsageError(f"the root file system {key[:12]} was removed from {self.folder}")
             yield folder / "rootfs"
-        finally:
-            os.close(handle)
+
+    @contextmanager
+    def building(self, key: str) -> Iterator[bool]:
+        """Whether no other process builds a root; none can begin to in the block."""
+        file = self._make("builds") / key
+        file.touch()
+        with unused(file) as free:
+            try:
+                yield free
+            finally:
+                if free:
+                    file.unlink(missing_ok=True)
 
     def add_image(self, image: CachedImage) -> None:
         """Store which root and settings an image has."""
@@ -174,15 +181,21 @@ class ImageCache:
         found = []
         for file in (self.folder / "roots").glob("*/root.json"):
             facts = _read_json(file)
-            if facts and not file.parent.name.startswith(_TEMPORARY):
-                used = file.stat().st_mtime
-                found.append(CachedRoot(key=file.parent.name, origin=facts["origin"], size=facts["size"], used=used))
+            info = _info(file)
+            if facts and info and not file.parent.name.startswith(_TEMPORARY):
+                found.append(
+                    CachedRoot(key=file.parent.name, origin=facts["origin"], size=facts["size"], used=info.st_mtime)
+                )
         return sorted(found, key=lambda root: root.used)
 
     def size(self) -> int:
         """The size of the cache, in bytes."""
-        blobs = sum(file.stat().st_size for file in (self.folder / "blobs").glob("*"))
-        return blobs + sum(root.size for root in self.roots())
+        return sum(info.st_size for _, info in self._blobs()) + sum(root.size for root in self.roots())
+
+    def _blobs(self) -> list[tuple[Path, os.stat_result]]:
+        """The downloaded blobs, the oldest first. Another process may remove some meanwhile."""
+        found = [(file, info) for file in (self.folder / "blobs").glob("*") if (info := _info(file))]
+        return sorted(found, key=lambda item: item[1].st_mtime)
 
     def prune(self, limit: int, *, keep: set[str] | None = None) -> int:
         """Remove what was not used for the longest time until the cache is not larger than `limit` bytes, and what
@@ -190,11 +203,10 @@ class ImageCache:
         """
         before = self.size()
         self._remove_interrupted()
-        blobs = sorted((self.folder / "blobs").glob("*"), key=lambda file: file.stat().st_mtime)
-        size = before
-        for file in blobs:  # they can be downloaded again, and are not needed once they are unpacked
-            if size > limit:
-                size -= file.stat().st_size
+        size = self.size()
+        for file, info in self._blobs():  # they can be downloaded again, and are not needed once they are unpacked
+            if size > limit and not file.name.startswith("."):
+                size -= info.st_size
                 file.unlink(missing_ok=True)
         for root in self.roots():
             if size > limit and root.key not in (keep or ()) and self._remove_root(root.key):
@@ -207,17 +219,21 @@ class ImageCache:
     def _remove_root(self, key: str) -> bool:
         """Remove a root, unless it is in use."""
         folder = self.folder / "roots" / key
-        with _locked(folder) as free:
+        with unused(folder) as free:
             if free:
                 (folder / "root.json").unlink(missing_ok=True)
                 remove_tree(folder)
         return free
 
     def _remove_interrupted(self) -> None:
-        for folder in (self.folder / "roots").glob(f"{_TEMPORARY}*"):
-            with _locked(folder) as free:
-                if free:
-                    remove_tree(folder)
+        for name, pattern in {"roots": f"{_TEMPORARY}*", "blobs": ".*", "builds": "*"}.items():
+            with unused(self.folder / name) as quiet:  # no process is about to lock what it has just created
+                for path in (self.folder / name).glob(pattern) if quiet else ():
+                    with unused(path) as free:
+                        if free and path.is_dir():
+                            remove_tree(path)
+                        elif free:
+                            path.unlink(missing_ok=True)
 
     @staticmethod
     def _image_file(name: str, folder: Path) -> Path:
@@ -227,39 +243,6 @@ class ImageCache:
 def step_key(parent: str, step: str) -> str:
     """The key of a root: that of its parent, and what was done to it."""
     return hashlib.sha256(f"{parent}\n{step}".encode("utf-8", "surrogateescape")).hexdigest()
-
-
-@contextmanager
-def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """A new folder, locked while its process lives, so that another process can tell that it was left behind."""
-    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH)
-        folder.chmod(0o755)
-        yield folder
-    finally:
-        os.close(handle)
-        if folder.exists():
-            remove_tree(folder)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Whether nothing uses a folder; nothing can begin to in the block."""
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        yield False
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        yield False
-    else:
-        yield True
-    finally:
-        os.close(handle)
 
 
 def _link_tree(source: Path, target: Path) -> None:
@@ -283,6 +266,14 @@ def _own_size(root: Path) -> int:
                     found = item.stat(follow_symlinks=False)
                     size += found.st_size if found.st_nlink == 1 else 0
     return size
+
+
+def _info(file: Path) -> os.stat_result | None:
+    """The size and times of a file; None if another process has removed it."""
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None
 
 
 def _read_json(file: Path) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,8 +138,8 @@ def _unpack(
     if known < len(manifest.layers):
 
         def fill(root: Path) -> None:
-            for file in files:
-                with file.open("rb") as archive:
+            with ExitStack() as stack:  # opened at once: another process may prune the cache
+                for archive in [stack.enter_context(file.open("rb")) for file in files]:
                     apply_layer(archive, root, name)
 
         cache.add_root(keys[-1], parent=keys[known] or None, origin=name, fill=fill)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.core.errors import BadInput, UsageError
@@ -49,13 +50,31 @@ def prepare_images(plan: Plan, environment: EnvironmentChoice, environ: Mapping[
     )
 
 
+def task_refusal(task: HarborTask, environment: EnvironmentChoice, environ: Mapping[str, str]) -> str | None:
+    """Why an environment would refuse every attempt at a task; None if it would not, or if that can't be known."""
+    if not environment.ours:
+        return None
+    from demeanor.harbor.base_image import BaseImages
+    from demeanor.harbor.definition import check_environment
+
+    rootfs, choice = environment.kwargs.get(_ROOTFS), str(environment.kwargs.get(_IMAGES, "cached"))
+    images = BaseImages(choice, str(environment.kwargs.get(_CACHE, "")), environ)
+    try:
+        for machine in task.machines:
+            check_environment(machine, Path(rootfs).expanduser() if rootfs else None)
+            if machine.image and not machine.dockerfile and not rootfs and choice != "pull":
+                images.find(machine.image, needed=True)
+    except (BadInput, UsageError, OSError, UnicodeDecodeError) as error:
+        return str(error).replace("\n  → ", "; ")
+    return None
+
+
 def base_images(tasks: Iterable[HarborTask]) -> Iterable[str]:
     """The names of the images that tasks are built on. A Dockerfile that can't be read is reported with its task."""
     from demeanor.harbor.definition import read_definition
     from demeanor.images.reference import parse_reference
 
-    for task in tasks:
-        own = task.environment
+    for own in (machine for task in tasks for machine in task.machines):
         try:
             name = read_definition(own.folder, own.image).base
             parse_reference(name)

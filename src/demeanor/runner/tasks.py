@@ -13,7 +13,7 @@ from demeanor.agents.folders import agents_folders
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, UsageError, WorldError
+from demeanor.core.errors import UsageError, WorldError
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.ports import Gateway, Template
 from demeanor.core.run_request import RunRequest
@@ -22,6 +22,7 @@ from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan
 from demeanor.core.verdict import VoidCause
 from demeanor.gateway.null import NullGateway
+from demeanor.runner.task_images import task_refusal, with_image_cache
 
 if TYPE_CHECKING:
     from demeanor.harbor.context import TaskContext
@@ -101,7 +102,7 @@ def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
         if cell.skipped or cell.eval.task is None:
             return cell
         spec, name = task_agent_spec(cell.subject, rules), cell.subject.agent
-        if refused := _refusal(cell.eval.task, name, environment):
+        if refused := _refusal(cell.eval.task, name, environment, catalog.environ):
             return _skipped(cell, refused)
         if spec is None:
             known = ", ".join((*AGENTS, *rules.agents))
@@ -120,21 +121,11 @@ def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
     return Plan(cells=tuple(checked(cell) for cell in plan.cells))
 
 
-def _refusal(task: HarborTask, agent: str, environment: EnvironmentChoice) -> str | None:
+def _refusal(task: HarborTask, agent: str, environment: EnvironmentChoice, environ: Mapping[str, str]) -> str | None:
     """Why every attempt at a task would be refused; None if it would not."""
-    from demeanor.harbor.definition import check_definition, read_definition
-
     if agent == "oracle" and not all(step.solution for step in task.steps):
         return f"the task has no solution, which {agent} would run"
-    if not environment.ours:
-        return None
-    own = task.environment
-    try:
-        check_definition(own.folder, None, ())
-        read_definition(own.folder, own.image)
-    except (BadInput, OSError, UnicodeDecodeError) as error:
-        return f"{error}".replace("\n  → ", "; ")
-    return None
+    return task_refusal(task, environment, environ)
 
 
 def _faults(cell: Cell) -> bool:
@@ -164,7 +155,6 @@ def task_context(
     no gateway.
     """
     from demeanor.harbor.context import TaskContext
-    from demeanor.runner.task_images import with_image_cache
 
     require_harbor(catalog.config, catalog.environ)
     command = find_harbor(catalog.config, catalog.environ)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.define.harbor.answer_leaks import leaked_answers
+from demeanor.define.harbor.answer_leaks import search_answers
 from demeanor.define.harbor.task_folder import read_task_folder
 from tests.helpers.harbor_task_files import task
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 def found(folder: Path) -> str:
     one = read_task_folder(folder).task
     assert one is not None
-    return "\n".join(leaked_answers(one))
+    return "\n".join(search_answers(one).leaked)
 
 
 def test_a_clean_history_holds_no_answer(folder):
@@ -99,10 +99,58 @@ def test_a_solution_left_in_the_environment_is_found(folder):
     assert "environment/app/old.py is solution/area.py" in found(folder)
 
 
+def test_the_solutions_folder_or_script_in_the_environment_is_found(folder):
+    """Although its files have the names that they have in the solution."""
+    for name in ("solution/area.py", "solve.sh"):
+        (folder / "environment" / name).parent.mkdir(exist_ok=True)
+        (folder / "environment" / name).write_text((folder / "solution" / name.removeprefix("solution/")).read_text())
+    assert [line.split(" is ")[0] for line in found(folder).splitlines()] == [
+        "environment/solution/area.py",
+        "environment/solve.sh",
+    ]
+
+
+def test_a_file_that_the_solution_does_not_change_is_no_answer(folder):
+    """A solution that contains the whole project; if another version of the file is there, it is an answer again."""
+    data = "".join(f"this is the row number {number}\n" for number in range(9))
+    (folder / "solution/rows.txt").write_text(data)
+    (folder / "environment/app/rows.txt").write_text(data)
+    assert found(folder) == ""
+    (folder / "environment/app/broken").mkdir()
+    (folder / "environment/app/broken/rows.txt").write_text("nothing\n")
+    assert "environment/app/rows.txt is solution/rows.txt" in found(folder)
+
+
+def test_a_repository_without_a_working_tree_starts_with_head(folder):
+    """What HEAD has is what the agent sees, so it is no answer; what an older commit has is one."""
+    home = folder / "environment" / "app"
+    data = "".join(f"this is the row number {number}\n" for number in range(9))
+    (folder / "solution/rows.txt").write_text(data)
+    (home / "rows.txt").write_text(data)
+    commit(home, WRONG)
+    git(home, "clone", "--quiet", "--bare", ".", "../repo.git")
+    subprocess.run(["rm", "-rf", home], check=True)
+    assert found(folder) == ""
+    (folder / "solution/rows.txt").write_text(WRONG + "def circumference(r):\n    return 6 * r\n")
+    assert found(folder) == ""
+
+
+def test_an_answer_at_head_that_the_working_tree_does_not_have_is_found(folder):
+    """`git checkout .` would solve the task."""
+    home = folder / "environment" / "app"
+    commit(home, RIGHT)
+    (home / "area.py").write_text(WRONG)
+    assert "contains what solution/area.py writes" in found(folder)
+
+
 def test_a_broken_repository_is_reported_as_unreadable(folder):
-    """Its contents are unknown."""
+    """Its contents are unknown, which is not an answer."""
     for path in (folder / "environment/app/.git/objects").rglob("*"):
         if path.is_file():
             path.chmod(0o644)
             path.write_bytes(b"x")
-    assert "its history can't be read" in found(folder)
+    one = read_task_folder(folder).task
+    assert one is not None
+    search = search_answers(one)
+    assert search.leaked == ()
+    assert "its history can't be read" in search.unreadable[0]

@@ -213,6 +213,13 @@ def test_processes_files_and_memory_end_where_they_should(harness: LandlockHarne
 
 
 @needs_landlock
+def test_time_in_which_an_agent_waits_for_its_user_does_not_count(harness: LandlockHarness) -> None:
+    """Its time limit is later by that much."""
+    end = harness.ends("sh", "-c", "sleep 0.3; echo done", limits=Limits(wall=0.1, paused=lambda: 60.0))
+    assert (end.ended_by, end.stdout.text) == ("exit", "done\n")
+
+
+@needs_landlock
 def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(harness: LandlockHarness) -> None:
     """TERM first; after the grace all is killed."""
     quiet = Limits(wall=60, idle=0.5, grace=SOON)

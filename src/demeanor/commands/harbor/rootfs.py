@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections import deque
 from pathlib import Path
 
 from demeanor.core.errors import UsageError
@@ -17,6 +19,7 @@ from demeanor.images.pull import import_archive
 _SUITES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
 _NAME = re.compile(r"debian:([a-z0-9]+)(?:-slim)?")
 _LAST_LINES = 5
+_STEP = "I: "
 
 
 def make_rootfs(name: str) -> ExitCode:
@@ -28,19 +31,27 @@ def make_rootfs(name: str) -> ExitCode:
     program = shutil.which("mmdebstrap")
     if program is None:
         raise UsageError("mmdebstrap, which makes Debian images, is not installed\n  → apt-get install mmdebstrap")
+    cache = ImageCache.of_user(os.environ)
     with tempfile.TemporaryDirectory(prefix="demeanor-rootfs-") as folder:
         archive = Path(folder, "rootfs.tar")
-        done = subprocess.run(
+        lines = deque[str](maxlen=_LAST_LINES)
+        with subprocess.Popen(
             [program, "--variant=minbase", "--include=ca-certificates", suite, str(archive)],
             stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            check=False,
-        )
-        if done.returncode != 0:
-            last = "\n  ".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
-            raise UsageError(f"mmdebstrap failed with exit code {done.returncode}:\n  {last}")
-        image = import_archive(archive, name, ImageCache.of_user(os.environ))
+        ) as process:
+            for line in process.stdout or ():
+                lines.append(line.rstrip())
+                if line.startswith(_STEP):
+                    sys.stderr.write(f"{name}: {line.removeprefix(_STEP)}")
+                    sys.stderr.flush()
+        if process.returncode != 0:
+            last = "\n  ".join(lines)
+            raise UsageError(f"mmdebstrap failed with exit code {process.returncode}:\n  {last}")
+        sys.stderr.write(f"{name}: unpacking {archive.stat().st_size / 2**20:.1f} MB\n")
+        image = import_archive(archive, name, cache)
     print(f"{image.name} is ready: {image.digest}")
     return ExitCode.ACCEPTED

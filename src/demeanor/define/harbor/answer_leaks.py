@@ -8,7 +8,8 @@ mistake.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.core.git import GitError, blob_contents, git
@@ -20,30 +21,59 @@ _MIN_LENGTH = 12
 """Shorter lines occur by chance."""
 
 
-def leaked_answers(task: HarborTask) -> Iterator[str]:
-    """The leaked answers, with their location and a remedy."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerSearch:
+    """What a search for answers in a task's environment has found."""
+
+    leaked: tuple[str, ...]
+    """The leaked answers, each with its location and a remedy."""
+
+    unreadable: tuple[str, ...]
+    """Repositories that can't be read, so that it is unknown what they contain."""
+
+
+def search_answers(task: HarborTask) -> AnswerSearch:
+    """Search the environment of a task for its answers."""
     solutions = _texts([task.folder / "solution", *sorted(task.folder.glob("steps/*/solution"))])
     shipped = [task.environment.folder, *sorted(task.folder.glob("steps/*/workdir"))]
     start = _texts(shipped)
-    for path, text in start.items():
-        for solution, answer in solutions.items():
-            if answer.strip() and text.strip() == answer.strip():
-                yield f"{_shown(path, task)} is {_shown(solution, task)}; remove the answer from the environment"
-    known = {line.strip() for text in start.values() for line in text.splitlines()}
-    telling = {path: _telling(text, known) for path, text in solutions.items()}
+    leaked = [
+        f"{_shown(path, task)} is {_shown(solution, task)}; remove the answer from the environment"
+        for solution, answer in solutions.items()
+        for path in _copies(solution, answer, start, task)
+    ]
+    unreadable = []
+    known = _lines(start.values())
     for repository in _repositories(shipped):
         shown = _shown(repository, task)
         try:
-            yield from (f"{shown}: {one}" for one in _in_repository(repository, telling, task))
+            leaked += [f"{shown}: {one}" for one in _in_repository(repository, solutions, known, task)]
         except GitError as error:
-            yield f"{shown}: its history can't be read: {error}; repair the repository, or remove it"
+            unreadable.append(
+                f"{shown}: its history can't be read, so it may contain the answer: {error}; repair the repository, or "
+                "remove it"
+            )
+    return AnswerSearch(leaked=tuple(leaked), unreadable=tuple(unreadable))
 
 
-def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: HarborTask) -> Iterator[str]:
+def _copies(solution: Path, answer: str, start: Mapping[Path, str], task: HarborTask) -> list[Path]:
+    """The files of the environment that are a file of the solution. A file that the solution does not change is not
+    its answer: every file of this name is the same in the environment, outside of a copy of the solution's folder.
+    """
+    found = [path for path, text in start.items() if answer.strip() and text.strip() == answer.strip()]
+    scripts = {step.solution for step in task.steps}
+    named = [
+        path for path in start if path.name == solution.name and "solution" not in path.parts[len(task.folder.parts) :]
+    ]
+    unchanged = bool(named) and all(path in found for path in named) and solution not in scripts
+    return [path for path in found if not (unchanged and path in named)]
+
+
+def _in_repository(repository: Path, solutions: Mapping[Path, str], known: set[str], task: HarborTask) -> Iterator[str]:
     if repository.is_file():
         with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
             git(Path(folder), "clone", "--quiet", "--mirror", str(repository.resolve()), "unpacked")
-            yield from _in_repository(Path(folder) / "unpacked", telling, task)
+            yield from _in_repository(Path(folder) / "unpacked", solutions, known, task)
         return
     objects = _objects(repository)
     past = set(_git(repository, "rev-list", "HEAD").split())
@@ -54,7 +84,11 @@ def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: Har
             f"it has {len(beyond)} commit(s) that are not reachable from HEAD ({names}) and may contain the answer; "
             "remove the branches, tags and reflogs that refer to them, then run `git gc --prune=now`"
         )
-    for path, name in _holding(repository, [name for name, kind in objects.items() if kind == "blob"], telling).items():
+    blobs = [name for name, kind in objects.items() if kind == "blob"]
+    if not _has_working_tree(repository):
+        known = known | _lines_of_head(repository, blobs)
+    telling = {path: _telling(text, known) for path, text in solutions.items()}
+    for path, name in _holding(repository, blobs, telling).items():
         yield f"the object {name[:10]} contains what {_shown(path, task)} writes; remove it from the history"
 
 
@@ -90,6 +124,21 @@ def _telling(text: str, known: set[str]) -> set[str]:
     """The lines that only the answer has; in a patch they begin with «+»."""
     lines = {line.removeprefix("+").strip() for line in text.splitlines()}
     return {line for line in lines if len(line) >= _MIN_LENGTH and not line.startswith("#")} - known
+
+
+def _has_working_tree(repository: Path) -> bool:
+    return repository.name == ".git" and any(path != repository for path in repository.parent.iterdir())
+
+
+def _lines_of_head(repository: Path, blobs: Sequence[str]) -> set[str]:
+    """The lines of the files at HEAD: without a working tree, this is what the task starts with."""
+    files = {line.split()[2] for line in _git(repository, "ls-tree", "-r", "HEAD").splitlines()}
+    contents = blob_contents(repository, [name for name in blobs if name in files])
+    return _lines(content.decode("utf-8", "replace") for _, content in contents)
+
+
+def _lines(texts: Iterable[str]) -> set[str]:
+    return {line.strip() for text in texts for line in text.splitlines()}
 
 
 def _repositories(folders: Sequence[Path]) -> Iterator[Path]:

@@ -128,6 +128,14 @@ class LevelSession(ABC):
     async def prepare(self, launches: Sequence[Launch]) -> None:  # noqa: B027 - levels may override it
         """Prepare the sandbox for these programs; most levels do that when the first program starts."""
 
+    async def look(self) -> Tree:
+        """The workspace's content now, while programs may still run."""
+        return await self.snapshot()
+
+    @abstractmethod
+    async def snapshot(self) -> Tree:
+        """The workspace's content, after the last program."""
+
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
         program = self._start(launch, limits)

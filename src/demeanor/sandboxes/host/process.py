@@ -219,7 +219,7 @@ class SupervisedProcess:
             self.read_output(pipe, output)
         if now < (due := self._due(last_activity)):
             return due
-        self._ended_by = "wall" if now >= self._started + self._limits.wall else "idle"
+        self._ended_by = "wall" if now >= self._deadline() else "idle"
         self._send(TERM)
         self._next = now + self._limits.grace
         return self._next
@@ -229,8 +229,11 @@ class SupervisedProcess:
         callers learn whether the provider was silent.
         """
         active = max(self._last_output, last_activity())
-        due = self._started + self._limits.wall
+        due = self._deadline()
         return due if self._limits.idle is None else min(due, active + self._limits.idle)
+
+    def _deadline(self) -> float:
+        return self._started + self._limits.wall + self._limits.paused()
 
     def _has_reported(self) -> bool:
         """Whether there is unread data from the supervisor."""

@@ -210,11 +210,13 @@ class BubblewrapSession(LevelSession):
         finally:
             os.close(home)
 
-    async def snapshot(self) -> Tree:
-        """The workspace's content now."""
+    async def snapshot(self, *, home: bool = False) -> Tree:
+        """The content of the workspace, or of HOME, now."""
         client, before = self._client, self._before
         if client.disk is None:
-            return before
+            return Tree() if home else before
+        if home:
+            return await in_thread(partial(scan, Path(f"/proc/self/fd/{client.disk}", HOME)))
         scan_disk = partial(
             scan,
             Path(f"/proc/self/fd/{client.disk}", UPPER if client.overlay else MERGED),

@@ -255,12 +255,18 @@ class ContainerSession(LevelSession):
             return {}
         return read_home_files(Path(f"/proc/self/fd/{self._client.disk}", HOME), paths)
 
-    async def snapshot(self) -> Tree:
-        """The workspace's content, after the container was removed."""
+    async def look(self) -> Tree:
+        """Nothing: the workspace can be read only after the container was removed."""
+        return Tree(gaps=("the workspace of a container can't be read while it runs",))
+
+    async def snapshot(self, *, home: bool = False) -> Tree:
+        """The content of the workspace, or of HOME, after the container was removed."""
         client = self._client
         if client is None or client.disk is None:
-            return self._before
+            return Tree() if home else self._before
         await in_thread(client.end)
+        if home:
+            return await in_thread(partial(scan, Path(f"/proc/self/fd/{client.disk}", HOME)))
         disk = Path(f"/proc/self/fd/{client.disk}", MERGED)
         return await in_thread(partial(scan, disk, known=Known(entries=self._before.entries), spool=self.spool))
 

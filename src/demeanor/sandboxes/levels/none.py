@@ -184,11 +184,13 @@ class NoneSession(LevelSession):
         """The files that the agent left in HOME; links are not followed."""
         return read_home_files(self.home, paths)
 
-    async def snapshot(self) -> Tree:
-        """The workspace's content now."""
+    async def snapshot(self, *, home: bool = False) -> Tree:
+        """The content of the workspace, or of HOME, now."""
         attempt_dir = self._attempt_dir
         if not attempt_dir.exists():
             return Tree(gaps=("the folder of the attempt was moved away",))
+        if home:
+            return await in_thread(partial(scan, self.home))
         known = Known(
             entries=self._before.entries, stamps=attempt_dir.stamps, settled_before=attempt_dir.settled_before
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM_PATHS, paths_to_bind, write_etc
+from demeanor.sandboxes.host.certificates import copy_certificates
 from demeanor.sandboxes.host.level import seccomp_filter
 from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
 from demeanor.sandboxes.host.uids import RANGE_SIZE, unused_uid, unused_uid_range
@@ -105,6 +106,8 @@ class PersistentSandboxes:
                 write_etc(folder)
                 _copy_host_etc((*HOST_ETC, *_MORE_ETC, *(("resolv.conf", "hosts") if host_network else ())), folder)
                 _add_users(folder)
+                if host_network:
+                    copy_certificates(folder)
         return str(folder)
 
 

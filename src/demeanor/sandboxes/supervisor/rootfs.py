@@ -41,7 +41,10 @@ ROOT_CHANGES = f"{SCRATCH}/upper0"
 """What was changed in a given root file system."""
 
 _APT_SETTINGS = "etc/apt/apt.conf.d/zz-demeanor"
-OWN_FILES = frozenset(("etc/hosts", "etc/resolv.conf", _APT_SETTINGS))
+CERTIFICATES = "etc/demeanor-ca.crt"
+"""The certificates that programs trust when they use the network of the host."""
+
+OWN_FILES = frozenset(("etc/hosts", "etc/resolv.conf", CERTIFICATES, _APT_SETTINGS))
 """The files that are written into a given root file system; they are not part of what was changed."""
 
 Users: TypeAlias = Literal["many", "one"]
@@ -161,12 +164,17 @@ def _write_etc_and_links(system: list[str]) -> None:
 
 
 def _write_own_files(*, one_user: bool, host_network: bool) -> None:
-    """Write the files of /etc that a container engine would provide, and what apt needs if there is one user only."""
-    for name in ("hosts", *(("resolv.conf",) if host_network else ())):
-        with open(f"{staged_path(0)}/{name}", "rb") as source:
-            _write_in_root(f"etc/{name}", source.read())
-    if one_user:
-        _write_in_root(_APT_SETTINGS, b'APT::Sandbox::User "root";\n')
+    """Write the files of /etc that a container engine would provide, the certificates, and the settings of apt."""
+    settings = b'APT::Sandbox::User "root";\n' if one_user else b""
+    for path in ("etc/hosts", *(("etc/resolv.conf", CERTIFICATES) if host_network else ())):
+        given = f"{staged_path(0)}/{path.removeprefix('etc/')}"
+        if path == CERTIFICATES and not os.path.exists(given):
+            continue  # a machine without certificates
+        with open(given, "rb") as source:
+            _write_in_root(path, source.read())
+        settings += f'Acquire::https::CAInfo "/{CERTIFICATES}";\n'.encode() if path == CERTIFICATES else b""
+    if settings:
+        _write_in_root(_APT_SETTINGS, settings)
 
 
 def _write_in_root(path: str, content: bytes) -> None:
