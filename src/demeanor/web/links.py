@@ -21,6 +21,7 @@ ROUTES: Mapping[str, str] = {
     "board": "/board",
     "triage": "/triage/{run}",
     "cost": "/cost",
+    "cover": "/cover",
     "live": "/live",
     "find": "/find",
 }

@@ -36,6 +36,7 @@ def every_page(dashboard: Dashboard) -> list[str]:
         "/board",
         f"/triage/{night}",
         "/cost",
+        "/cover",
         "/live",
         "/find?q=rea",
     ]

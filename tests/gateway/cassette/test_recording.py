@@ -9,11 +9,13 @@ from demeanor.core.exchange import Response
 from demeanor.core.messages import ToolCall
 from demeanor.core.redaction.encodings import telling
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.gateway.cassette.cassette import write_cassette
 from demeanor.gateway.cassette.folder import CassetteFolder
 from demeanor.gateway.cassette.recording import Recorder, make_cassette, scenario_fingerprint
 from tests.gateway.cassette.helpers import a_capture, a_request, answered
 from tests.gateway.helpers import a_trial
+from tests.helpers.harbor_tasks import greet
 
 
 def test_nothing_of_the_environment_is_recorded():
@@ -49,6 +51,22 @@ def test_the_fingerprint_depends_on_everything_an_agent_is_given(tmp_path: Path)
     assert before == scenario_fingerprint(replace(first, timeout=5.0))
     (tmp_path / "a.txt").write_text("b")
     assert before != scenario_fingerprint(first)
+
+
+def test_the_fingerprint_of_a_whole_task_depends_on_its_files(tmp_path: Path):
+    """Also on those that are not part of the scenario; `[metadata]` only labels it."""
+    folder = greet(tmp_path / "greet")
+
+    def fingerprint() -> str:
+        one = read_task_folder(folder)
+        return scenario_fingerprint(one.scenario, one.task)
+
+    before = fingerprint()
+    toml = folder / "task.toml"
+    toml.write_text(f"{toml.read_text()}\n[metadata.demeanor]\nowner = 'ann'\n")
+    assert fingerprint() == before
+    (folder / "environment/notes.txt").write_text("new\n")
+    assert fingerprint() != before
 
 
 def test_a_cassette_that_cant_be_written_does_not_end_the_run(tmp_path: Path):

@@ -30,8 +30,11 @@ def board_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
             return None, None, str(error)
 
     promote, demote, problem = context.cached("board", newest_state(history), make) if evals else (None, None, why_not)
+    reports = [report for report in (promote, demote) if report]
+    shown = {one.eval for report in reports for one in report.candidates[:MOST]}
     return {
-        "reports": [report for report in (promote, demote) if report],
+        "reports": reports,
+        "tried": {name for name in shown if history.eval_history(name)},
         "problem": problem or ("" if evals else "There are no evals in this folder."),
         "most": MOST,
         "nights": NIGHTS,

@@ -12,6 +12,7 @@ from demeanor.commands.serve.board_page import board_page
 from demeanor.commands.serve.compare_page import compare_page
 from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.cost_page import cost_page
+from demeanor.commands.serve.cover_page import cover_page
 from demeanor.commands.serve.eval_page import eval_page
 from demeanor.commands.serve.live_page import live_page
 from demeanor.commands.serve.overview import overview_page
@@ -43,6 +44,7 @@ _PAGES: Mapping[str, _Page] = {
     "board": board_page,
     "triage": triage_page,
     "cost": cost_page,
+    "cover": cover_page,
     "live": live_page,
     "runs": runs_page,
     "run": run_page,

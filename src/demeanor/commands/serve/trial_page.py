@@ -7,6 +7,7 @@ from typing import Any
 
 from demeanor.commands.run.stored_runs import StoredRun, request_of_run
 from demeanor.commands.serve.context import PageContext
+from demeanor.commands.serve.fork_scan import stored_scan
 from demeanor.commands.serve.time_spans import time_spans
 from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 from demeanor.commands.trace.divergence import find_divergence, nearest_pass
@@ -68,6 +69,7 @@ def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
         "strip": time_strip(time_spans(times, own.events, record.spent.seconds), record.spent.seconds)
         if times
         else None,
+        "scan": stored_scan(place.folder, record),
         "tab": tab,
         "tabs": TABS,
         "commands": _commands(run, record),

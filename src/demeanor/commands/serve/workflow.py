@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import secrets
 import signal
+import socket
 import sys
 from dataclasses import dataclass
 
@@ -98,5 +100,11 @@ async def start(context: PageContext, options: ServeOptions) -> tuple[web.AppRun
             "  → choose another port: --port 0 takes any that is free"
         ) from None
     host, port = runner.addresses[0][:2]
-    shown = f"[{host}]" if ":" in host else host
-    return runner, f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+    return runner, f"http://{_host_of_link(host)}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _host_of_link(host: str) -> str:
+    """The host in a link to this address; all interfaces (0.0.0.0, ::) are reached by the name of this machine."""
+    if ipaddress.ip_address(host).is_unspecified:
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host

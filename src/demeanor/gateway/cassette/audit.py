@@ -51,9 +51,14 @@ def audit(
         reason = _orphaned(folder, file, cassette, evals.get(cassette.eval), agents, trials)
         if reason:
             yield CassetteProblem(file=file, fault="orphaned", detail=reason)
-        elif scenario_fingerprint(evals[cassette.eval].scenario) != cassette.scenario:
-            detail = f"the scenario of {cassette.eval!r} has changed since it was recorded on {cassette.recorded}"
+        elif _fingerprint(evals[cassette.eval]) != cassette.scenario:
+            what = "task" if evals[cassette.eval].task else "scenario of"
+            detail = f"the {what} {cassette.eval!r} has changed since it was recorded on {cassette.recorded}"
             yield CassetteProblem(file=file, fault="stale", detail=detail)
+
+
+def _fingerprint(one: Eval) -> str:
+    return scenario_fingerprint(one.scenario, one.task)
 
 
 def _orphaned(

@@ -8,11 +8,12 @@ what was new in each turn.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.codec import DecodeError, decode, encode
 from demeanor.core.exchange import Exchange
+from demeanor.core.intervention import Intervention
 from demeanor.core.text import shortened
 from demeanor.gateway.dialects.strict_json import loads
 
@@ -49,6 +50,18 @@ class Cassette:
 
     exchanges: tuple[Exchange, ...]
     """The exchanges in order, without times and costs."""
+
+    step: int = 0
+    """Of a prefix: the step that a model is asked for; see core/prefix.py."""
+
+    cut: int = 0
+    """Of a prefix: the number of the exchange of that step; 0 for a cassette that is replayed as a whole."""
+
+    intervention: Intervention = field(default_factory=Intervention)
+    """Of a prefix: the instructions that were changed when it was recorded."""
+
+    digest: str = ""
+    """Of a prefix: the hash of its exchanges and its cut, so that an edited file is noticed."""
 
 
 class BadCassette(ValueError):

@@ -64,23 +64,28 @@ class CassetteFolder:
 
     def write(self, cassette: Cassette) -> Path:
         """Write a cassette, replacing an earlier one of its trial; raises OSError, or ValueError if it is too large."""
-        plain = self.path(cassette.eval, cassette.subject, cassette.number)
-        content = write_cassette(cassette).encode("utf-8", "replace")
-        if len(content) > MAX_BYTES:
-            raise ValueError(f"{plain}: the cassette has {len(content)} bytes; at most {MAX_BYTES} are written")
-        path, stale = (_compressed(plain), plain) if len(content) > COMPRESS_ABOVE else (plain, _compressed(plain))
-        if path != plain:
-            content = gzip.compress(content, mtime=0)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-        stale.unlink(missing_ok=True)
-        return path
+        return write_cassette_file(self.path(cassette.eval, cassette.subject, cassette.number), cassette)
 
     def files(self) -> Iterator[Path]:
         """Every file with the name of a cassette, in order; symbolic links to folders are not followed."""
         for folder, folders, names in os.walk(self.folder):
             folders.sort()
             yield from (Path(folder, name) for name in sorted(names) if name.endswith((UNCOMPRESSED, COMPRESSED)))
+
+
+def write_cassette_file(plain: Path, cassette: Cassette) -> Path:
+    """Write a cassette, compressed if it is large, in place of an earlier one; `plain` is its uncompressed path. Raises
+    OSError, or ValueError if it is too large."""
+    content = write_cassette(cassette).encode("utf-8", "replace")
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{plain}: the cassette has {len(content)} bytes; at most {MAX_BYTES} are written")
+    path, stale = (_compressed(plain), plain) if len(content) > COMPRESS_ABOVE else (plain, _compressed(plain))
+    if path != plain:
+        content = gzip.compress(content, mtime=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
+    stale.unlink(missing_ok=True)
+    return path
 
 
 def read_cassette_file(path: Path) -> Cassette:

@@ -46,14 +46,14 @@ class ReplayQueue:
         self._requests = tuple(requests)
         self._remaining: dict[str, list[int]] = {}
         for index, request in enumerate(requests):
-            self._remaining.setdefault(_key(request), []).append(index)
+            self._remaining.setdefault(request_key(request), []).append(index)
 
     def __len__(self) -> int:
         return len(self._exchanges)
 
     def take(self, request: NormalisedRequest) -> Exchange | None:
         """The exchange that was recorded for this request; None if there is none."""
-        remaining = self._remaining.get(_key(request))
+        remaining = self._remaining.get(request_key(request))
         if not remaining:
             return None
         return self._exchanges[remaining.pop(0) if len(remaining) > 1 else remaining[0]]
@@ -111,7 +111,8 @@ def _shown(value: Any) -> str:
     return one_line(json.dumps(value, ensure_ascii=False), width=3 * _CONTEXT)
 
 
-def _key(request: NormalisedRequest) -> str:
+def request_key(request: NormalisedRequest) -> str:
+    """The same text for equal requests."""
     return json.dumps(request, sort_keys=True, separators=(",", ":"))
 
 

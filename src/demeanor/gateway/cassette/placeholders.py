@@ -12,11 +12,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.redaction.encodings import can_be_secret
-from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.redaction.redactor import Redactor, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_MAX_CACHED_TEXTS = 4096
 _MARK = re.compile(r"\{\{demeanor:([a-z-]+)\}\}")
 
 
@@ -46,7 +47,7 @@ class Placeholders:
 
     def hide(self, data: Any) -> Any:
         """JSON data with placeholders instead of the attempt's values."""
-        return _map_strings(data, self._hide_text)
+        return map_strings(data, self._hide_text)
 
     def hide_request(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request as JSON data with placeholders, and without the seed that Demeanor chose for the attempt."""
@@ -58,7 +59,7 @@ class Placeholders:
 
     def restore(self, data: Any) -> Any:
         """JSON data with this attempt's values instead of placeholders."""
-        return _map_strings(data, self._restore_text)
+        return map_strings(data, self._restore_text)
 
     def _hide_text(self, text: str) -> str:
         text = self._pattern.sub(lambda match: f"{{{{demeanor:{(match.lastgroup or '').replace('_', '-')}}}}}", text)
@@ -68,6 +69,31 @@ class Placeholders:
         if "{{demeanor:" not in text:
             return text
         return _MARK.sub(lambda match: self._names.get(match[1], match[0]), text)
+
+
+class RedactedPlaceholders(Placeholders):
+    """Placeholders that also remove a project's secrets, with marks that are the same in every run.
+
+    A stored capture has such marks already, with digits of its run; a request of a running agent has the secrets.
+    """
+
+    def __init__(self, facts: Mapping[str, str], redactor: Redactor) -> None:
+        super().__init__(facts)
+        token = facts.get("token")
+        self._steady = redactor.steady.also({"gateway-token": token}) if token else redactor.steady
+        self._known: dict[str, str] = {}
+
+    def hide(self, data: Any) -> Any:
+        """JSON data without secrets, with placeholders instead of the attempt's values."""
+        return super().hide(map_strings(data, self._redact))
+
+    def _redact(self, text: str) -> str:
+        """Remove secrets. Results are cached, because every request repeats the same texts."""
+        if text not in self._known:
+            if len(self._known) >= _MAX_CACHED_TEXTS:
+                self._known.clear()
+            self._known[text] = without_digits(self._steady.text(text))
+        return self._known[text]
 
 
 def _names(facts: Mapping[str, str]) -> dict[str, str]:
@@ -83,15 +109,15 @@ def _names(facts: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _map_strings(data: Any, change: Any) -> Any:
+def map_strings(data: Any, change: Any) -> Any:
     """The data with every string changed; the raw text of a tool call follows its changed arguments."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, list):
-        return [_map_strings(item, change) for item in data]
+        return [map_strings(item, change) for item in data]
     if not isinstance(data, dict):
         return data
-    found = {change(key): _map_strings(item, change) for key, item in data.items()}
+    found = {change(key): map_strings(item, change) for key, item in data.items()}
     arguments = data.get("arguments")
     if data.get("kind") == "tool_call" and isinstance(arguments, dict) and found["arguments"] != arguments:
         found["raw"] = json.dumps(found["arguments"], ensure_ascii=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.codec import decode, encode
 from demeanor.core.exchange import Exchange
+from demeanor.core.fingerprints import user_identity
 from demeanor.core.tree_io import scan
 from demeanor.gateway.cassette.cassette import Cassette
 from demeanor.gateway.cassette.placeholders import Placeholders
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from demeanor.core.capture import Capture
+    from demeanor.core.harbor_task import HarborTask
     from demeanor.core.scenario import Scenario
     from demeanor.core.trial import Trial
     from demeanor.gateway.cassette.folder import CassetteFolder
@@ -55,9 +57,9 @@ def make_cassette(trial: Trial, capture: Capture, secrets: Iterable[str] = ()) -
         eval=trial.eval.name,
         subject=str(trial.subject),
         number=trial.number,
-        scenario=scenario_fingerprint(trial.eval.scenario),
+        scenario=scenario_fingerprint(trial.eval.scenario, trial.eval.task),
         recorded=datetime.now(UTC).date().isoformat(),
-        exchanges=tuple(_recorded(exchange, placeholders) for exchange in _exchanges(capture)),
+        exchanges=tuple(recorded(exchange, placeholders) for exchange in _exchanges(capture)),
     )
 
 
@@ -65,11 +67,12 @@ def scenario_text(scenario: Scenario) -> bytes:
     """All text of a scenario. A string in it that looks like a key is test data, not a secret."""
     entries = scan(scenario.template).entries.values() if scenario.template and scenario.template.is_dir() else ()
     files = [*scenario.files.values(), *(entry.read() or b"" for entry in entries)]
-    return b"\n".join([*(prompt.encode("utf-8", "replace") for prompt in scenario.prompts), *files])
+    said = user_identity(scenario) if scenario.user else ""
+    return b"\n".join([*(text.encode("utf-8", "replace") for text in (*scenario.prompts, said)), *files])
 
 
-def scenario_fingerprint(scenario: Scenario) -> str:
-    """Sixteen hex digits that change if anything that the agent is given changes."""
+def scenario_fingerprint(scenario: Scenario, task: HarborTask | None = None) -> str:
+    """Sixteen hex digits that change if anything that the agent is given changes, or any file of a whole task."""
     files = {path: hashlib.sha256(content).hexdigest() for path, content in scenario.files.items()}
     entries = scan(scenario.template).visible() if scenario.template and scenario.template.is_dir() else {}
     template = {
@@ -86,6 +89,9 @@ def scenario_fingerprint(scenario: Scenario) -> str:
         "approval": encode(scenario.approval),
         "messages": encode(scenario.messages),
         **({"mcp": encode(scenario.mcp)} if scenario.mcp else {}),
+        **({"start": scenario.start.digest} if scenario.start else {}),
+        **({"user": user_identity(scenario)} if scenario.user else {}),
+        **({"task": task.content} if task else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -98,14 +104,16 @@ def _source(setup: object) -> str:
 
 
 def _exchanges(capture: Capture) -> tuple[Exchange, ...]:
-    """Those of the agent, then those of the judges."""
-    judged = [exchange for answer in capture.judge_answers for exchange in answer.exchanges]
-    numbered = enumerate(judged, len(capture.exchanges) + 1)
+    """Those of the agent, then those of the user and the judges."""
+    others = [exchange for turn in capture.user for exchange in turn.exchanges]
+    others += [exchange for answer in capture.judge_answers for exchange in answer.exchanges]
+    numbered = enumerate(others, len(capture.exchanges) + 1)
     return (*capture.exchanges, *(replace(exchange, number=number) for number, exchange in numbered))
 
 
-def _recorded(exchange: Exchange, placeholders: Placeholders) -> Exchange:
-    bare = replace(exchange, started=0.0, first_byte=None, ended=0.0, cost_usd=None)
+def recorded(exchange: Exchange, placeholders: Placeholders) -> Exchange:
+    """An exchange as it is stored in cassettes: without machine paths, times and costs."""
+    bare = replace(exchange, started=0.0, first_byte=None, ended=0.0, cost_usd=None, replayed=False)
     data = encode(bare)
     request = placeholders.hide_request(data.pop("request"))
     return decode(Exchange, {**placeholders.hide(data), "request": request})

@@ -80,7 +80,7 @@ class ReplayModel:
         except CassetteError as error:
             yield ErrorReply(error=ProviderError(status=400, reason="cassette", message=error.detail))
             return
-        yield _reply(exchange, cassette.placeholders, stream=call.request.stream)
+        yield recorded_reply(exchange, cassette.placeholders, stream=call.request.stream)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -120,7 +120,7 @@ class ReplayModel:
         raise CassetteUnmatched(f"{message}\n  → if the change is intended, record again: demeanor run --record")
 
 
-def _reply(exchange: Exchange, placeholders: Placeholders, *, stream: bool) -> Reply:
+def recorded_reply(exchange: Exchange, placeholders: Placeholders, *, stream: bool) -> Reply:
     """A recorded response, error or both, with this attempt's values."""
     response, error = exchange.response, exchange.error
     if response is not None:

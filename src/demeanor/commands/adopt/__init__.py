@@ -1,0 +1,1 @@
+"""`demeanor adopt`: turn a session in which an agent did the wrong thing into an eval."""

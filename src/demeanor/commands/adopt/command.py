@@ -1,0 +1,128 @@
+"""`demeanor adopt`: turn a session in which an agent did the wrong thing into an eval."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.core.errors import BadInput
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from demeanor.core.session import PastSession
+    from demeanor.runner.catalog import Catalog
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a session file of Claude Code, Cline, Codex, Gemini CLI, goose or opencode, traffic of"
+        " `demeanor gateway --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
+    )
+    parser.add_argument(
+        "--check",
+        action="append",
+        type=positive_int,
+        default=[],
+        metavar="NUMBER",
+        help="what was wrong: the number of a listed fact, whose check becomes active; repeatable",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the facts and the file; write nothing")
+    part = parser.add_argument_group("which part of it")
+    part.add_argument("--session", metavar="ID", help="a session of a database (default: the newest)")
+    part.add_argument("--prompt", type=positive_int, metavar="N", help="the eval's prompt (default: the last)")
+    part.add_argument(
+        "--turns", action="store_true", help="ask all prompts up to this one, instead of resuming the conversation"
+    )
+    part.add_argument("--run", default="latest", metavar="RUN", help="the run of a stored trial (default: latest)")
+    part.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    files = parser.add_argument_group("its files")
+    files.add_argument(
+        "--repo", type=Path, metavar="DIR", help="the folder that the agent worked in (default: as the session says)"
+    )
+    files.add_argument("--commit", metavar="REV", help="the commit that was checked out (default: as the session says)")
+    files.add_argument(
+        "--all-files", action="store_true", help="take all files of the commit, not only those that the session touched"
+    )
+    parser.add_argument("--name", help="the eval's name (default: the first words of the prompt)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the file to write (default: evals/eval_NAME.py)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Read the session, write the eval, and validate it: exit code 1 as long as it has gaps or faults."""
+    from demeanor.commands.adopt.render import adopted_json, adopted_text
+    from demeanor.commands.adopt.report import AdoptReport
+    from demeanor.commands.adopt.situation import Choice
+    from demeanor.commands.adopt.workflow import adopt, adopt_and_validate
+    from demeanor.runner.catalog import Catalog
+
+    config = load_config(args)
+    catalog = Catalog(config=config, environ=os.environ)
+    session, source = _session(args, catalog)
+    adopted = adopt(
+        session,
+        Choice(prompt=args.prompt, turns=args.turns, repo=args.repo, commit=args.commit, all_files=args.all_files),
+        redactor=catalog.redactor,
+        folder=config.root / config.paths[0],
+        source=source,
+        checks=args.check,
+        name=args.name,
+        out=_out(args.out),
+    )
+    report = AdoptReport(adopted=adopted, validation=None) if args.dry_run else adopt_and_validate(catalog, adopted)
+    print(adopted_json(report) if args.json else adopted_text(report))
+    faulty = report.validation is not None and report.validation.faulty
+    return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
+
+
+def _out(path: Path | None) -> Path | None:
+    """The file of `--out`, whose name must be one that evals are found by."""
+    from demeanor.define.python.import_file import is_eval_file
+
+    if path is not None and not is_eval_file(path.name):
+        raise BadInput("an eval's file is named eval_*.py", where=f"--out {path}", remedy=f"eval_{path.stem}.py")
+    return path
+
+
+def _session(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
+    """The session, and a phrase that says what it is."""
+    from demeanor.commands.adopt.workflow import session_phrase
+    from demeanor.runner.session_files import choose_session, read_sessions
+
+    path = Path(args.source)
+    if path.is_dir():
+        raise BadInput(
+            "is a folder", where=path, remedy="name one session file; `demeanor init --from-sessions` reads a folder"
+        )
+    if not path.exists():
+        return _trial(args, catalog)
+    session = choose_session(read_sessions(path), args.session, path)
+    return session, session_phrase(session)
+
+
+def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
+    from demeanor.commands.adopt.trial import trial_session
+    from demeanor.commands.run.stored_runs import find_stored_run
+    from demeanor.commands.trace.command import find_record
+    from demeanor.core.errors import UnknownName
+    from demeanor.store.captures.capture_store import open_capture_store
+
+    config = catalog.config
+    results = args.results or config.root / config.results
+    try:
+        run = find_stored_run(args.run, results, config, os.environ, trials=[args.source])
+        record = find_record(run.records, args.source)
+    except UnknownName as error:
+        raise BadInput(
+            f"there is no such file, and no such trial: {error}",
+            where=args.source,
+            remedy="name a session file, or a trial as `demeanor trace` does: EVAL/SUBJECT/N, with --run",
+        ) from None
+    return trial_session(catalog, run, record, open_capture_store(config)), f"the trial {record.trial} of {run.name}"

@@ -1,0 +1,40 @@
+"""Trials of earlier `cover` runs that can be used again.
+
+They count if the eval, the version of the agent, its settings and its prompt before the removal are the same as now.
+The settings of a trial include the instructions that were removed, so each trial is found by the hash of its settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from demeanor.core.record import Record
+from demeanor.core.verdict import Void
+from demeanor.statistics.bisection import Tries
+from demeanor.store.runs.run_dirs import runs
+from demeanor.store.runs.run_folder import RunFolder
+
+
+def earlier_records(folder: Path) -> tuple[tuple[Record, ...], ...]:
+    """The judged trials of each earlier run in the folder."""
+    found = []
+    for path in runs(folder):
+        records = RunFolder(path).records()
+        found.append(tuple(one for one in records if one.final and not isinstance(one.verdict, Void)))
+    return tuple(found)
+
+
+def kept_trials(earlier: Sequence[Sequence[Record]], base: Record) -> dict[str, Tries]:
+    """Hash of the settings → the trials that count. `base` is a trial of now, with the prompt as it is."""
+    found: dict[str, Tries] = {}
+    for records in earlier:
+        same = [one for one in records if (one.eval, one.subject) == (base.eval, base.subject)]
+        prompts = {one.prompt_hash for one in same if one.settings_hash == base.settings_hash}
+        if prompts != {base.prompt_hash}:
+            continue  # the prompt has changed since, or was never tried as it is
+        for one in same:
+            if (one.eval_hash, one.agent_version) == (base.eval_hash, base.agent_version):
+                passed = one.verdict.outcome == "pass"
+                found[one.settings_hash] = found.get(one.settings_hash, Tries()) + Tries(passed, not passed)
+    return found

@@ -1,0 +1,164 @@
+"""The report of `cover` for the terminal and as markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.text import Text
+
+from demeanor.commands.cover.operators import DEEDS
+from demeanor.commands.cover.report import CoveredInstruction, CoveringEval, CoverReport, NoticedBy
+from demeanor.commands.cover.rules import InstructionAnswer
+from demeanor.core.evidence import Spent
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.percent import rate, share
+from demeanor.core.text import count, one_line
+from demeanor.render import markdown
+from demeanor.render.numbers import money, percent
+from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.terminal import Screen, exit_style, paint
+
+ORDER: tuple[InstructionAnswer, ...] = ("harmful", "held", "redundant", "not held", "not tried")
+MEANINGS: Mapping[InstructionAnswer, str] = {
+    "harmful": "the rate of an eval rises without it",
+    "held": "an eval fails without it",
+    "redundant": "an eval fails only if others are missing too",
+    "not held": "no eval notices that it is missing",
+    "not tried": "no answer yet",
+}
+_STYLES: Mapping[InstructionAnswer, str] = {
+    "harmful": "bold red",
+    "held": "green",
+    "redundant": "yellow",
+    "not held": "red",
+    "not tried": "dim",
+}
+
+_INDENT = " " * 12
+
+
+def cover_terminal(report: CoverReport, screen: Screen | None = None) -> str:
+    """The report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(report, screen), screen)
+
+
+def headline(report: CoverReport) -> str:
+    """The result in one sentence."""
+    total = report.coverage
+    if total.rate is None or total.low is None or total.high is None:
+        return "Undecided: no instruction was tried"
+    held = f"{total.held} of {count(total.tried, 'instruction')} held by an eval: {percent(total.rate)}"
+    interval = f"95 % interval {percent(total.low)} to {percent(total.high)}"
+    if total.tried < total.instructions:
+        interval = f"{interval} of all {total.instructions}"
+    if report.min_coverage is None:
+        return f"{'Coverage' if report.complete else 'Coverage so far'}: {held} ({interval})"
+    word = {ExitCode.ACCEPTED: "Accepted", ExitCode.REJECTED: "Rejected"}.get(report.exit_code, "Undecided")
+    return f"{word}: {held} ({interval}); required: {rate(report.min_coverage)}"
+
+
+def _lines(report: CoverReport, screen: Screen) -> Iterator[Text]:
+    yield from wrapped(Text(screen.safe(headline(report)), exit_style(report.exit_code)), screen.width)
+    for label, text in facts(report):
+        yield from labelled(f"{label:<8}", Text(screen.safe(text)), screen.width)
+    for answer in ORDER:
+        rows = [one for one in report.instructions if one.answer == answer]
+        if rows:
+            yield Text()
+            yield Text(f"{answer} ({len(rows)}): {MEANINGS[answer]}", _STYLES[answer])
+            for one in rows:
+                yield from _instruction(one, screen)
+    yield Text()
+    yield from table(list(_columns(report.evals, screen)), screen.width, ellipsis=screen.safe("…"))
+    yield Text()
+    for note in (*promises(report), *dict.fromkeys(report.notes)):
+        yield from labelled(f"{'note':<8}", Text(screen.safe(one_line(note, width=400))), screen.width)
+
+
+def facts(report: CoverReport) -> Iterator[tuple[str, str]]:
+    """What was tried, and what it took."""
+    yield "subject", report.subject
+    if report.operator != "remove":
+        yield "changed", f"each instruction was {DEEDS[report.operator]}"
+    if report.since is not None:
+        yield "since", f"only instructions that changed since {report.since}"
+    voids = f", {count(report.voided, 'void')}" if report.voided else ""
+    reused = f", {report.reused} reused" if report.reused else ""
+    yield "spent", f"{count(report.trials, 'trial')}{voids}{reused}; cost {money(Spent(cost_usd=report.cost_usd))}"
+    yield "run", report.folder
+
+
+def promises(report: CoverReport) -> Iterator[str]:
+    """The stated error rates."""
+    yield (
+        f"not held: if an eval's rate fell by {report.drop * 100:.0f} points or more, down to the rate in the table, "
+        f"that would have been noticed with a probability of at least {rate(report.sure)}"
+    )
+    yield (
+        f"held, redundant and harmful: for an instruction without effect, the probability of such an answer is at most "
+        f"{rate(report.false_alarm)}"
+    )
+
+
+def _instruction(one: CoveredInstruction, screen: Screen) -> Iterator[Text]:
+    name = "" if one.place == "system" else f"{one.place}: "
+    head = f"  {one.id}  "
+    text = one_line(name + one.text, width=max(30, screen.width - len(head)))
+    yield Text(screen.safe(f"{head}{text}"))
+    for by in one.noticed_by:
+        yield from labelled(_INDENT, Text(screen.safe(noticed(by)), "dim"), screen.width)
+    if one.untried:
+        names = ", ".join(map(one_line, one.untried))
+        yield from labelled(_INDENT, Text(screen.safe(f"not tried with {names}"), "dim"), screen.width)
+    if one.file is not None:
+        yield Text(screen.safe(f"{_INDENT}{one_line(one.file)}:{one.line}"), "dim")
+
+
+def noticed(by: NoticedBy) -> str:
+    """`reads_first: 60/60 → 0/4 passed (false alarm: at most 0.1 %)`."""
+    others = f", only together with {', '.join(by.together)}" if by.together else ""
+    rates = f"{by.before_passed}/{by.before_judged} → {by.after_passed}/{by.after_judged} passed"
+    return f"{one_line(by.eval)}: {rates}{others} (false alarm: at most {share(by.doubt)})"
+
+
+def _columns(evals: tuple[CoveringEval, ...], screen: Screen) -> Iterator[Column]:
+    def texts(cells: list[str]) -> list[Text]:
+        return [Text(screen.safe(cell)) for cell in cells]
+
+    yield Column(title="eval", cells=texts([one_line(one.eval) for one in evals]), least=12)
+    yield Column(title="passed", cells=texts([f"{one.passed}/{one.judged}" for one in evals]), align="right")
+    yield Column(title="from", cells=texts([one.source for one in evals]), rank=2)
+    yield Column(title="notices", cells=texts([notices(one) for one in evals]))
+    why = [one_line(one.unusable or "", width=120) for one in evals]
+    yield Column(title="", cells=texts(why), comfort=20, least=10)
+
+
+def notices(one: CoveringEval) -> str:
+    """The rates that an eval notices: `≤ 45 %`."""
+    below = [f"≤ {percent(one.notices_below)}"] if one.notices_below is not None else []
+    above = [f"≥ {percent(one.notices_above)}"] if one.notices_above is not None else []
+    return ", ".join(below + above) or "nothing"
+
+
+def cover_markdown(report: CoverReport) -> str:
+    """The report as markdown, for the summary of a CI job."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def _markdown(report: CoverReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code)
+    yield ""
+    yield "; ".join(f"{label}: {markdown.inline_code(text)}" for label, text in facts(report))
+    yield ""
+    yield markdown.table_row(("answer", "id", "instruction", "evals"))
+    yield markdown.table_row(("---",) * 4)
+    for answer in ORDER:
+        for one in report.instructions:
+            if one.answer == answer:
+                evals = "<br>".join(markdown.inline_code(noticed(by), width=200) for by in one.noticed_by)
+                text = markdown.inline_code(one.text, width=120)
+                yield markdown.table_row((answer, markdown.inline_code(one.id), text, evals))
+    yield ""
+    for note in (*promises(report), *dict.fromkeys(report.notes)):
+        yield f"- {markdown.inline_code(note, width=400)}"

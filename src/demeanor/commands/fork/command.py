@@ -1,0 +1,229 @@
+"""`demeanor fork`: start trials from a step of a stored trial."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import (
+    build_argument,
+    builds_first,
+    config_argument,
+    load_config,
+    positive_int,
+    print_report,
+    rate_argument,
+    request_of,
+    trial_arguments,
+)
+from demeanor.commands.run.intervention import intervention_arguments, read_intervention
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from demeanor.commands.fork.report import ForkReport
+    from demeanor.commands.fork.source import ForkSource
+    from demeanor.config.config import Config
+    from demeanor.core.exchange import Response
+    from demeanor.core.run_request import RunRequest
+    from demeanor.runner.catalog import Catalog
+
+_TRIALS, _AT_ONCE, _MOST = 10, 2, 100
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "trial",
+        nargs="?",
+        metavar="TRIAL",
+        help="EVAL, EVAL/SUBJECT or EVAL/SUBJECT/N (default: the first trial of the run that did not pass)",
+    )
+    parser.add_argument("--run", default="latest", metavar="RUN", help="a run's name or path (default: latest)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--at", type=positive_int, metavar="K", help="start trials at step K (default: list the steps)")
+    where.add_argument("--scan", action="store_true", help="find the step at which the chance of passing fell")
+    change = parser.add_argument_group("what is different from step K on")
+    change.add_argument("--subject", metavar="AGENT:MODEL", help="ask another model; the agent must be the same")
+    intervention_arguments(change)
+    change.add_argument(
+        "--instead",
+        type=Path,
+        metavar="FILE",
+        help="give this answer at step K: a text, or JSON with `text` and `calls` of `tool` and `arguments`",
+    )
+    parser.add_argument(
+        "--save",
+        metavar="NAME",
+        help="save the beginning up to step K beside the evals, for start=prefix(NAME); runs trials only with --trials",
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--trials",
+        type=positive_int,
+        metavar="N",
+        help=f"trials with --at (default: {_TRIALS}); with --scan, those that start at a step before the next step is"
+        f" chosen (default: {_AT_ONCE})",
+    )
+    how.add_argument(
+        "--confidence",
+        type=rate_argument,
+        default=0.95,
+        metavar="RATE",
+        help="required probability of the decisive step (default: 95%%)",
+    )
+    how.add_argument(
+        "--most", type=positive_int, default=_MOST, metavar="N", help=f"maximum number of trials (default: {_MOST})"
+    )
+    trial_arguments(how)
+    build_argument(how)
+    out = parser.add_argument_group("output")
+    out.add_argument("--json", action="store_true", help="print only the report, as JSON")
+    out.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    config_argument(parser)
+    parser.epilog = (
+        "exit codes: 0 measured, found or listed, 1 no decisive step, 2 wrong usage, 3 undecided, 130 interrupted"
+    )
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Find the trial, and list its steps, start trials at one, or scan them."""
+    from demeanor.commands.fork.render import fork_terminal
+    from demeanor.commands.fork.report import FORK_DOCUMENT
+    from demeanor.commands.fork.source import find_source
+    from demeanor.commands.run.stored_runs import find_stored_run
+    from demeanor.commands.trace.command import find_record
+    from demeanor.runner.catalog import Catalog
+
+    _check_options(args)
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    stored = find_stored_run(args.run, results, config, os.environ, trials=[args.trial] if args.trial else ())
+    catalog = Catalog(config=config, environ=os.environ)
+    source = find_source(stored, find_record(stored.records, args.trial), config, catalog)
+    if args.at is None and not args.scan:
+        _print_steps(source, as_json=args.json)
+        return ExitCode.ACCEPTED
+    if args.save is not None:
+        _save(args, source)
+        if args.trials is None:
+            return ExitCode.ACCEPTED
+    report = _forked(args, source, catalog, results)
+    print_report(args, report, FORK_DOCUMENT, fork_terminal)
+    return report.exit_code
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuse options that need another one; raises UsageError."""
+    forks = args.at is not None or args.scan
+    for name, needed, allowed in (
+        ("instead", "--at K", args.at is not None),
+        ("save", "--at K", args.at is not None),
+        ("subject", "--at K or --scan", forks),
+        ("without", "--at K or --scan", forks),
+        ("replace", "--at K or --scan", forks),
+        ("trials", "--at K or --scan", forks),
+    ):
+        if getattr(args, name) and not allowed:
+            raise UsageError(f"--{name} needs {needed}\n  → add it, or leave --{name} out")
+
+
+def _save(args: argparse.Namespace, source: ForkSource) -> None:
+    """Save the beginning of the trial beside its eval."""
+    from demeanor.runner.prefixes import save_prefix
+
+    source.require_step(args.at)
+    path = save_prefix(source.forked, args.at, args.save)
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    sys.stderr.write(
+        f"demeanor: saved {shown}: {source.record.trial} up to step {args.at}\n"
+        f'  → start an eval with the same prompt and files from it: start=prefix("{args.save}")\n'
+    )
+
+
+def _print_steps(source: ForkSource, *, as_json: bool) -> None:
+    import json
+
+    from demeanor.commands.fork.render import steps_text
+    from demeanor.render.terminal import screen_of
+
+    if as_json:
+        steps = [{"step": number, "did": did} for number, did in enumerate(source.did, 1)]
+        print(json.dumps({"trial": source.record.trial, "run": source.run.name, "steps": steps}, indent=2))
+    else:
+        print(steps_text(source.record.trial, source.did, screen_of(sys.stdout)), end="")
+
+
+def _forked(args: argparse.Namespace, source: ForkSource, catalog: Catalog, results: Path) -> ForkReport:
+    from demeanor.commands.fork.workflow import ForkOptions, fork_at, fork_scan, store_scan
+    from demeanor.commands.run.interrupts import make_ui
+
+    request = _request(args, source, catalog.config)
+    instead = _instead(args, source)
+    options = ForkOptions(
+        request=request,
+        environ=os.environ,
+        results=results,
+        instead=instead,
+        changed=tuple(_changes(args, source, request)),
+    )
+    if args.at is not None:
+        return fork_at(source, args.at, catalog, options, make_ui(quiet=args.json))
+    report = fork_scan(
+        source,
+        catalog,
+        options,
+        make_ui(quiet=True),
+        confidence=args.confidence,
+        at_once=args.trials or _AT_ONCE,
+        most=args.most,
+    )
+    return store_scan(report, source, catalog)
+
+
+def _instead(args: argparse.Namespace, source: ForkSource) -> Response | None:
+    """The answer that is given at the step; None to ask the model."""
+    if args.instead is None:
+        return None
+    from demeanor.commands.fork.instead import read_instead
+
+    source.require_step(args.at)
+    return read_instead(args.instead, source.forked.steps[args.at - 1].request)
+
+
+def _request(args: argparse.Namespace, source: ForkSource, config: Config) -> RunRequest:
+    """The request of the forks: that of the recorded run, with what is different."""
+    recorded = source.run.request
+    subject = args.subject or source.record.subject
+    agent = source.record.subject.partition(":")[0]
+    if subject.partition(":")[0] != agent:
+        raise UsageError(
+            f"--subject {subject}: the recorded agent is {agent}, and another one would not send its requests\n"
+            f"  → name another model only: {agent}:MODEL"
+        )
+    changed = read_intervention(args)
+    given = request_of(
+        args,
+        subjects=(subject,),
+        trials=(args.trials or _TRIALS) if args.at is not None else 1,
+        policy="all",
+        build=builds_first(args, config),
+        faults=recorded.faults,
+    )
+    return replace(
+        given,
+        without=tuple(dict.fromkeys((*recorded.without, *changed["without"]))),
+        replacements={**recorded.replacements, **changed["replacements"]},
+    )
+
+
+def _changes(args: argparse.Namespace, source: ForkSource, request: RunRequest) -> list[str]:
+    """What differs from the recorded trial."""
+    found = [f"asked {request.subjects[0]}"] if request.subjects[0] != source.record.subject else []
+    found += [f"without the instruction {one}" for one in args.without]
+    found += [f"another text for the instruction {given.partition('=')[0]}" for given in args.replace]
+    return [*found, f"the answer of {args.instead} at step {args.at}"] if args.instead else found

@@ -1,0 +1,138 @@
+"""Find the trial to fork: its capture, its eval as it is now, and whether both still belong together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.commands.run.stored_runs import StoredRun
+from demeanor.commands.trace.trials import read_steps
+from demeanor.config.config import Config
+from demeanor.core.capture import Capture
+from demeanor.core.errors import DemeanorError, StoreError, UsageError
+from demeanor.core.eval import Eval
+from demeanor.core.fingerprints import scenario_hashes
+from demeanor.core.record import Record
+from demeanor.core.starting_state import start_hash
+from demeanor.core.subject import Subject
+from demeanor.core.text import one_line
+from demeanor.core.trajectory import Called, Event, Said
+from demeanor.core.tree import Tree
+from demeanor.core.trial import Trial
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
+from demeanor.runner.prefixes import ForkedTrial, load_prefixes
+from demeanor.runner.selection import choose_evals
+from demeanor.runner.template import TemplateCache
+from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
+from demeanor.store.captures.capture_store import capture_text, open_capture_store
+
+_WIDTH = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForkSource:
+    """The trial to fork, and what it did."""
+
+    run: StoredRun
+    """Its run."""
+
+    record: Record
+    """Its record."""
+
+    forked: ForkedTrial
+    """The trial with its capture."""
+
+    did: tuple[str, ...]
+    """What it did at each step. Hostile text."""
+
+    def require_step(self, step: int) -> None:
+        """Raise UsageError if there is no such step."""
+        if step > len(self.did):
+            raise UsageError(
+                f"--at {step}: {self.record.trial} has steps 1 to {len(self.did)}\n"
+                f"  → list them: demeanor fork {self.record.trial}"
+            )
+
+
+def find_source(run: StoredRun, record: Record, config: Config, catalog: Catalog) -> ForkSource:
+    """The trial to fork; raises UsageError if trials can't start from it."""
+    if run.place.origin != "demeanor":
+        raise UsageError(f"{run.name} was imported from {run.place.origin}, and imported runs have no recordings")
+    captures = open_capture_store(config)
+    text, where = capture_text(record, run=run.place.folder, captures=captures, home=run.place.source)
+    capture = read_capture_json(text, Tree(), where=where)
+    one = _eval_of(run, record, config)
+    _require_same_scenario(one, capture, read_start_hash(text, where=where), record)
+    agent, _, model = record.subject.partition(":")
+    subject = run.request.intervention.on(Subject(agent=agent, model=model))
+    trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
+    forked = ForkedTrial(trial=trial, capture=capture, redactor=catalog.redactor)
+    steps = forked.steps
+    if not steps:
+        raise UsageError(
+            f"{record.trial}: the gateway recorded no answer of a model, so there is no step to start from\n"
+            f"  → see what happened: demeanor trace {record.trial}"
+        )
+    events = read_steps(run.place, record, captures)
+    return ForkSource(
+        run=run, record=record, forked=forked, did=tuple(describe_turn(events, n) for n in range(1, len(steps) + 1))
+    )
+
+
+def describe_turn(events: Sequence[Event], turn: int) -> str:
+    """What an agent did in a turn: the calls that its model requested, or else its text. Hostile text."""
+    calls = [event for event in events if isinstance(event, Called) and event.turn == turn and not event.by_sub_agent]
+    if calls:
+        return one_line("; ".join(_call(event) for event in calls), width=_WIDTH)
+    texts = [event.text for event in events if isinstance(event, Said) and event.turn == turn]
+    return one_line(f"said: {' '.join(texts)}", width=_WIDTH) if texts else "(an empty answer)"
+
+
+def _call(event: Called) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items()) or event.raw
+    return f"{event.tool}({arguments})"
+
+
+def _eval_of(run: StoredRun, record: Record, config: Config) -> Eval:
+    """The eval of a trial as it is defined now, with the faults of its run."""
+    paths = list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
+    here = [str(config.root / path) for path in paths if (config.root / path).exists()]
+    (one,) = choose_evals(config, paths=here, names=(record.eval,))
+    if one.task is not None:
+        raise UsageError(f"{record.trial}: trials of whole tasks can't be forked, because Harbor starts their agents")
+    return with_faults(load_prefixes([one])[0], run.request.faults or config.faults)
+
+
+def _require_same_scenario(one: Eval, capture: Capture, start: str | None, record: Record) -> None:
+    """Raise UsageError if the agent would find another situation than the recorded one."""
+    now = scenario_hashes(one.scenario)
+    edited = [part for part in {**capture.scenario, **now} if now.get(part) != capture.scenario.get(part)]
+    if start and start != _current_start(one):
+        edited.append("files")
+    if capture.scenario and edited:
+        raise UsageError(
+            f"{record.trial}: the scenario of its eval has changed since ({', '.join(edited)}), so its agent would not"
+            f" do the same again\n  → run the eval again, and fork a trial of that run: demeanor run {one.source.path}"
+        )
+
+
+def _current_start(one: Eval) -> str:
+    """The hash of the starting workspace as it is defined now."""
+    cache = TemplateCache()
+    try:
+        template = asyncio.run(cache.get(one.scenario, where=one.source.path))
+        return start_hash(template.tree)
+    except DemeanorError as error:
+        raise StoreError(f"{one.source.path}: the starting files can't be created: {error}") from None
+    finally:
+        cache.close()
+
+
+def stored_beside(source: ForkSource) -> Path | None:
+    """The folder of the recorded trial; None if it is not on this machine."""
+    run = source.run.folder
+    folder = run.folder / source.record.folder if run and source.record.folder else None
+    return folder if folder and folder.is_dir() else None
