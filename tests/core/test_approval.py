@@ -56,11 +56,12 @@ def test_the_programs_in_the_sandbox_answer_like_the_approval(
 
 
 def test_the_native_agent_needs_no_other_module_of_demeanor(tmp_path: Path):
-    """The copy for Harbor contains demeanor/native and this one module."""
+    """The copy for Harbor contains demeanor/native and two modules of core/."""
     source = Path(demeanor.__file__).parent
     shutil.copytree(source / "native", tmp_path / "demeanor/native")
     (tmp_path / "demeanor/core").mkdir()
-    shutil.copy(source / "core/approval.py", tmp_path / "demeanor/core")
+    for name in ("approval", "user_channel"):
+        shutil.copy(source / f"core/{name}.py", tmp_path / "demeanor/core")
     argv = [sys.executable, "-P", "-s", "-S", "-m", "demeanor.native", "--help"]
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)

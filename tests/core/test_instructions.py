@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.core.exchange import Request
-from demeanor.core.instructions import instructions, spans
+from demeanor.core.instructions import instructions, pieces, spans
 from demeanor.core.messages import Message, Text, Tool
 
 PROMPT = """\
@@ -120,3 +120,23 @@ def test_spans_cover_disjoint_parts_of_the_text(text: str) -> None:
     outside = "".join(text[a.end : b.start] for a, b in pairwise(parts))
     assert "Word" not in outside
     assert "item" not in outside
+
+
+@given(st.text(alphabet="ab.#-`* \n", max_size=120) | st.just(PROMPT))
+def test_the_pieces_of_a_prompt_add_up_to_it(prompt: str) -> None:
+    """And hold the same instructions, without sections."""
+    found = pieces(request(prompt), {})
+    assert "".join(one.text for one in found) == prompt
+    leaves = {one.id for one in instructions(request(prompt), {}) if one.kind != "section"}
+    assert {one.id for one in found if one.id} >= leaves
+
+
+def test_the_pieces_of_tools_follow_those_of_the_prompt() -> None:
+    """Each description is one."""
+    tool = Tool(name="read", description="Read a file.", schema={"properties": {"path": {"description": "Which one."}}})
+    found = pieces(request("Be brief.", tool), {})
+    assert [(one.place, one.text) for one in found] == [
+        ("system", "Be brief."),
+        ("read", "Read a file."),
+        ("read.path", "Which one."),
+    ]

@@ -103,3 +103,48 @@ def test_removing_one_instruction_removes_it_and_no_other(prompt: str, which: in
     left = {one.id for one in instructions(new, {}) if one.kind != "section"}
     assert set(found) == {chosen.id}
     assert left == {one.id for one in parts} - {chosen.id}
+
+
+def test_instructions_are_negated_shortened_and_swapped() -> None:
+    """Each in its place; what is not named stays as it is."""
+    asked = request("# Rules\n- Never guess.\n- Read files, and ask.\n- Be kind.\nLast one.\n", TOOL)
+    guess, read, kind, last = (id_of(text, asked) for text in
+                               ("- Never guess.", "- Read files, and ask.", "- Be kind.", "Last one."))  # fmt: skip
+    change = Intervention(negated=(guess,), shortened=(read,), swapped=((kind, last),))
+    new, found = intervene(asked, change, {})
+    assert new.system == "# Rules\n- Guess.\n- Read files.\nLast one.\n- Be kind.\n"
+    assert {change.verb(one) for one in found} == {"negated", "shortened", "swapped"}
+    assert set(found) == change.ids
+    assert new.tools == asked.tools
+
+
+def test_descriptions_of_tools_are_negated_and_shortened() -> None:
+    """Those of parameters too."""
+    tool = replace(TOOL, description="Edit a file. Always ask first.")
+    asked = request("Be brief.", tool)
+    ids = {one.place: one.id for one in instructions(asked, {})}
+    new, _ = intervene(asked, Intervention(shortened=(ids["edit"],), negated=(ids["edit.path"],)), {})
+    assert new.tools[0].description == "Edit a file."
+    assert new.tools[0].schema["properties"]["path"]["description"] == "Do not a path."
+
+
+def test_what_can_not_be_done_changes_nothing() -> None:
+    """A text that has no shorter form, and a pair of which one is missing."""
+    asked = request("One. Two.")
+    one = id_of("One.", asked)
+    change = Intervention(shortened=(id_of("Two.", asked),), swapped=((one, "00000000"),))
+    assert intervene(asked, change, {}) == (asked, {})
+
+
+def test_every_kind_of_change_is_part_of_the_fingerprint() -> None:
+    """And can be read from the subject again; a removal has the fingerprint that it always had."""
+    subject = Subject(agent="a", model="m")
+    changes = [
+        Intervention(without=("0a0a0a0a",)),
+        Intervention(negated=("0a0a0a0a",)),
+        Intervention(shortened=("0a0a0a0a",)),
+        Intervention(swapped=(("0a0a0a0a", "0b0b0b0b"),)),
+    ]
+    assert len({change.on(subject).fingerprint for change in changes}) == len(changes)
+    assert [Intervention.of(change.on(subject)) for change in changes] == changes
+    assert changes[0].on(subject).settings == {"intervention": {"without": ["0a0a0a0a"], "replacements": {}}}

@@ -80,6 +80,9 @@ prompt nosuch
 note nosuch --label real
 judge calibrate nosuch
 rejudge nosuch
+fork nosuch
+cover --subject nosuch
+adopt nosuch
 watch nosuch
 triage nosuch
 fix nosuch

@@ -168,10 +168,14 @@ def test_mistakes_in_a_file(tmp_path: Path, text: str, message: str) -> None:
     assert "rows.jsonl:2: not valid JSON" in refused(cases=jsonl(tmp_path / "rows.jsonl"))
 
 
-def test_a_check_with_an_unknown_argument_is_refused() -> None:
-    def renames(rig, result, oops): ...
+def test_arguments_that_are_no_fields_of_the_case_are_fixtures() -> None:
+    """An unknown fixture is refused before anything runs, see tests/judge/test_fixtures.py."""
 
-    assert "expected a function of two arguments" in refused(check=renames)
+    def renames(rig, result, old, tmp_path, *, limit=3): ...
+
+    (one,) = eval_test(USUALLY_PASSES, prompt="{old}", cases=[{"old": "a"}])(renames)
+    (check,) = one.checks
+    assert (check.arguments, check.fixtures) == ({"old": "a"}, ("tmp_path",))
 
 
 WORDS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12)

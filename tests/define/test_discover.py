@@ -207,9 +207,9 @@ def test_evals_made_in_a_list_are_found(tmp_path):
 
 LOST = [
     (
-        "import pytest\n\n@pytest.mark.usefixtures\n{}",
-        "the name `one` is now an object of type MarkDecorator",
-        "above all other decorators",
+        "@print\n{}",
+        "the name `one` is now None",
+        "above other decorators than pytest's marks",
     ),
     ("{}one = 1\n", "the name `one` is now a whole number (1)", "assign nothing else"),
     ("{}del one\n", "the module has no name `one`", "a list, tuple or dict"),

@@ -97,6 +97,13 @@ def ends_the_process(rig, result):
     if rig.workspace["out.txt"].text != "aaa":
         os._exit(0)
 
+def unplayable(stage):
+    stage.no_such_method()
+
+@eval_test(USUALLY_PASSES, prompt="Write.", passes_on=unplayable)
+def cannot_be_rehearsed(rig, result):
+    json.loads(rig.workspace["deep.json"].text)
+
 @eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
 def next_eval(rig, result):
     assert rig.workspace.run("cat", "out.txt").stdout.startswith("aaa")
@@ -112,6 +119,8 @@ def test_a_crash_is_the_fault_of_the_eval_or_of_the_content(project: Project) ->
     assert "crashed: RecursionError" in found["deep"]["findings"][0]["reason"]
     assert (found["typo"]["outcome"], found["typo"]["cause"]) == ("void", "check")
     assert "the eval is broken" in found["typo"]["detail"]
+    assert (found["cannot_be_rehearsed"]["outcome"], found["cannot_be_rehearsed"]["cause"]) == ("void", "check")
+    assert "rehearsals can't be played" in found["cannot_be_rehearsed"]["detail"]
     assert found["ends_the_process"]["outcome"] == "fail"
     assert found["next_eval"]["outcome"] == "pass"
 

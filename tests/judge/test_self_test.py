@@ -153,3 +153,16 @@ def test_scenario_folder_brings_its_own_proof(tmp_path, template, expectation, w
         (tmp_path / "template" / "config.txt").write_text(template)
     found = self_test(read_cline_folder(tmp_path), lay_out=lay_out, read_back=read_back, run_command=no_command)
     assert [complaint.fault for complaint in found.complaints] == wanted
+
+
+def test_what_is_unknown_is_a_fault():
+    """Each gap, and each behaviour that is not written yet; also without `--strict`."""
+
+    def later(stage):
+        raise NotImplementedError("save the note")
+
+    found = tried(good_text, passes_on=later, fails_on=writes("bad"), gaps=["the content of b.txt is not known"])
+    assert [(complaint.fault, complaint.detail) for complaint in found.complaints] == [
+        (SelfTestFault.GAP, "the content of b.txt is not known"),
+        (SelfTestFault.GAP, "passes_on later is not written yet: save the note"),
+    ]

@@ -38,6 +38,14 @@ def test_a_call_is_known_under_the_name_of_its_server(name: str):
     assert found.trouble is None
 
 
+@pytest.mark.parametrize("arguments", [{"q": "x"}, '{"q": "x"}'])
+def test_a_search_for_a_tool_is_not_a_call_of_it(arguments: object):
+    """An agent with one tool for all servers names the tool in an argument, and so does a search for it."""
+    log = (call("tool_search", query="find"), call("use_mcp", name="find", arguments=arguments))
+    found = observe(capture(LISTED, FIND, log=log), {})
+    assert [one.mcp for one in found.trajectory.calls] == ["", "db.find"]
+
+
 def test_a_call_that_only_the_server_saw_is_added():
     """An agent without log or gateway."""
     (only,) = observe(capture(LISTED, FIND), {}).trajectory.calls

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.helpers.harbor_tasks import greet, rewarding
 from tests.helpers.project import Project
 
 AGENT = """\
@@ -136,25 +138,101 @@ def test_evals_beside_ordinary_tests(evals: Project):
 
 def test_an_eval_that_is_lost_fails_the_collection(evals: Project):
     """In a file of evals and in a test file, on the command line and in pytest: nothing is run."""
-    lost = EVALS.replace("writes", "lost").replace("@eval_test(ALWAYS", "@pytest.mark.usefixtures()\n@eval_test(ALWAYS")
-    evals.write(evals__eval_lost_py=f"import pytest\n{lost}")
+    lost = EVALS.replace("writes", "lost").replace("@eval_test(ALWAYS", "@str\n@eval_test(ALWAYS")
+    evals.write(evals__eval_lost_py=lost)
     for shown in (evals.demeanor("run"), evals.demeanor("list"), evals.demeanor("validate"), evals.pytest("evals")):
         assert shown.returncode == 2
-        assert (
-            "the eval 'lost' can't be collected: the name `lost` is now an object of type MarkDecorator"
-            in shown.stdout + shown.stderr
-        )
+        assert "the eval 'lost' can't be collected: the name `lost` is now" in shown.stdout + shown.stderr
     (evals.folder / "evals/eval_lost.py").unlink()
-    evals.write(tests__test_lost_py=f"import pytest\n{lost}")
+    evals.write(tests__test_lost_py=lost)
     assert "the eval 'lost' can't be collected" in evals.pytest("tests").stdout
     evals.write(tests__test_lost_py=EVALS)
     assert "two evals are named 'writes'" in evals.pytest("evals", "tests").stdout
     assert not (evals.folder / "results").exists()
 
 
-def test_xdist_runs_each_item_in_its_worker(evals: Project):
-    """Nothing is run twice."""
-    assert "2 passed, 1 xfailed" in evals.pytest("evals", "-n", "2", RUN_EVALS="1").stdout
+def test_xdist_workers_share_one_run_with_one_report(evals: Project):
+    """Each worker reports its items; the trials are stored in one run, each of them once."""
+    subjects = ("--eval-subject", "good", "--eval-subject", "liar")
+    ran = evals.pytest("evals", "-n", "2", *subjects, RUN_EVALS="1", COLUMNS="200")
+    assert "2 failed, 2 passed, 2 xfailed" in ran.stdout, ran.stdout
+    assert "there is no 'out.txt'" in ran.stdout
+    assert len(list((evals.folder / "results").glob("20*"))) == 1
+    ledger = (evals.folder / "results/latest/ledger.jsonl").read_text().splitlines()
+    trials = [(record["eval"], record["subject"], record["number"]) for record in map(json.loads, ledger)]
+    assert len(trials) == len(set(trials)) == 12
+    assert ran.stdout.count("kept in ") == 1
+    assert not [name for name in evals.temporary() if "demeanor" in name]
+
+
+def test_exit_first_with_xdist_starts_nothing_after_a_failure(evals: Project):
+    """Evals that no worker has begun are not run."""
+    one = "@eval_test(ALWAYS_PASSES, prompt='Write.')\ndef more_{n}(rig, result):\n    assert result == 'hi'\n"
+    evals.write(evals__eval_writes_py=EVALS + "\n".join(one.format(n=n) for n in range(8)))
+    ran = evals.pytest("evals", "-n", "1", "-x", "--eval-subject", "liar")
+    assert ran.returncode != 0, ran.stdout
+    ledger = (evals.folder / "results/latest/ledger.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["eval"] for line in ledger}) < 9
+
+
+MARKED = """\
+import pytest
+from demeanor import ALWAYS_PASSES, eval_test
+
+@pytest.mark.skipif("1 + 1 == 2", reason="above")
+@pytest.mark.slow
+@eval_test(ALWAYS_PASSES, prompt="Write.")
+def above(rig, result):
+    assert False
+
+@pytest.mark.slow
+@eval_test(ALWAYS_PASSES, prompt="Write {word}.", cases=[{"word": "hi"}, {"word": "ho"}])
+def cases(rig, result, word):
+    assert rig.workspace.exists("out.txt")
+
+@pytest.mark.slow
+class Behaviours:
+    @eval_test(ALWAYS_PASSES, prompt="Write.")
+    def in_class(rig, result):
+        assert rig.workspace.exists("out.txt")
+
+class TestMore:
+    def __init__(self):
+        raise RuntimeError("pytest does not collect this class")
+
+    @eval_test(ALWAYS_PASSES, prompt="Write.")
+    def in_test_class(rig, result):
+        assert rig.workspace.exists("out.txt")
+"""
+
+
+@pytest.mark.parametrize("file", ["evals/eval_marked.py", "tests/test_marked.py"])
+def test_marks_above_and_evals_in_classes_are_the_same_for_both_commands(evals: Project, file: str):
+    """Also in a class that pytest does not collect itself; what a mark skips costs nothing."""
+    evals.write(**{file.replace("/", "__").replace(".", "_"): MARKED})
+    listed = {one["name"] for one in json.loads(evals.demeanor("list", file, "--json").stdout)}
+    assert listed == {"above", "cases[hi]", "cases[ho]", "in_class", "in_test_class"}
+    ran = evals.pytest(file, "-m", "slow", "-W", "ignore")
+    assert "3 passed, 1 skipped, 1 deselected" in ran.stdout, ran.stdout
+    ledger = (evals.folder / "results/latest/ledger.jsonl").read_text().splitlines()
+    assert {json.loads(line)["eval"] for line in ledger} == {"cases[hi]", "cases[ho]", "in_class"}
+
+
+def test_what_can_not_be_collected_is_refused_with_file_and_line(evals: Project):
+    """By both commands: parametrize above `@eval_test`, and a check that takes `self`."""
+    above = (
+        "@pytest.mark.parametrize('n', [1, 2])\n@eval_test(ALWAYS_PASSES, prompt='{n}')\ndef one(rig, result): ...\n"
+    )
+    method = "class Some:\n    @eval_test(ALWAYS_PASSES, prompt='Write.')\n    def one(self, rig, result): ...\n"
+    for text, problem in ((above, "parametrize is above @eval_test"), (method, "a check in a class takes no `self`")):
+        for file in ("evals__eval_bad_py", "tests__test_bad_py"):
+            evals.write(**{file: f"import pytest\nfrom demeanor import ALWAYS_PASSES, eval_test\n{text}"})
+            path = f"{file[:-3].replace('__', '/')}.py"
+            for shown in (evals.demeanor("list", path), evals.pytest(path)):
+                told = shown.stdout + shown.stderr
+                assert shown.returncode == 2, told
+                assert problem in told.replace("\n", " "), told
+                assert f"{path}:" in told
 
 
 def test_a_test_run_without_evals_imports_only_the_plugin(project: Project):
@@ -231,3 +309,19 @@ def test_exit_first_starts_nothing_after_a_failure(project: Project) -> None:
     tried = {(record["eval"], record["subject"]) for record in map(json.loads, ledger)}
     assert tried == {("writes", "good"), ("writes", "liar")}
     assert len(list((project.folder / "results").glob("20*"))) == 1
+
+
+def test_whole_tasks_are_collected_and_their_own_tests_are_not(project: Project, tmp_path: Path):
+    """With a program in place of Harbor that gives a reward. Another tool's task.toml is left alone."""
+    task = greet(project.folder / "tasks/greet")
+    (task / "tests/test_outputs.py").write_text("assert False, 'runs in the task only'\n")
+    engine = rewarding(tmp_path / "engine")
+    project.write(
+        demeanor_toml=f'subjects = ["oracle"]\n[harbor]\nprogram = "{engine}"\nenv = "bubblewrap"\n',
+        other__task_toml="[tasks.build]\n",
+        other__tests__test_other_py="def test_it():\n    pass\n",
+    )
+    shown = project.pytest("tasks", "other", RUN_EVALS="1").stdout
+    assert "2 passed" in shown, shown
+    assert "layer 3, whole tasks: 1 of 1 held" in shown
+    assert "1 passed, 1 skipped" in project.pytest("tasks", "other").stdout

@@ -133,6 +133,9 @@ class Task:
     messages: tuple[PriorMessage, ...] = ()
     """The earlier conversation to resume."""
 
+    user: bool = False
+    """Whether a user may say more after the last prompt, so that the conversation must be kept."""
+
     debug: bool = False
     """Whether it writes a verbose log: to DEBUG_LOG in its HOME, or to standard error."""
 
@@ -155,6 +158,9 @@ class Orders:
 
     debug_files: tuple[str, ...] = (DEBUG_LOG,)
     """Files in HOME that are the verbose log, likewise."""
+
+    program: tuple[str, ...] = ()
+    """The agent's program with its leading arguments; empty if it is the first word of its launches."""
 
     installation: str = ""
     """The folder that the agent is installed in, which differs between machines; empty if it is not known."""
@@ -226,6 +232,14 @@ def prints_events(agent: Agent) -> bool:
     return bool(getattr(agent, "prints_events", False))
 
 
+def asks_user(agent: Agent) -> bool:
+    """Whether its program asks the gateway for the user's next message, instead of being started for each prompt.
+
+    Its attribute `asks_user` says so; an adapter without the attribute is started once per prompt.
+    """
+    return bool(getattr(agent, "asks_user", False))
+
+
 def start_seconds(agent: Agent) -> float:
     """How long an agent may take to start on a busy machine, for each prompt; default time limits are longer by that.
 
@@ -237,7 +251,7 @@ def start_seconds(agent: Agent) -> float:
 def unable(agent: Agent, scenario: Scenario) -> str | None:
     """Why an agent can't run this scenario; None if it can."""
     needed = {
-        Ability.TURNS: len(scenario.prompts) > 1,
+        Ability.TURNS: len(scenario.prompts) > 1 or scenario.user is not None,
         Ability.MESSAGES: bool(scenario.messages),
         Ability.DENY: scenario.approval.denies,
         Ability.MCP: bool(scenario.mcp),

@@ -11,6 +11,7 @@ from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree
+from demeanor.core.user import UserTurn
 from demeanor.core.verdict import VoidCause
 
 HIDDEN_FILE = "\n→ add it to agents."
@@ -39,7 +40,7 @@ class Capture:
     """1 for the first attempt, 2 for the first retry …"""
 
     prompts: tuple[str, ...] = ()
-    """What the agent was asked, turn by turn; empty in captures that don't contain it."""
+    """What the agent was asked, turn by turn, also by a user; empty in captures that don't contain it."""
 
     exchanges: tuple[Exchange, ...] = ()
     """The exchanges with the model."""
@@ -67,6 +68,15 @@ class Capture:
 
     exit_ok: bool | None = None
     """Whether the adapter regards the exit as a success; None if the exit says nothing."""
+
+    then: tuple[ProcessEnd, ...] = ()
+    """How each of the commands ended that ran after the agent."""
+
+    home_before: Tree = field(default_factory=Tree)
+    """The kept files of HOME at the start."""
+
+    home_after: Tree | None = None
+    """The kept files of HOME at the end; None if the eval keeps none."""
 
     leavings: Mapping[str, bytes] = field(default_factory=dict)
     """Files in HOME from which the agent's own log is read, besides its output."""
@@ -100,6 +110,9 @@ class Capture:
 
     judge_answers: tuple[JudgeAnswer, ...] = ()
     """The answers of judges to the checks' questions; they are reused when the trial is judged again."""
+
+    user: tuple[UserTurn, ...] = ()
+    """What the user was asked for during the trial, and what it said."""
 
     notes: tuple[str, ...] = ()
     """Remarks about the sandbox or the model, for the reader of a report."""

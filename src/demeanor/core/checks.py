@@ -13,6 +13,9 @@ from typing import Any, TypeAlias
 from demeanor.core.judge_question import JudgeWord
 from demeanor.core.text import slug
 
+IN_HOME = "~/"
+"""The beginning of the path of a file in the agent's HOME; other paths are relative to the workspace."""
+
 CheckFunction: TypeAlias = Callable[..., Any]
 """`def check(rig, result)`, plain or async; `result` is the agent's final text."""
 
@@ -27,13 +30,16 @@ class FunctionCheck:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments by name: fields of the eval's case."""
 
+    fixtures: tuple[str, ...] = ()
+    """The fixtures of pytest that it takes as further arguments."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileExists:
     """The file exists at the end."""
 
     path: str
-    """Relative to the workspace."""
+    """Relative to the workspace; `~/` is the agent's HOME."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +47,7 @@ class FileAbsent:
     """The file does not exist at the end."""
 
     path: str
-    """Relative to the workspace."""
+    """Relative to the workspace; `~/` is the agent's HOME."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +55,7 @@ class FileEquals:
     """The file has exactly this text; one trailing newline more or less does not matter."""
 
     path: str
-    """Relative to the workspace."""
+    """Relative to the workspace; `~/` is the agent's HOME."""
 
     text: str
     """The whole text."""
@@ -60,7 +66,7 @@ class FileContains:
     """The file contains, or does not contain, a string (case-sensitive)."""
 
     path: str
-    """Relative to the workspace."""
+    """Relative to the workspace; `~/` is the agent's HOME."""
 
     text: str
     """The string."""
@@ -74,7 +80,7 @@ class FileMatches:
     """A regular expression matches somewhere in the file (re.MULTILINE)."""
 
     path: str
-    """Relative to the workspace."""
+    """Relative to the workspace; `~/` is the agent's HOME."""
 
     pattern: str
     """A Python regular expression."""
@@ -85,7 +91,7 @@ class JsonPathEquals:
     """A value in a JSON file equals the given one."""
 
     path: str
-    """Relative to the workspace."""
+    """Relative to the workspace; `~/` is the agent's HOME."""
 
     json_path: str
     """The path of the value: `scripts.test`, `users[0].name`."""

@@ -21,6 +21,9 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Any, str], Any]
 
+_PLAIN = frozenset({type(None), bool, int, float, str})
+"""Types whose values are JSON data already."""
+
 
 class DecodeError(ValueError):
     """JSON data that does not describe a value of the expected type."""
@@ -28,24 +31,27 @@ class DecodeError(ValueError):
 
 def encode(value: Any) -> Any:
     """`value` as JSON data. Fields with their default value are left out, except for tags."""
+    kind: Any = type(value)
+    if kind in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.value
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Path):
         return base64.b64encode(value.read_bytes()).decode("ascii")
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [encode(item) for item in value]
-    if dataclasses.is_dataclass(value):
+    if hasattr(kind, "__dataclass_fields__"):
         found = {}
-        tag = _tag(value.__class__)
-        for name, default in _defaults(value.__class__):
+        tag = _tag(kind)
+        for name, default in _defaults(kind):
             item = getattr(value, name)
-            if name == tag or item != default:
+            if name == tag or (item is not default and item != default):
                 found[name] = encode(item)
         return found
     raise TypeError(f"can't encode a {type(value).__name__}")

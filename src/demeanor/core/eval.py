@@ -111,6 +111,11 @@ class Eval:
     does_nothing_passes: bool = False
     """Whether an agent that does nothing passes. Such an eval needs a `fails_on`."""
 
+    gaps: tuple[str, ...] = ()
+    """What is still unknown about the situation or the checks, one sentence each. `demeanor validate` reports each of
+    them, and the eval is skipped until the list is empty. `demeanor adopt` writes it.
+    """
+
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     """The project's judge, for checks that ask one."""
 

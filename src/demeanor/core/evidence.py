@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Trajectory
 from demeanor.core.tree import Tree
+from demeanor.core.user import UserTurn
 from demeanor.core.verdict import VoidCause
 
 
@@ -56,6 +57,15 @@ class Evidence:
     ends: tuple[ProcessEnd, ...] = ()
     """How each of the agent's processes ended."""
 
+    then: tuple[ProcessEnd, ...] = ()
+    """How each of the commands ended that ran after the agent."""
+
+    home_before: Tree = field(default_factory=Tree)
+    """The kept files of HOME at the start."""
+
+    home_after: Tree | None = None
+    """The kept files of HOME at the end; None if the eval keeps none."""
+
     prints_events: bool = False
     """Whether its standard output is a log of events, and never its message to the user."""
 
@@ -88,6 +98,12 @@ class Evidence:
 
     verifier_said: str = ""
     """The last lines of the verifier's output."""
+
+    prompts: tuple[str, ...] = ()
+    """What the agent was asked, turn by turn, also by a user; empty if unknown."""
+
+    user: tuple[UserTurn, ...] = ()
+    """What the user was asked for during the trial, and what it said."""
 
     notes: tuple[str, ...] = ()
     """Remarks for the reader: processes left behind, truncated output, contradictions of log and wire."""

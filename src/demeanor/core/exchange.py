@@ -190,8 +190,10 @@ class ProviderError:
         "cut",
         "budget",
         "cassette",
+        "prefix",
     ]
-    """The kind of failure; `cassette` means that a replay has no answer."""
+    """The kind of failure; `cassette` means that a replay has no answer, `prefix` that the request differs from the
+    recording that the trial starts from."""
 
     message: str
     """The provider's message, redacted."""
@@ -237,3 +239,6 @@ class Exchange:
 
     interventions: tuple[str, ...] = ()
     """The ids of the instructions that were removed from or replaced in the request; `request` is the changed one."""
+
+    replayed: bool = False
+    """Whether the answer came from the prefix that the trial starts from, so that no model was asked."""

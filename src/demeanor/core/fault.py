@@ -6,6 +6,7 @@ cut@2-3                 the second and third exchange
 hang                    every exchange
 tool:github.search:500@1    the first call of the tool `search` of the MCP server `github`
 judge:500@1             the first exchange of each question to a judge, instead of the agent's
+user:500@1              the first exchange with the model that plays the user
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from demeanor.core.errors import BadInput, nearest
+
+Role: TypeAlias = Literal["agent", "judge", "user"]
+"""Who sends a request to a model: the agent, a judge, or the model that plays the user."""
 
 
 class FaultKind(StrEnum):
@@ -68,8 +72,8 @@ OPTIONS: Mapping[FaultKind, str] = {
 TOOL_KINDS = (*_STATUSES, FaultKind.REFUSED, FaultKind.HANG, FaultKind.EMPTY)
 """The kinds that a tool of an MCP server can have."""
 
-_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):((?!tool:|judge:).*)", re.DOTALL)
-_JUDGE = "judge:"
+_TOOL = re.compile(r"tool:([^.:@]+\.[^:@]+):((?!tool:|judge:|user:).*)", re.DOTALL)
+_ROLE = re.compile(r"(judge|user):")
 _LONGEST = 3600
 _MOST = 10**6
 _TEXT = re.compile(r"([^@:]*)(?:@([^:]*))?((?::[^:]*)*)")
@@ -108,6 +112,9 @@ class Fault:
     judge: bool = field(default=False, repr=False)
     """Whether it applies to the answers to judges instead of those to the agent."""
 
+    user: bool = field(default=False, repr=False)
+    """Whether it applies to the answers to the model that plays the user."""
+
     def __str__(self) -> str:
         when = ""
         if self.percent is not None:
@@ -117,8 +124,13 @@ class Fault:
         name = OPTIONS.get(self.kind, "")
         value = getattr(self, name) if name else None
         shown = _plain(value) if isinstance(value, float) else value
-        prefix = f"tool:{self.tool}:" if self.tool else _JUDGE if self.judge else ""
+        prefix = f"tool:{self.tool}:" if self.tool else "" if self.role == "agent" else f"{self.role}:"
         return f"{prefix}{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
+
+    @property
+    def role(self) -> Role:
+        """Whose exchanges with a model it affects."""
+        return "judge" if self.judge else "user" if self.user else "agent"
 
     def hits(self, number: int, seed: int) -> bool:
         """Whether it applies to exchange `number` of the trial with this seed; deterministic."""
@@ -142,8 +154,8 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
             of_tools = ", ".join(TOOL_KINDS)
             fail(f"a tool can't have the fault {rule}", f"the faults of tools, without options: {of_tools}")
         return replace(rule, tool=of_tool[1])
-    judge = isinstance(text, str) and text.startswith(_JUDGE)
-    parsed = _TEXT.fullmatch(text.removeprefix(_JUDGE)) if isinstance(text, str) else None
+    role = _ROLE.match(text) if isinstance(text, str) else None
+    parsed = _TEXT.fullmatch(text[role.end() if role else 0 :]) if isinstance(text, str) else None
     if parsed is None:
         fail("is not a fault", "write KIND[@WHEN][:OPTION=VALUE], such as '429@1:retry_after=1' or 'cut@2'")
     name, when, rest = parsed.groups()
@@ -168,7 +180,8 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
         if (found := _value(known, value)) is None:
             fail(f"{value!r} can't be the {known}", _WANTED[known])
         fields[known] = found
-    return Fault(kind=kind, judge=judge, **fields)
+    whose = role[1] if role else ""
+    return Fault(kind=kind, judge=whose == "judge", user=whose == "user", **fields)
 
 
 def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = None) -> tuple[Fault, ...]:
@@ -181,7 +194,7 @@ def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = N
 def kind_in(rule: str) -> FaultKind | None:
     """The kind of a stored rule; None if this version does not know it."""
     of_tool = _TOOL.fullmatch(rule)
-    name = re.split("[@:]", of_tool[2] if of_tool else rule.removeprefix(_JUDGE), maxsplit=1)[0]
+    name = re.split("[@:]", of_tool[2] if of_tool else _ROLE.sub("", rule, count=1), maxsplit=1)[0]
     return FaultKind(name) if name in list(FaultKind) else None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from demeanor.core.errors import BadInput
 
 
-def write_files(contents: Mapping[Path, str], *, executable: Collection[Path] = ()) -> None:
+def write_files(contents: Mapping[Path, str | bytes], *, executable: Collection[Path] = ()) -> None:
     """Write files and the folders above them. On an error everything is undone, and BadInput names the file."""
     with ExitStack() as undo:
         staged: dict[Path, Path] = {}
@@ -51,12 +51,12 @@ def new_folder(path: Path) -> Iterator[Path]:
         undo.pop_all()
 
 
-def _stage(path: Path, text: str, *, executable: bool, undo: ExitStack) -> Path:
+def _stage(path: Path, text: str | bytes, *, executable: bool, undo: ExitStack) -> Path:
     """Write the text to a temporary file beside `path`."""
     _make_folders(path.parent, undo)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     undo.callback(_discard, temporary)
-    temporary.write_bytes(text.encode("utf-8"))
+    temporary.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
     if executable:
         temporary.chmod(0o755)
     return temporary

@@ -15,9 +15,11 @@ from typing import Any
 from demeanor.core.checks import Check, FunctionCheck, JudgeCheck, PromptSnapshot
 from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
+from demeanor.core.identity_cache import by_identity
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
+from demeanor.core.user import ScriptedUser
 
 PATH_TOOLS = "path_tools"
 """The fact of a capture that lists programs on PATH which affect the behaviour of agents."""
@@ -35,6 +37,7 @@ def short_hash(*parts: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+@by_identity
 def eval_hash(one: Eval, before: Tree) -> str:
     """The hash of an eval's scenario and checks. Name, policy, labels and location are not included."""
     if one.task is not None:
@@ -53,10 +56,13 @@ def eval_hash(one: Eval, before: Tree) -> str:
         _faults(scenario),
         [_asked(check) for check in one.checks],
         *([repr(scenario.mcp)] if scenario.mcp else []),
+        *(["start", scenario.start.digest] if scenario.start else []),
+        *([user_identity(scenario)] if scenario.user else []),
         *_judge(one),
     )
 
 
+@by_identity
 def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[str, str]:
     """The hash of each part of the scenario besides its files: only unchanged scenarios can be judged again."""
     return {
@@ -67,12 +73,27 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
         "messages": short_hash(repr(scenario.messages)),
         "faults": short_hash(_faults(scenario)),
         **({"mcp": short_hash(repr(scenario.mcp))} if scenario.mcp else {}),
+        **({"start": short_hash(scenario.start.digest)} if scenario.start else {}),
+        **({"user": short_hash(user_identity(scenario))} if scenario.user else {}),
+        **({"home_files": short_hash(repr(sorted(scenario.home_files.items())))} if scenario.home_files else {}),
+        **({"keep_home": short_hash(scenario.keep_home)} if scenario.keep_home else {}),
+        **({"then": short_hash(repr(scenario.then))} if scenario.then else {}),
+        **({"tools": short_hash(repr(sorted(scenario.tools.items())))} if scenario.tools else {}),
     }
 
 
 def _faults(scenario: Scenario) -> str:
-    """The faults; those of judges are named apart, since they came later."""
-    return repr(scenario.faults) + "".join(str(fault) for fault in scenario.faults if fault.judge)
+    """The faults; those of judges and users are named apart, since they came later."""
+    return repr(scenario.faults) + "".join(str(fault) for fault in scenario.faults if fault.role != "agent")
+
+
+def user_identity(scenario: Scenario) -> str:
+    """The user, with the source of its function instead of its address."""
+    user = scenario.user
+    if not isinstance(user, ScriptedUser) or user.reply is None:
+        return repr(user)
+    function, given = getattr(user.reply, "func", user.reply), getattr(user.reply, "keywords", {})
+    return f"{_source(function)} {given!r} {user.answers!r} {user.max_turns}"
 
 
 def _judge(one: Eval) -> tuple[Any, ...]:

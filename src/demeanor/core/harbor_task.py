@@ -152,6 +152,12 @@ class HarborTask:
     """Valid but probably unintended settings, each with a remedy."""
 
     @property
+    def machines(self) -> tuple[TaskEnvironment, ...]:
+        """The agent's environment, and those of separate verifiers."""
+        verifiers = (step.verifier_environment for step in self.steps)
+        return tuple(dict.fromkeys((self.environment, *(one for one in verifiers if one is not None))))
+
+    @property
     def agent_timeout(self) -> float | None:
         """The agent's time limit for all steps together; None if a step has no limit."""
         times = [step.agent_timeout for step in self.steps]

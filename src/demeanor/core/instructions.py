@@ -62,6 +62,20 @@ class PromptSpan:
     """Where it ends; removing up to here leaves no empty line or double space."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptPiece:
+    """A piece of a request, so that all pieces together show it as a whole: an instruction, or the text in between."""
+
+    id: str
+    """The id of the instruction; empty for headings, tags and white space."""
+
+    place: str
+    """`system`, the name of a tool, or `tool.parameter`."""
+
+    text: str
+    """Its text, with the white space around it."""
+
+
 def instructions(request: Request, facts: Mapping[str, str]) -> tuple[PromptInstruction, ...]:
     """The instructions of a request in order, each id once. A section comes before what is in it."""
     found: dict[str, PromptInstruction] = {}
@@ -74,11 +88,34 @@ def _all(request: Request, facts: Mapping[str, str]) -> Iterator[PromptInstructi
     for text in system_texts(request):
         for span in spans(text):
             yield _instruction(span.kind, SYSTEM, text[span.start : span.end].strip(), facts)
+    yield from _of_tools(request, facts)
+
+
+def _of_tools(request: Request, facts: Mapping[str, str]) -> Iterator[PromptInstruction]:
     for tool in request.tools:
         if tool.description.strip():
             yield _instruction("tool", tool.name, tool.description, facts)
         for place, text in parameter_descriptions(tool.schema, tool.name):
             yield _instruction("parameter", place, text, facts)
+
+
+def pieces(request: Request, facts: Mapping[str, str]) -> tuple[PromptPiece, ...]:
+    """A request as instructions, sections by their parts, and the text between them. The pieces of each text of the
+    system prompt add up to it."""
+    found = []
+    for text in system_texts(request):
+        done = 0
+        for span in (one for one in spans(text) if one.kind != "section"):
+            if span.start > done:
+                found.append(PromptPiece(id="", place=SYSTEM, text=text[done : span.start]))
+            own = text[span.start : span.end]
+            found.append(PromptPiece(id=instruction_id(SYSTEM, own.strip(), facts), place=SYSTEM, text=own))
+            done = span.end
+        if done < len(text):
+            found.append(PromptPiece(id="", place=SYSTEM, text=text[done:]))
+    for one in _of_tools(request, facts):
+        found.append(PromptPiece(id=one.id, place=one.place, text=one.text))
+    return tuple(found)
 
 
 def _instruction(kind: InstructionKind, place: str, text: str, facts: Mapping[str, str]) -> PromptInstruction:

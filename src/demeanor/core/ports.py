@@ -1,4 +1,4 @@
-"""The interfaces between the pipeline and its adapters, as Protocols: sandbox, gateway, executor, store, history."""
+"""The interfaces between the pipeline and its adapters, as Protocols: sandbox, gateway, executor, history."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from demeanor.core.capture import Capture
-    from demeanor.core.evidence import Evidence
     from demeanor.core.exchange import Exchange
     from demeanor.core.executor_spec import Slots
+    from demeanor.core.fault import Role
     from demeanor.core.history import KeptDecision, PastRun, Ruling, RunCell
     from demeanor.core.process import Launch, Limits, ProcessEnd
     from demeanor.core.progress import Progress
-    from demeanor.core.record import Record, RunInfo, RunKind
+    from demeanor.core.record import Record, RunKind
     from demeanor.core.sandbox_spec import Network
     from demeanor.core.tree import Tree
-    from demeanor.core.trial import Plan, Trial
+    from demeanor.core.trial import Trial
+    from demeanor.core.user import AskedUser
 
 
 class SandboxSession(Protocol):
@@ -71,8 +72,12 @@ class SandboxSession(Protocol):
         """The files that the agent left in HOME, by relative path; links are not followed."""
         ...
 
-    async def snapshot(self) -> Tree:
-        """The workspace's content now."""
+    async def look(self) -> Tree:
+        """The workspace's content now, while programs may still run."""
+        ...
+
+    async def snapshot(self, *, home: bool = False) -> Tree:
+        """The content of the workspace, or of HOME, after the last program."""
         ...
 
 
@@ -174,6 +179,10 @@ class GatewaySession(Protocol):
         """Serve only this session on the given socket."""
         ...
 
+    def set_user(self, user: AskedUser) -> None:
+        """Let programs in the sandbox ask this user; see core/user_channel.py."""
+        ...
+
     async def close_connections(self) -> None:
         """Close all connections and accept no more; `exchanges` stays available."""
         ...
@@ -206,8 +215,10 @@ class Gateway(Protocol):
         """Stop listening and close all connections."""
         ...
 
-    def session(self, trial: Trial, *, seed: int) -> AbstractAsyncContextManager[GatewaySession]:
-        """A session for one attempt at one trial."""
+    def session(
+        self, trial: Trial, *, seed: int, role: Role = "agent", of: Trial | None = None
+    ) -> AbstractAsyncContextManager[GatewaySession]:
+        """A session for one attempt at one trial, or for the judge or the user of the trial `of`."""
         ...
 
 
@@ -246,36 +257,6 @@ class Executor(Protocol):
 
     async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Run one attempt. Failures are reported in the capture; only cancellation is raised."""
-        ...
-
-
-class Store(Protocol):
-    """The append-only store of one run."""
-
-    @property
-    def folder(self) -> Path:
-        """The run's folder."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What could not be written, for the reader of a report."""
-        ...
-
-    def begin(self, run: RunInfo, plan: Plan) -> None:
-        """Store the run's metadata and plan, before anything runs."""
-        ...
-
-    def records(self) -> tuple[Record, ...]:
-        """The stored records, in order."""
-        ...
-
-    def close(self) -> None:
-        """Flush everything to disk; the run can be resumed later."""
-        ...
-
-    def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
-        """Store one judged attempt durably: a later crash can't lose it. Returns the record with its folder set."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -36,6 +36,9 @@ class Limits:
 
     farewell: float = 0.0
     """The same after the run is cancelled; 0 kills the program at once."""
+
+    paused: Callable[[], float] = field(default=lambda: 0.0, compare=False)
+    """Seconds that do not count, because the program waits for the user; asked whenever the clock is looked at."""
 
     output_bytes: int = 4 * 2**20
     """How much of each output stream is kept: half from the beginning and half from the end."""

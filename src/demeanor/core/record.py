@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
 from demeanor.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from demeanor.core.capture import Capture
+    from demeanor.core.evidence import Evidence
+    from demeanor.core.trial import Plan
 
 RunKind: TypeAlias = Literal["local", "ci", "nightly"]
 
@@ -150,3 +157,33 @@ def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
 def _order(record: Record) -> tuple[bool, str, int]:
     """Final attempts come last, then by time: in older runs, attempt numbers start again when a run is resumed."""
     return record.final, record.ended, record.attempt
+
+
+class Store(Protocol):
+    """The append-only store of one run."""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be written, for the reader of a report."""
+        ...
+
+    def begin(self, run: RunInfo, plan: Plan) -> None:
+        """Store the run's metadata and plan, before anything runs."""
+        ...
+
+    def records(self) -> tuple[Record, ...]:
+        """The stored records, in order."""
+        ...
+
+    def close(self) -> None:
+        """Flush everything to disk; the run can be resumed later."""
+        ...
+
+    def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+        """Store one judged attempt durably: a later crash can't lose it. Returns the record with its folder set."""
+        ...

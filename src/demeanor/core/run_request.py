@@ -81,6 +81,15 @@ class RunRequest:
     replacements: Mapping[str, str] = field(default_factory=dict)
     """Instructions to replace in every request: id → the new text."""
 
+    negated: tuple[str, ...] = ()
+    """Instructions to turn into their opposite, by id."""
+
+    shortened: tuple[str, ...] = ()
+    """Instructions of which only the first sentence or clause stays, by id."""
+
+    swapped: tuple[tuple[str, str], ...] = ()
+    """Pairs of instructions that change places, by id."""
+
     seed: int | None = None
     """The random seed; None means a random one."""
 
@@ -102,4 +111,10 @@ class RunRequest:
     @property
     def intervention(self) -> Intervention:
         """What is changed in every request of the agents."""
-        return Intervention(without=self.without, replacements=self.replacements)
+        return Intervention(
+            without=self.without,
+            replacements=self.replacements,
+            negated=self.negated,
+            shortened=self.shortened,
+            swapped=self.swapped,
+        )

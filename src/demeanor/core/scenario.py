@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeAlias, cast
 from demeanor.core.approval import matching_rule, scripted_answer
 from demeanor.core.fault import Fault
 from demeanor.core.mcp_fixture import McpServer
+from demeanor.core.prefix import Prefix
 from demeanor.core.sandbox_spec import Network
+from demeanor.core.user import User
 
 Answer: TypeAlias = Literal["allow", "deny"]
 Answers: TypeAlias = Answer | tuple[Answer, ...]
@@ -92,6 +94,26 @@ class Scenario:
     `text`.
     """
 
+    home_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files in the agent's HOME at the start: memory files, skills, extensions, sub-agents, sessions. A mapping of
+    path, relative to HOME, to content, in which `{workspace}` and `{home}` stand for the folders that the agent sees.
+    """
+
+    keep_home: tuple[str, ...] = ()
+    """Files in HOME that are kept at the end, for `rig.home`: patterns such as `[".gemini/**/*.md"]`."""
+
+    then: tuple[tuple[str, ...], ...] = ()
+    """Commands that run after the agent, one after the other, in its workspace and with its HOME and environment:
+    `[["{agent}", "--version"]]`. `{agent}` is its program; `{workspace}`, `{home}` and `{model}` work, too. They run
+    only if the agent succeeded; `rig.then` has their results.
+    """
+
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """Descriptions of the agent's own tools that are replaced on the way to the model, for an experiment: a mapping of
+    `tool` or `tool.parameter` to the text. Reports say so, and a trial whose agent has no such tool is void. See
+    [Prompts](prompt.md#descriptions-of-tools).
+    """
+
     timeout: float | None = None
     """The time limit of one trial, in seconds."""
 
@@ -109,4 +131,14 @@ class Scenario:
     mcp: Mapping[str, McpServer] = field(default_factory=dict)
     """MCP servers for the agent, by name: a `Fixture` with scripted tools, or the command of a server program. See
     [MCP servers](mcp.md).
+    """
+
+    start: Prefix | None = None
+    """The recorded beginning of a trial, from which each trial starts: `prefix("NAME")`, or `"NAME"` in scenario.toml.
+    `demeanor fork TRIAL --at K --save NAME` saves it beside the eval. See [Forks](fork.md#decision-point-evals).
+    """
+
+    user: User | None = None
+    """The user who answers after the agent's turns: a list of replies, a function, a `ScriptedUser`, or a
+    `SimulatedUser` that a model plays. See [Users](users.md).
     """

@@ -34,6 +34,11 @@ class Trial:
         """`eval/subject/number`: unique within a run, the same on a resume."""
         return f"{self.eval.name}/{self.subject}/{self.number}"
 
+    @property
+    def cell(self) -> str:
+        """The id of its cell."""
+        return f"{self.eval.name}/{self.subject}"
+
     def seed(self, run_seed: int) -> int:
         """A 32-bit seed that depends only on the trial, not on the order of execution."""
         return trial_seed(run_seed, self.id)

@@ -44,6 +44,9 @@ class VoidCause(StrEnum):
     CASSETTE = "cassette"
     """A replay has no recorded answer: the cassette is absent or unreadable, or has no matching request."""
 
+    PREFIX = "prefix"
+    """The agent did not reach the step at which the trial starts: a request differs from the recording, or it ended."""
+
     INTERVENTION = "intervention"
     """An instruction that was to be removed or replaced was in none of the agent's requests."""
 
@@ -51,10 +54,14 @@ class VoidCause(StrEnum):
     """An MCP server of the eval did not start, or had no reply to a call."""
 
     CHECK = "check"
-    """A check crashed or did not end, on the eval's own rehearsals too; or there are no rehearsals to try it on."""
+    """A check crashed or did not end, on the eval's own rehearsals too; or there are no rehearsals to try it on; or
+    a pytest fixture of it failed."""
 
     JUDGE = "judge"
     """A judge model failed, refused, gave no readable answer, or could not tell."""
+
+    USER = "user"
+    """The user of the eval broke: its function crashed, or the model that plays it failed or left its role."""
 
     VERIFIER = "verifier"
     """The verifier of a Harbor task gave no readable reward."""
@@ -95,10 +102,12 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.HARNESS: "read log.txt of the trial; if it is a bug of Demeanor, report it",
     VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
+    VoidCause.PREFIX: "the agent no longer does what was recorded: fork a newer trial, or demeanor validate --refresh",
     VoidCause.INTERVENTION: "list the instructions that the agent really sends, with their ids: demeanor prompt",
     VoidCause.FIXTURE: "add a reply to the fixture; the message names the call, or says why the server did not start",
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
     VoidCause.JUDGE: "ask the judge again about the stored trials: demeanor rejudge latest --ask-judge missing --keep",
+    VoidCause.USER: "correct the eval's `user`, or the model that plays it; the message says what broke",
     VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
     VoidCause.WORKER: "see which workers can be used: demeanor cluster check",
     VoidCause.CANCELLED: "continue the run: demeanor run --resume latest",

@@ -24,6 +24,7 @@ from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import short_hash
 from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
+from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
 from demeanor.define.eval_name import name_problem
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -98,7 +99,7 @@ def fill(value: Any, fields: Fields) -> Any:
         return {fill(key, fields): fill(one, fields) for key, one in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return type(value)(fill(one, fields) for one in value)
-    if isinstance(value, Fixture | FixtureTool | Reply):
+    if isinstance(value, Fixture | FixtureTool | Reply | UserReply | ScriptedUser | SimulatedUser):
         return replace(value, **{one.name: fill(getattr(value, one.name), fields) for one in dataclass_fields(value)})
     return value
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from demeanor.core.checks import DeclaredCheck, JudgeCheck
 from demeanor.core.eval import Eval, Rehearsal, Source
 from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.policy import Policy
+from demeanor.core.prefix import Prefix, prefix_file, prefix_name_problem
 from demeanor.core.sandbox_spec import NETWORKS
 from demeanor.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
+from demeanor.core.user import SimulatedUser, User
 from demeanor.define.eval_name import name_problem
 from demeanor.define.field import (
     BOOLEAN,
@@ -37,8 +39,10 @@ from demeanor.define.field import (
 )
 from demeanor.define.folder.check_table import read_check, read_judge_check
 from demeanor.define.folder.scripted_behaviour import read_behaviours
-from demeanor.define.mcp_table import MCP_SCHEMA, read_mcp
+from demeanor.define.home_fields import HOME_FIELDS, kept_for
+from demeanor.define.mcp_table import mcp_schema, read_mcp
 from demeanor.define.template import checked_files
+from demeanor.define.user_table import read_user, read_user_table, user_schema
 
 _ANSWER: Schema = {"enum": ["allow", "deny"]}
 _ANSWERS: Schema = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]}
@@ -50,8 +54,11 @@ def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
     """The eval that the fields `found` in `table` describe."""
     for key in ("case", "cases"):  # the eval is one of them already, see cases.py
         found.pop(key, None)
-    found["prompts"] = _all_prompts(table, found.pop("prompt", None), found.get("prompts"))
+    found["prompts"] = _all_prompts(table, found.pop("prompt", None), found.get("prompts"), found.get("user"))
     found["checks"] = (*found.get("checks", ()), *found.pop("judge", ()))
+    found["keep_home"] = (*found.get("keep_home", ()), *kept_for(found["checks"]))
+    if start := found.get("start"):
+        found["start"] = replace(start, file=str(prefix_file(source.path, start.name)))
     in_scenario = {one.name for one in fields(Scenario)}
     scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
     rest = {name: value for name, value in found.items() if name not in in_scenario}
@@ -100,7 +107,13 @@ def _prompt(table: Table, key: str) -> str:
     return text(table, key)
 
 
-def _all_prompts(table: Table, prompt: str | None, prompts: tuple[str, ...] | None) -> tuple[str, ...]:
+def _all_prompts(
+    table: Table, prompt: str | None, prompts: tuple[str, ...] | None, user: User | None
+) -> tuple[str, ...]:
+    if isinstance(user, SimulatedUser) and user.opening:
+        if prompt is not None or prompts is not None:
+            table.fail("user", "both an opening and a prompt are given", "the opening is the first prompt; use one")
+        return (user.opening,)
     if prompt is not None and prompts is not None:
         table.fail("prompts", "both prompt and prompts are given", "put all turns into prompts")
     if prompts is not None:
@@ -173,6 +186,16 @@ def _messages(table: Table, key: str) -> tuple[PriorMessage, ...]:
     )
 
 
+def _start(table: Table, key: str) -> Prefix:
+    value = table.anything(key)
+    name = value.name if isinstance(value, Prefix) else value
+    if not isinstance(name, str):
+        table.fail(key, f"expected the name of a prefix, found {describe(value)}", 'write start=prefix("NAME")')
+    if problem := prefix_name_problem(name):
+        table.fail(key, f"{name!r} can't be the name of a prefix", problem)
+    return Prefix(name=name)
+
+
 def _role(table: Table, key: str) -> str:
     table.text(key, required=True)
     return table.choice(key, _ROLES) or ""
@@ -208,7 +231,9 @@ def _judge(table: Table, key: str) -> tuple[JudgeCheck, ...]:
     return tuple(read_judge_check(entry) for entry in table.tables(key))
 
 
-def _shared(name: str, doc_of: type, read: Reader, schema: Schema, *, default: str = "") -> Field:
+def _shared(
+    name: str, doc_of: type, read: Reader, schema: Schema | Callable[[], Schema], *, default: str = ""
+) -> Field:
     """A field that scenario.toml and `@eval_test` read in the same way."""
     return Field(name=name, doc_of=doc_of, default=default, schema=schema, toml=read, python=read)
 
@@ -281,7 +306,10 @@ EVAL_FIELDS = (
         default='`"allow"`',
     ),
     _shared("messages", Scenario, _messages, {"type": "array", "items": {"$ref": "#/$defs/message"}}),
-    _shared("mcp", Scenario, read_mcp, MCP_SCHEMA),
+    _shared("mcp", Scenario, read_mcp, mcp_schema),
+    _shared("start", Scenario, _start, STRING, default="the beginning"),
+    Field(name="user", doc_of=Scenario, schema=user_schema, toml=read_user_table, python=read_user),
+    *HOME_FIELDS,
     _shared("log", Eval, Table.flag, BOOLEAN, default="false"),
     _shared("owner", Eval, text, STRING),
     _shared("issue", Eval, text, STRING),
@@ -294,6 +322,7 @@ EVAL_FIELDS = (
     Field(name="passes_on", doc_of=Eval, schema=_BEHAVIOURS, toml=read_behaviours, python=_rehearsals),
     Field(name="fails_on", doc_of=Eval, schema=_BEHAVIOURS, toml=read_behaviours, python=_rehearsals),
     _shared("does_nothing_passes", Eval, Table.flag, BOOLEAN, default="false"),
+    _shared("gaps", Eval, texts, STRINGS),
     Field(
         name="cases",
         text="One eval per case, named `name[id]`: a list of mappings, or a `.jsonl` or `.csv` file next to the eval."

@@ -39,8 +39,9 @@ class Field:
     default: str = ""
     """What applies if it is left out, in Markdown; empty if that is obvious."""
 
-    schema: Schema = field(default_factory=dict)
-    """The JSON schema of its value in scenario.toml."""
+    schema: Schema | Callable[[], Schema] = field(default_factory=dict)
+    """The JSON schema of its value in scenario.toml; a function if it contains documentation, which is read from the
+    source and takes a while."""
 
     toml: Reader | None = None
     """Reads it from scenario.toml; None if it can't be written there."""
@@ -103,10 +104,14 @@ def amount(table: Table, key: str) -> float | None:
 def object_schema(fields: Iterable[Field]) -> Schema:
     """The JSON schema of a table with these fields."""
     written = [one for one in fields if one.toml is not None]
-    properties = {one.name: {**one.schema, "description": _plain(one)} for one in written}
+    properties = {one.name: {**_schema(one), "description": _plain(one)} for one in written}
     found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     required = [one.name for one in written if one.required]
     return {**found, "required": required} if required else found
+
+
+def _schema(one: Field) -> Schema:
+    return one.schema() if callable(one.schema) else one.schema
 
 
 def _plain(one: Field) -> str:

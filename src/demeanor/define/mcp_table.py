@@ -71,7 +71,11 @@ REPLY_FIELDS = (
 )
 """The keys of a reply."""
 
-_REPLY: Schema = {"anyOf": [STRING, object_schema(REPLY_FIELDS)]}
+
+def _replies_schema() -> Schema:
+    reply: Schema = {"anyOf": [STRING, object_schema(REPLY_FIELDS)]}
+    return {"anyOf": [reply, {"type": "array", "minItems": 1, "items": reply}]}
+
 
 TOOL_FIELDS = (
     Field(name="description", doc_of=FixtureTool, schema=STRING, toml=text),
@@ -79,7 +83,7 @@ TOOL_FIELDS = (
     Field(
         name="replies",
         doc_of=FixtureTool,
-        schema={"anyOf": [_REPLY, {"type": "array", "minItems": 1, "items": _REPLY}]},
+        schema=_replies_schema,
         toml=_replies,
         required=True,
     ),
@@ -90,7 +94,7 @@ SERVER_FIELDS = (
     Field(
         name="tools",
         text="A fixture: its tools, by name.",
-        schema={"type": "object", "additionalProperties": object_schema(TOOL_FIELDS)},
+        schema=lambda: {"type": "object", "additionalProperties": object_schema(TOOL_FIELDS)},
         toml=Table.mapping,
     ),
     Field(
@@ -102,8 +106,7 @@ SERVER_FIELDS = (
 )
 """The keys of `[mcp.NAME]`: one of them."""
 
-MCP_SCHEMA: Schema = {
-    "type": "object",
-    "additionalProperties": {"anyOf": [STRINGS, object_schema(SERVER_FIELDS)]},
-}
-"""The JSON schema of `mcp`."""
+
+def mcp_schema() -> Schema:
+    """The JSON schema of `mcp`."""
+    return {"type": "object", "additionalProperties": {"anyOf": [STRINGS, object_schema(SERVER_FIELDS)]}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 
 from demeanor.core.errors import WorldError
+from demeanor.core.fault import Role
 from demeanor.core.ports import GatewaySession
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
@@ -19,6 +20,8 @@ class NullGateway:
     async def stop(self) -> None:
         """Do nothing."""
 
-    def session(self, trial: Trial, *, seed: int) -> AbstractAsyncContextManager[GatewaySession]:
+    def session(
+        self, trial: Trial, *, seed: int, role: Role = "agent", of: Trial | None = None
+    ) -> AbstractAsyncContextManager[GatewaySession]:
         """Raise WorldError: the agent was declared as one that needs no model."""
         raise WorldError(VoidCause.HARNESS, f"{trial.id} requested a model, but its agent is declared to need none")

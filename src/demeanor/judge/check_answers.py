@@ -13,6 +13,7 @@ from functools import singledispatch
 from typing import Any
 
 from demeanor.core.checks import (
+    IN_HOME,
     AtMost,
     Check,
     CommandSucceeds,
@@ -34,10 +35,12 @@ from demeanor.core.errors import WorldError
 from demeanor.core.json_path import json_steps
 from demeanor.core.text import excerpt, one_line, shortened
 from demeanor.core.verdict import Finding, VoidCause
+from demeanor.judge.fixtures import fixture_values
 from demeanor.judge.rig import Rig
 from demeanor.judge.snapshot import compare_snapshot
 from demeanor.judge.unknowable import Unknowable, unknowable
 from demeanor.judge.user_check import ask_function, refutation
+from demeanor.judge.workspace_view import WorkspaceView
 
 
 def answer(check: Check, rig: Rig) -> Finding:
@@ -109,7 +112,8 @@ def _(check: PromptSnapshot) -> str:
 
 @ask.register
 def _(check: FunctionCheck, rig: Rig) -> None:
-    ask_function(check.function, rig, check.arguments)
+    with fixture_values(check) as fixtures:
+        ask_function(check.function, rig, {**check.arguments, **fixtures})
 
 
 @ask.register
@@ -124,25 +128,25 @@ def _(check: JudgeCheck, rig: Rig) -> str:
 
 @ask.register
 def _(check: FileExists, rig: Rig) -> None:
-    rig.workspace.entry(check.path)
+    _place(check.path, rig).entry(_below(check.path))
 
 
 @ask.register
 def _(check: FileAbsent, rig: Rig) -> None:
-    if rig.workspace.exists(check.path):
+    if _place(check.path, rig).exists(_below(check.path)):
         raise AssertionError(f"{check.path!r} exists, but must not")
 
 
 @ask.register
 def _(check: FileEquals, rig: Rig) -> None:
-    found = rig.workspace[check.path].text
+    found = _place(check.path, rig)[_below(check.path)].text
     if _without_last_newline(found) != _without_last_newline(check.text):
         raise AssertionError(f"{check.path!r} differs:\n{_compared(check.text, found)}")
 
 
 @ask.register
 def _(check: FileContains, rig: Rig) -> None:
-    found = rig.workspace[check.path].text
+    found = _place(check.path, rig)[_below(check.path)].text
     if (check.text in found) is check.negated:
         word = "contains" if check.negated else "does not contain"
         raise AssertionError(f"{check.path!r} {word} {check.text!r}: {_quoted(found)}")
@@ -150,14 +154,14 @@ def _(check: FileContains, rig: Rig) -> None:
 
 @ask.register
 def _(check: FileMatches, rig: Rig) -> None:
-    found = rig.workspace[check.path].text
+    found = _place(check.path, rig)[_below(check.path)].text
     if not re.search(check.pattern, found, re.MULTILINE):
         raise AssertionError(f"{check.path!r} does not match {check.pattern!r}: {_quoted(found)}")
 
 
 @ask.register
 def _(check: JsonPathEquals, rig: Rig) -> None:
-    found = rig.workspace[check.path].json
+    found = _place(check.path, rig)[_below(check.path)].json
     for step in json_steps(check.json_path):
         try:
             found = _step_into(found, step)
@@ -244,6 +248,15 @@ def _other_rewards(key: str, rig: Rig) -> str:
     others = [f"{one_line(name)} {value:g}" for name, value in (rig.rewards or {}).items() if name != key]
     steps = [f"step {one_line(step)} {given[key]:g}" for step, given in rig.step_rewards.items() if key in given]
     return f" ({', '.join((*others, *steps))})" if others or steps else ""
+
+
+def _place(path: str, rig: Rig) -> WorkspaceView:
+    """Where a path of a declared check is: `~/` is the agent's HOME."""
+    return rig.home if path.startswith(IN_HOME) else rig.workspace
+
+
+def _below(path: str) -> str:
+    return path.removeprefix(IN_HOME)
 
 
 def _without_last_newline(text: str) -> str:

@@ -21,6 +21,7 @@ from demeanor.core.tree import Tree
 from demeanor.judge.unknowable import Unknowable
 
 _LENGTH = struct.Struct(">Q")
+_CHUNK = 256 * 1024
 
 Message: TypeAlias = tuple[Any, ...]
 """Its first item says what it is; the others depend on it."""
@@ -32,28 +33,49 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self._lock = threading.Lock()
+        self._held = b""
+        self._received = bytearray()
 
-    def send(self, *message: Any) -> None:
-        """Send one message."""
-        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    def send(self, *message: Any, hold: bool = False) -> None:
+        """Send one message; with `hold`, together with the next one, so that the other side wakes up once."""
+        data = packed(*message)
         with self._lock:
-            self.socket.sendall(_LENGTH.pack(len(data)))
-            self.socket.sendall(data)
+            if hold:
+                self._held += data
+            else:
+                data, self._held = self._held + data, b""
+                self.socket.sendall(data)
 
     def receive(self) -> Message:
         """The next message; raises EOFError if the other side is gone."""
-        message: Message = pickle.loads(self._bytes(_LENGTH.unpack(self._bytes(_LENGTH.size))[0]))  # noqa: S301
+        while (message := self.received()) is None:
+            self.read()
         return message
 
-    def _bytes(self, size: int) -> bytearray:
-        data = bytearray(size)
-        view, got = memoryview(data), 0
-        while got < size:
-            received = self.socket.recv_into(view[got:])
-            if not received:
-                raise EOFError
-            got += received
-        return data
+    def read(self) -> None:
+        """Read what has arrived; raises EOFError if the other side is gone."""
+        data = self.socket.recv(_CHUNK)
+        if not data:
+            raise EOFError
+        self._received += data
+
+    def received(self) -> Message | None:
+        """The next message that has been read whole; None if there is none."""
+        if len(self._received) < _LENGTH.size:
+            return None
+        end = _LENGTH.size + _LENGTH.unpack_from(self._received)[0]
+        if len(self._received) < end:
+            return None
+        with memoryview(self._received) as whole:
+            message: Message = pickle.loads(whole[_LENGTH.size : end])  # noqa: S301
+        del self._received[:end]
+        return message
+
+
+def packed(*message: Any) -> bytes:
+    """A message as it is sent."""
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(data)) + data
 
 
 def remote_command(channel: Channel, shared: Evidence | None) -> RunCommand:
@@ -90,7 +112,22 @@ def remote_judge(channel: Channel) -> AskJudge:
     return ask
 
 
-def answer_command(channel: Channel, request: list[Any], evidence: Evidence | None, run_command: RunCommand) -> None:
+REQUESTS = frozenset({"command", "question"})
+"""The messages of a worker that are answered."""
+
+
+def answer_request(
+    channel: Channel, message: Message, evidence: Evidence | None, run_command: RunCommand, ask_judge: AskJudge
+) -> None:
+    """Answer a request of a check."""
+    what, *rest = message
+    if what == "command":
+        _answer_command(channel, rest, evidence, run_command)
+    else:
+        _answer_question(channel, rest[0], ask_judge)
+
+
+def _answer_command(channel: Channel, request: list[Any], evidence: Evidence | None, run_command: RunCommand) -> None:
     """Run a command of a check and send its result."""
     which, argv, timeout = request
     tree = which if isinstance(which, Tree) or evidence is None else getattr(evidence, which)
@@ -102,7 +139,7 @@ def answer_command(channel: Channel, request: list[Any], evidence: Evidence | No
         channel.send("result", result)
 
 
-def answer_question(channel: Channel, question: JudgeQuestion, ask_judge: AskJudge) -> None:
+def _answer_question(channel: Channel, question: JudgeQuestion, ask_judge: AskJudge) -> None:
     """Ask the judge for a check and send its answer."""
     try:
         given = ask_judge(question)

@@ -7,24 +7,17 @@ answers about a copy of the evidence, so no check can alter what is stored.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import ctypes
-import fcntl
-import gc
 import os
-import signal
 import socket
-import stat
-import struct
 import sys
 import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
@@ -34,17 +27,13 @@ from demeanor.core.ports import RunCommand
 from demeanor.core.scenario import Setup
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.verdict import VoidCause
-from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals
+from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals, blame_of
 from demeanor.judge.check_answers import title
-from demeanor.judge.check_channel import Channel, Message, answer_command, answer_question
-from demeanor.judge.check_worker import Printed, set_up_here, work
+from demeanor.judge.check_channel import REQUESTS, Channel, Message, answer_request, packed
+from demeanor.judge.check_conversation import SETUP_SECONDS, CheckConversation, receive, send_all
+from demeanor.judge.check_forkserver import KILL, REQUEST, SPAWN, end_with, serve
+from demeanor.judge.check_worker import set_up_here
 from demeanor.judge.opinion import no_judge
-
-_REQUEST = struct.Struct(">cq")
-_SPAWN, _KILL = b"s", b"k"
-_PR_SET_PDEATHSIG = 1
-_SETUP_SECONDS = 600.0
-"""The longest time to create the workspace of a rehearsal."""
 
 
 class ChecksStopped(Exception):
@@ -80,7 +69,7 @@ class CheckServer:
             self._pid = os.fork()
         if self._pid == 0:
             self._control.close()
-            _end_with(lambda: _serve(theirs, by_name, rehearsals))
+            end_with(lambda: serve(theirs, by_name, rehearsals))
         theirs.close()
 
     def ask(
@@ -92,14 +81,65 @@ class CheckServer:
     ) -> tuple[CheckAnswer, ...]:
         """Ask all checks of an eval about some evidence."""
         answers: list[CheckAnswer] = []
-        while len(answers) < len(eval.checks):
-            left = tuple(range(len(answers), len(eval.checks)))
+        while left := tuple(range(len(answers), len(eval.checks))):
             try:
                 answers += self._job(("judge", eval.name, left, evidence), eval, left, run_command, evidence, ask_judge)
             except WorldError as error:
-                trouble = (error.cause, error.detail)
-                answers += [CheckAnswer(check=title(eval.checks[number]), trouble=trouble) for number in left]
+                answers += _troubled(eval, left, error)
         return tuple(answers)
+
+    def ask_user(self, evidence: Evidence, eval: Eval, run_command: RunCommand) -> CheckAnswer:  # noqa: A002
+        """Call the function of an eval's user."""
+        (answer,) = self._job(("reply", eval.name, (0,), evidence), eval, (0,), run_command, evidence)
+        return replace(answer, check="the user's function")
+
+    async def ask_in_loop(
+        self,
+        evidence: Evidence,
+        eval: Eval,  # noqa: A002
+        run_command: RunCommand,
+        ask_judge: AskJudge = no_judge,
+    ) -> tuple[CheckAnswer, ...]:
+        """The same in the event loop, which goes on meanwhile. For evidence that is quickly sent."""
+        answers: list[CheckAnswer] = []
+        while left := tuple(range(len(answers), len(eval.checks))):
+            try:
+                conversation = CheckConversation(eval, left, self._limit)
+                request = ("judge", eval.name, left, evidence)
+                answers += await self._converse(conversation, request, evidence, run_command, ask_judge)
+            except WorldError as error:
+                answers += _troubled(eval, left, error)
+        return tuple(answers)
+
+    async def _converse(
+        self,
+        conversation: CheckConversation,
+        job: Message,
+        evidence: Evidence,
+        run_command: RunCommand,
+        ask_judge: AskJudge,
+    ) -> list[CheckAnswer]:
+        worker, answers = self._acquire(), list[CheckAnswer]()
+        channel = worker.channel
+        try:
+            channel.socket.setblocking(False)
+            await send_all(channel, packed(*job), conversation)
+            while not conversation.over:
+                message = await receive(channel, conversation)
+                if message[0] in REQUESTS:
+                    channel.socket.settimeout(self._limit)
+                    await asyncio.to_thread(answer_request, channel, message, evidence, run_command, ask_judge)
+                    channel.socket.setblocking(False)
+                answers += conversation.take(message)
+        except TimeoutError:
+            answers.append(conversation.late())
+        except (EOFError, OSError):
+            if self._closed:
+                raise ChecksStopped from None
+            answers.append(conversation.ended())
+        finally:
+            self._release(worker, well=conversation.over)
+        return answers
 
     def find_blame(self, eval: Eval, number: int, run_command: RunCommand) -> Blame:  # noqa: A002
         """Whether a check that crashed on what an agent left also crashes on the eval's own rehearsals."""
@@ -110,9 +150,7 @@ class CheckServer:
             if key not in self._blame:
                 with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
                     job = ("rehearse", eval.name, (number,), folder)
-                    answers = list(self._job(job, eval, (number,), run_command, None))
-                crashed = any(answer.crash is not None or answer.trouble is not None for answer in answers)
-                self._blame[key] = "eval" if crashed else "content"
+                    self._blame[key] = blame_of(list(self._job(job, eval, (number,), run_command, None)))
             return self._blame[key]
 
     def set_up(self, setup: Setup, folder: Path) -> str | None:
@@ -121,13 +159,19 @@ class CheckServer:
         What it prints goes to standard error.
         """
         name = self._setups.get(id(setup))
-        if name is None:
-            return set_up_here(setup, folder)
+        return set_up_here(setup, folder) if name is None else self._problem("set up", name, str(folder))
+
+    def fixture_problem(self, eval: Eval) -> str | None:  # noqa: A002
+        """Why the pytest fixtures that the checks of an eval take can't be used; None if all of them are known."""
+        return self._problem("fixtures", eval.name, None)
+
+    def _problem(self, job: str, name: str, payload: str | None) -> str | None:
+        """Let a worker do something for an eval, and return what went wrong."""
         worker, well = self._acquire(), False
         problem: str | None = None
         try:
-            worker.channel.socket.settimeout(_SETUP_SECONDS)
-            worker.channel.send("set up", name, (), str(folder))
+            worker.channel.socket.settimeout(SETUP_SECONDS)
+            worker.channel.send(job, name, (), payload)
             while not well:
                 what, *rest = worker.channel.receive()
                 if what == "print":
@@ -135,7 +179,7 @@ class CheckServer:
                 problem = rest[0] if what == "problem" else problem
                 well = what == "done"
         except TimeoutError:
-            problem = f"did not end within {_SETUP_SECONDS:g} s"
+            problem = f"did not end within {SETUP_SECONDS:g} s"
         except (EOFError, OSError):
             if self._closed:
                 raise ChecksStopped from None
@@ -174,40 +218,25 @@ class CheckServer:
         ask_judge: AskJudge = no_judge,
     ) -> Iterator[CheckAnswer]:
         """The answers of one worker; if it does not end or dies, the last one says so."""
+        conversation = CheckConversation(eval, numbers, self._limit)
         worker = self._acquire()
-        number, well, printed = numbers[0], False, Printed()
         try:
             worker.channel.socket.settimeout(self._limit)
             worker.channel.send(*job)
-            deadline = time.monotonic() + self._limit
-            while True:
-                worker.channel.socket.settimeout(max(0.0, deadline - time.monotonic()) or 1e-3)
-                what, *rest = worker.channel.receive()
-                if what == "done":
-                    well = True
-                    return
-                if what == "answer":
-                    yield replace(rest[0], printed=printed.take())
-                elif what == "began":
-                    number = numbers[0] if evidence is None else rest[0]
-                elif what == "print":
-                    printed.add(rest[0])
-                    continue
-                elif what == "command":
-                    answer_command(worker.channel, rest, evidence, run_command)
-                elif what == "question":
-                    answer_question(worker.channel, rest[0], ask_judge)
-                deadline = time.monotonic() + (_SETUP_SECONDS if what == "setup" else self._limit)
+            while not conversation.over:
+                worker.channel.socket.settimeout(conversation.seconds_left())
+                message = worker.channel.receive()
+                if message[0] in REQUESTS:
+                    answer_request(worker.channel, message, evidence, run_command, ask_judge)
+                yield from conversation.take(message)
         except TimeoutError:
-            late = f"did not end within {self._limit:g} s"
-            yield CheckAnswer(check=title(eval.checks[number]), crash=late, printed=printed.take())
+            yield conversation.late()
         except (EOFError, OSError):
             if self._closed:
                 raise ChecksStopped from None
-            ended = "crashed: it ended the process in which checks run"
-            yield CheckAnswer(check=title(eval.checks[number]), crash=ended, printed=printed.take())
+            yield conversation.ended()
         finally:
-            self._release(worker, well=well)
+            self._release(worker, well=conversation.over)
 
     def _acquire(self) -> _Worker:
         with self._lock:
@@ -226,101 +255,27 @@ class CheckServer:
                 self._idle.append(worker)
             else:
                 worker.channel.socket.close()
-                self._request(_KILL, worker.pid)
+                self._request(KILL, worker.pid)
 
     def _spawn(self) -> _Worker:
         ours, theirs = socket.socketpair()
         with theirs:
-            return _Worker(self._request(_SPAWN, 0, theirs.fileno()), Channel(ours))
+            return _Worker(self._request(SPAWN, 0, theirs.fileno()), Channel(ours))
 
     def _request(self, what: bytes, pid: int, *fds: int) -> int:
         """Let the server fork or kill a worker; returns its process id."""
         try:
-            socket.send_fds(self._control, [_REQUEST.pack(what, pid)], fds)
-            data = self._control.recv(_REQUEST.size, socket.MSG_WAITALL)
+            socket.send_fds(self._control, [REQUEST.pack(what, pid)], fds)
+            data = self._control.recv(REQUEST.size, socket.MSG_WAITALL)
         except OSError:
             data = b""
-        if len(data) != _REQUEST.size:
+        if len(data) != REQUEST.size:
             raise WorldError(VoidCause.HARNESS, "the server of check processes ended unexpectedly")
-        number: int = _REQUEST.unpack(data)[1]
+        number: int = REQUEST.unpack(data)[1]
         return number
 
 
-def _serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsals) -> None:
-    """The server: fork and kill workers until Demeanor closes the connection or dies."""
-    gc.freeze()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    _forget_files(control.fileno())
-    pids: set[int] = set()
-    try:
-        while True:
-            data, fds, _, _ = socket.recv_fds(control, _REQUEST.size, 1)
-            if len(data) != _REQUEST.size:
-                return
-            what, pid = _REQUEST.unpack(data)
-            if what == _SPAWN:
-                pid = _fork_worker(control, fds[0], evals, rehearsals)
-                pids.add(pid)
-            else:
-                _kill(pid)
-                pids.discard(pid)
-            control.sendall(_REQUEST.pack(what, pid))
-    finally:
-        for pid in pids:
-            _kill(pid)
-
-
-def _fork_worker(control: socket.socket, fd: int, evals: dict[str, Eval], rehearsals: Rehearsals) -> int:
-    server = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        control.close()
-        _die_with(server)
-        os.setpgid(0, 0)
-        _end_with(lambda: work(socket.socket(fileno=fd), evals, rehearsals))
-    with contextlib.suppress(OSError):  # the worker may have done it already, and may even have ended
-        os.setpgid(pid, pid)
-    os.close(fd)
-    return pid
-
-
-def _die_with(server: int) -> None:
-    """In a worker: be killed when the server dies, also if it is dead already. Elsewhere than on Linux, a worker ends
-    when it next reads from its connection."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != server:
-            os._exit(1)
-
-
-def _kill(pid: int) -> None:
-    """Kill a worker with everything in its process group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-
-
-def _forget_files(kept: int) -> None:
-    """Replace inherited sockets, pipes and files opened for writing by /dev/null: when Demeanor closes them, their
-    other ends must see it, and their locks must be released."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in [int(path.name) for path in Path("/dev/fd").iterdir()]:
-        with contextlib.suppress(OSError):
-            mode, flags = os.fstat(fd).st_mode, fcntl.fcntl(fd, fcntl.F_GETFL)
-            shared = stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode) or flags & os.O_ACCMODE != os.O_RDONLY
-            if fd > 2 and fd not in (kept, null) and shared:
-                os.dup2(null, fd)
-
-
-def _end_with(main: Any) -> None:
-    """Run `main` as the whole rest of this process, without the clean-up of the process that it was forked from."""
-    code = 1
-    try:
-        main()
-        code = 0
-    except OSError:
-        code = 0  # the connection is gone: Demeanor has ended
-    finally:
-        os._exit(code)
+def _troubled(eval: Eval, numbers: tuple[int, ...], error: WorldError) -> list[CheckAnswer]:  # noqa: A002
+    """The answers of checks that could not be asked."""
+    trouble = (error.cause, error.detail)
+    return [CheckAnswer(check=title(eval.checks[number]), trouble=trouble) for number in numbers]

@@ -17,16 +17,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.core.checks import FunctionCheck
+from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.scenario import Setup
 from demeanor.core.text import count, shortened
-from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check
+from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check, ask_user_here, play
 from demeanor.judge.check_channel import Channel, remote_command, remote_judge
+from demeanor.judge.fixtures import close_fixtures, missing_fixture
 from demeanor.judge.opinion import JudgeAccess
 from demeanor.judge.rig import Rig
-from demeanor.judge.simulation import rehearse
-from demeanor.judge.user_check import crash
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -48,18 +49,42 @@ def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehea
         try:
             what, name, numbers, payload = channel.receive()
         except EOFError:
+            _end_fixtures()
             return
         if what == "judge":
             _judge(channel, evals[name], numbers, payload)
+        elif what == "reply":
+            answer = ask_user_here(payload, evals[name], remote_command(channel, payload))
+            sys.stdout.flush()
+            channel.send("answer", answer)
         elif what == "set up":
             setup = evals[name].scenario.setup
             problem = set_up_here(setup, Path(payload)) if setup else None
             sys.stdout.flush()
             channel.send("problem", problem)
+        elif what == "fixtures":
+            channel.send("problem", fixture_problem(evals[name]))
         else:
             _rehearse(channel, evals[name], numbers[0], payload, rehearsals)
         os.fchdir(place)
         channel.send("done")
+
+
+def fixture_problem(eval: Eval) -> str | None:  # noqa: A002
+    """Why the fixtures that the checks of an eval take can't be used; None if pytest knows all of them."""
+    try:
+        missing = [missing_fixture(check) for check in eval.checks if isinstance(check, FunctionCheck)]
+    except WorldError as error:
+        return error.detail
+    return next((f"pytest knows no fixture {name!r}" for name in missing if name), None)
+
+
+def _end_fixtures() -> None:
+    """When Demeanor has closed the connection, nothing but standard error is left to report to."""
+    try:
+        close_fixtures()
+    except WorldError as error:
+        os.write(2, f"demeanor: {error.detail}\n".encode())
 
 
 def set_up_here(setup: Setup, folder: Path) -> str | None:
@@ -83,10 +108,11 @@ def _judge(channel: Channel, eval: Eval, numbers: tuple[int, ...], evidence: Evi
 
 def _ask(channel: Channel, eval: Eval, numbers: tuple[int, ...], rig: Rig) -> None:  # noqa: A002
     for number in numbers:
-        channel.send("began", number)
+        if number != numbers[0]:
+            channel.send("began", number)
         answer = answer_check(eval.checks[number], rig)
         sys.stdout.flush()
-        channel.send("answer", answer)
+        channel.send("answer", answer, hold=True)  # "began" or "done" follows at once
 
 
 def _rehearse(channel: Channel, eval: Eval, number: int, folder: str, rehearsals: Rehearsals) -> None:  # noqa: A002
@@ -94,12 +120,12 @@ def _rehearse(channel: Channel, eval: Eval, number: int, folder: str, rehearsals
     tempfile.tempdir = folder
     for behaviour in (*eval.passes_on, *eval.fails_on):
         channel.send("setup")
-        try:
-            evidence = rehearse(eval, behaviour, lay_out=rehearsals.lay_out, read_back=rehearsals.read_back)
-        except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
-            channel.send("answer", CheckAnswer(check="rehearsal", crash=crash(error)))
-            continue
-        _ask(channel, eval, (number,), Rig(evidence, remote_command(channel, None)))
+        played = play(eval, behaviour, rehearsals)
+        if isinstance(played, CheckAnswer):
+            channel.send("answer", played)
+        else:
+            channel.send("began", number)
+            _ask(channel, eval, (number,), Rig(played, remote_command(channel, None)))
     tempfile.tempdir = None
 
 

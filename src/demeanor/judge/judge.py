@@ -18,6 +18,7 @@ from demeanor.judge.opinion import no_judge
 _AT_FAULT: dict[Blame, str] = {
     "eval": "it also crashes on the eval's own rehearsals, so the eval is broken",
     "content": "it works on the eval's own rehearsals, so what the agent left can't be read as the check expects",
+    "unplayed": "the eval's own rehearsals can't be played to show whether it is broken; → see: demeanor validate",
     "unknown": "the eval has no rehearsals, which would show whether it is broken; → add passes_on",
 }
 

@@ -151,7 +151,7 @@ def _texts(rig: Rig, evidence: Shown, prompts: Sequence[str]) -> dict[str, str]:
 
 def _text(rig: Rig, name: str, prompts: Sequence[str]) -> str:
     if name == "prompt":
-        return "\n\n".join(prompts)
+        return "\n\n".join((*prompts, *rig.user.replies))
     if name == "final_text":
         return rig.final_text
     if name == "diff":

@@ -4,6 +4,7 @@
     rig.calls.of_kind("edit").count()   what it did
     rig.final_text                      its last message
     rig.main, rig.sub_agents            who did it
+    rig.user.replies                    what its user said
 
 Nothing is guessed: if the evidence is insufficient, a question raises Unknowable and the trial is void.
 """
@@ -14,14 +15,16 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from demeanor.core.evidence import Evidence
-from demeanor.core.ports import RunCommand
+from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.trajectory import Asked, Faulted, Said, Trajectory
+from demeanor.core.user import user_said
 from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_matching import same_path
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.opinion import DEFAULT_EVIDENCE, JudgeAccess, Opinion, Shown, ask_judge
 from demeanor.judge.unknowable import UncertainCount, unknowable
+from demeanor.judge.user_view import UserView
 from demeanor.judge.workspace_view import WorkspaceView
 
 
@@ -37,6 +40,27 @@ class Rig:
     def workspace(self) -> WorkspaceView:
         """The folder the agent worked in: files, changes since the start, git, commands in a copy of it."""
         return WorkspaceView(self._evidence.before, self._evidence.after, self._run_command)
+
+    @cached_property
+    def home(self) -> WorkspaceView:
+        """The files of the agent's HOME that `keep_home` names: as `workspace`, at the start and at the end."""
+        after = self._evidence.home_after
+        if after is None:
+            raise LookupError("no file of HOME was kept: name those that the check reads, as keep_home=['.agent/**']")
+        return WorkspaceView(self._evidence.home_before, after, self._run_command, place="the kept files of HOME")
+
+    @cached_property
+    def then(self) -> tuple[CommandResult, ...]:
+        """The results of the commands of `then`: `exit_code`, `stdout` and `stderr`. Empty if the agent failed."""
+        return tuple(
+            CommandResult(
+                exit_code=end.exit_code if end.exit_code is not None else -(end.signal or 0),
+                stdout=end.stdout.text,
+                stderr=end.stderr.text,
+                timed_out=end.ended_by != "exit",
+            )
+            for end in self._evidence.then
+        )
 
     @cached_property
     def calls(self) -> Calls:
@@ -131,6 +155,13 @@ class Rig:
     def trajectory(self) -> Trajectory:
         """All events, in order."""
         return self._evidence.trajectory
+
+    @cached_property
+    def user(self) -> UserView:
+        """The user of the trial: `said`, `replies`, `questions` and `ended`."""
+        replies = len(user_said(self._evidence.user))
+        prompts = self._evidence.prompts
+        return UserView(prompts[: len(prompts) - replies], self._evidence.user)
 
     @property
     def faults(self) -> tuple[Faulted, ...]:

@@ -41,6 +41,9 @@ class SelfTestFault(StrEnum):
     CRASHED = "crashed"
     """A check, or the behaviour itself, raised an error."""
 
+    GAP = "gap"
+    """Something about the eval is still unknown, or a behaviour is not written yet."""
+
     UNSTABLE = "unstable"
     """The same behaviour gets different verdicts."""
 
@@ -49,6 +52,9 @@ class SelfTestFault(StrEnum):
 
     REVEALED = "revealed"
     """The agent can find the answer to a task."""
+
+    REFUSED = "refused"
+    """The environment in which tasks run here would refuse a task."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +108,8 @@ def self_test(
     """Play every behaviour of the eval, and an agent that does nothing, and compare the verdicts."""
     eval = playable(eval)  # noqa: A001
     parts = tuple(_parts(eval)) if eval.checks else ()
-    complaints = list(_claims(eval))
+    complaints = [Complaint(fault=SelfTestFault.GAP, detail=gap) for gap in eval.gaps]
+    complaints += _claims(eval)
     try:
         with template_copies(eval.scenario, lay_out) as copied:
             for part in parts:
@@ -123,6 +130,9 @@ def _played(
 ) -> Iterator[Complaint]:
     try:
         evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
+    except NotImplementedError as error:
+        said = f": {error}" if str(error) else ""
+        yield Complaint(fault=SelfTestFault.GAP, detail=f"{part.title} is not written yet{said}")
     except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
         yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
     else:

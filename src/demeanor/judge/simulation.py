@@ -18,12 +18,16 @@ from typing import Any, Literal, TypeAlias
 
 from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.globs import matches
 from demeanor.core.mcp_fixture import Fixture, shown_arguments
+from demeanor.core.ports import CommandResult
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.scenario import Scenario
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trajectory import Aside, Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
 from demeanor.core.tree import Tree
+from demeanor.core.user import ScriptedUser, UserTurn, scripted_reply, user_said
+from demeanor.judge.rig import Rig
 
 LayOut: TypeAlias = Callable[[Scenario, Path], Tree]
 """Creates the starting workspace in an empty folder and returns its content."""
@@ -35,11 +39,26 @@ ReadBack: TypeAlias = Callable[[Path], Tree]
 class Stage:
     """What a function uses to play the agent."""
 
-    def __init__(self, workspace: Path, scenario: Scenario) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        scenario: Scenario,
+        so_far: Callable[[Stage], Any] | None = None,
+        home: Path | None = None,
+    ) -> None:
+        """`so_far` makes the rig that the function of a user gets."""
         self.workspace = workspace
         """The folder to change."""
+        self.home = home or workspace.parent / "home"
+        """The agent's HOME, with the eval's `home_files`."""
+        self._then = [ProcessEnd(exit_code=0) for _ in scenario.then]
+        self._told = 0
         self.prompts = scenario.prompts
         """What the agent is asked, turn by turn."""
+        self._user = scenario.user
+        self._user_used: dict[str, dict[int, int]] = {"replies": {}, "answers": {}}
+        self._turns: list[UserTurn] = []
+        self._so_far = so_far
         self._mcp = scenario.mcp
         self._used: dict[str, dict[int, int]] = {}
         self._events: list[Event] = []
@@ -115,6 +134,43 @@ class Stage:
         self._next_turn()
         self._events.append(Said(turn=self._turn, text=text))
 
+    def reply(self, text: str | None = None) -> str | None:
+        """End the agent's turn, and hear what the user says next; None if the conversation is over.
+
+        Rules and functions of the eval's user reply. For a simulated user, which is not asked in a rehearsal, `text` is
+        what it says; None ends the conversation.
+        """
+        user = self._user
+        if user is None:
+            raise ValueError("the eval has no user")
+        to = next((event.text for event in reversed(self._events) if isinstance(event, Said)), "")
+        said = text
+        if len(user_said(self._turns)) >= user.max_turns:
+            said = None
+        elif isinstance(user, ScriptedUser):
+            if text is not None:
+                raise ValueError("the user of the eval replies by itself; call reply() without a text")
+            said = self._scripted(user, to)
+        self._turns.append(UserTurn(to=to, said=said, reason="" if said else "the user has nothing more to say"))
+        return said
+
+    def _scripted(self, user: ScriptedUser, to: str) -> str | None:
+        if user.reply is None:
+            return scripted_reply(user.replies, to, self._user_used["replies"])
+        return user.reply(self._so_far(self) if self._so_far else None)
+
+    def ask_user(self, question: str, *options: str, answer: str | None = None) -> str | None:
+        """Ask the user a question within a turn; the eval's `answers` decide, else `answer` is what they say."""
+        user = self._user
+        if user is None:
+            raise ValueError("the eval has no user")
+        said = scripted_reply(user.answers, question, self._user_used["answers"])
+        said = answer if said is None else said
+        if said is None and user.answers:
+            raise ValueError(f"the user has no answer to {question!r}")
+        self._turns.append(UserTurn(to=question, kind="answer", options=options, said=said))
+        return said
+
     def sub_agent(self, prompt: str, *, says: str = "") -> int:
         """Start a sub-agent, whose last message is `says`; its number is returned. The last call started it."""
         number = 1 + max((event.sub_agent for event in self._events if isinstance(event, Aside)), default=0)
@@ -141,6 +197,14 @@ class Stage:
         """Set the exit code of the agent's process; 0 by default."""
         self._exit_code = code
 
+    def then(self, *, exit_code: int = 0, stdout: str = "", stderr: str = "") -> None:
+        """Set the result of the next command of `then`; by default they succeed and print nothing."""
+        if self._told == len(self._then):
+            raise ValueError(f"the eval has {len(self._then)} commands in `then`")
+        streams = [Output(text=text, total_bytes=len(text.encode())) for text in (stdout, stderr)]
+        self._then[self._told] = ProcessEnd(exit_code=exit_code, stdout=streams[0], stderr=streams[1])
+        self._told += 1
+
     def spend(self, *, tokens: int = 0, cost_usd: float = 0.0, seconds: float = 0.0) -> None:
         """Use tokens, money or time."""
         self._spent = Spent(
@@ -150,7 +214,9 @@ class Stage:
             seconds=self._spent.seconds + seconds,
         )
 
-    def evidence(self, trial: str, before: Tree, after: Tree) -> Evidence:
+    def evidence(
+        self, trial: str, before: Tree, after: Tree, *, home_before: Tree | None = None, home_after: Tree | None = None
+    ) -> Evidence:
         """The evidence of what was played."""
         trajectory = Trajectory(events=tuple(self._events), requests_told=True, servers=tuple(self._mcp))
         text = trajectory.final_text
@@ -161,6 +227,11 @@ class Stage:
             before=before,
             after=after,
             ends=(end,),
+            prompts=(*self.prompts, *user_said(self._turns)),
+            user=tuple(self._turns),
+            then=() if self._exit_code else tuple(self._then),
+            home_before=home_before or Tree(),
+            home_after=home_after,
             spent=replace(self._spent, turns=self._turn),
             misdeed=f"the agent exited with {self._exit_code}" if self._exit_code else None,
         )
@@ -168,6 +239,15 @@ class Stage:
     def _next_turn(self) -> None:
         if not self._together:
             self._turn += 1
+
+
+def _rig(evidence: Evidence) -> Rig:
+    """The rig for the function of a user."""
+
+    def run_command(tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        raise RuntimeError("the function of a user can't run commands in a rehearsal")
+
+    return Rig(evidence, run_command)
 
 
 def does_nothing(stage: Stage) -> None:
@@ -180,13 +260,23 @@ def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: Re
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
         before = _in_memory(lay_out(eval.scenario, workspace))
-        stage = Stage(workspace, eval.scenario)
+        home = Path(folder) / "home"
+        home.mkdir()
+        write_files(home, eval.scenario.home_files)
+        home_before = _in_memory(read_back(home))
+        name = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
+        stage = Stage(
+            workspace, eval.scenario, lambda now: _rig(now.evidence(name, before, read_back(workspace))), home
+        )
         play: Callable[[Stage], object] = behaviour  # authors' functions return anything
         returned = play(stage)
         if isinstance(returned, Generator | AsyncGenerator | Coroutine):
             raise TypeError(f"the behaviour returned a {type(returned).__name__}, so nothing in it was run")
-        trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
-        return stage.evidence(trial, before, _in_memory(read_back(workspace)))
+        after = _in_memory(read_back(workspace))
+        if not eval.scenario.keep_home:
+            return stage.evidence(name, before, after)
+        kept = [_kept(tree, eval.scenario) for tree in (home_before, _in_memory(read_back(home)))]
+        return stage.evidence(name, before, after, home_before=kept[0], home_after=kept[1])
 
 
 @contextmanager
@@ -202,6 +292,23 @@ def template_copies(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
             return tree
 
         yield copied
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files, with the folders they are in."""
+    for path, content in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def _kept(home: Tree, scenario: Scenario) -> Tree:
+    kept = {
+        path: entry
+        for path, entry in home.entries.items()
+        if any(matches(path, pattern) for pattern in scenario.keep_home)
+    }
+    return replace(home, entries=kept)
 
 
 def _in_memory(tree: Tree) -> Tree:

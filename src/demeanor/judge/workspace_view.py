@@ -89,7 +89,8 @@ class FileView:
 class WorkspaceView:
     """The workspace at the end, and how it differs from the start."""
 
-    def __init__(self, before: Tree, after: Tree, run_command: RunCommand) -> None:
+    def __init__(self, before: Tree, after: Tree, run_command: RunCommand, *, place: str = "the workspace") -> None:
+        self._place = place
         self._before = before
         self._after = after
         visible = after.visible()
@@ -184,7 +185,7 @@ class WorkspaceView:
             close = nearest(path, self._files)
             hint = f" (nearest: {printable(close)!r})" if close and len(self._files) > 1 else ""
             files = f"it contains: {_listed(self._files)}" if self._files else "it is empty"
-            raise MissingFile(f"there is no {path!r} in the workspace{hint}; {files}")
+            raise MissingFile(f"there is no {path!r} in {self._place}{hint}; {files}")
         found = self._follow(path)
         if found is None:
             what = (

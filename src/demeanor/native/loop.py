@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.approval import Approver
+from demeanor.core.user_channel import UserChannel
 from demeanor.native.chat import Chat, ChatReply
 from demeanor.native.prompt import SYSTEM
-from demeanor.native.tools import FINISH, TOOLS, ToolError, run_tool
+from demeanor.native.tools import ASK_USER, FINISH, TOOLS, NativeTool, ToolError, run_tool
 
 _NO_PERMISSION_NEEDED = {"read", "search", "think"}
 
@@ -39,21 +40,31 @@ class Conversation:
     turn: int = 0
     """Model answers so far."""
 
+    user: UserChannel | None = None
+    """The user, who may say more after the last prompt, and answers questions; None if there is only the prompts."""
+
+    last_text: str = ""
+    """The last message to the user."""
+
 
 def run(conversation: Conversation, prompts: Sequence[str], prior: Sequence[Mapping[str, str]]) -> bool:
     """Run all prompts; False if the model did not finish one of them within `max_turns`."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
     messages += [{"role": message["role"], "content": message["text"]} for message in prior]
-    for prompt in prompts:
-        messages.append({"role": "user", "content": prompt})
+    unsaid = list(prompts)
+    while unsaid:
+        messages.append({"role": "user", "content": unsaid.pop(0)})
         if not _run_prompt(conversation, messages):
             return False
+        if not unsaid and conversation.user is not None:
+            said = conversation.user.reply(conversation.last_text)
+            unsaid = [said] if said is not None else []
     return True
 
 
 def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> bool:
     """The turns of one prompt; True if the model finished."""
-    tools = [tool.schema() for tool in TOOLS.values()]
+    tools = [tool.schema() for tool in _tools(conversation).values()]
     for _ in range(conversation.max_turns):
         conversation.turn += 1
         answer = conversation.chat.ask(messages, tools)
@@ -61,13 +72,34 @@ def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> b
         if answer.thinking:
             conversation.emit({"type": "thought", "turn": conversation.turn, "text": answer.thinking})
         if answer.text:
-            conversation.emit({"type": "said", "turn": conversation.turn, "text": answer.text})
+            _say(conversation, answer.text)
         if not answer.calls:
             return True
         ended = [_call(conversation, call, messages) for call in answer.calls]
         if any(ended):
             return True
     return False
+
+
+def _tools(conversation: Conversation) -> Mapping[str, NativeTool]:
+    """The tools on offer; a question can be asked only if there is a user who answers."""
+    user = conversation.user
+    if user is None:
+        return TOOLS
+
+    def ask(workspace: Path, arguments: Mapping[str, str]) -> str:
+        return user.answer(arguments["question"]) or "the user did not answer"
+
+    description = "Ask the user a question and wait for the answer."
+    tool = NativeTool(
+        name=ASK_USER, kind="think", description=description, parameters={"question": "the question"}, run=ask
+    )
+    return {**TOOLS, ASK_USER: tool}
+
+
+def _say(conversation: Conversation, text: str) -> None:
+    conversation.last_text = text
+    conversation.emit({"type": "said", "turn": conversation.turn, "text": text})
 
 
 def _message(answer: ChatReply, turn: int) -> dict[str, Any]:
@@ -84,7 +116,7 @@ def _message(answer: ChatReply, turn: int) -> dict[str, Any]:
 
 def _call(conversation: Conversation, call: Mapping[str, str], messages: list[dict[str, Any]]) -> bool:
     """Run one tool and append its result to the messages; True if it was the tool that ends the work."""
-    name, raw = call["name"], call["arguments"]
+    name, raw, tools = call["name"], call["arguments"], _tools(conversation)
     started = time.monotonic()
     try:
         arguments = json.loads(raw or "{}")
@@ -97,7 +129,7 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
         "turn": conversation.turn,
         "id": call["id"],
         "tool": name,
-        "kind": TOOLS[name].kind if name in TOOLS else "other",
+        "kind": tools[name].kind if name in tools else "other",
         "arguments": arguments if isinstance(arguments, dict) else {},
         "raw": "" if isinstance(arguments, dict) else raw,
         "result": result,
@@ -109,15 +141,16 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
     conversation.emit(event)
     messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
     if name == FINISH and succeeded:
-        conversation.emit({"type": "said", "turn": conversation.turn, "text": result})
+        _say(conversation, result)
         return True
     return False
 
 
 def _run_tool(conversation: Conversation, name: str, arguments: Any, raw: str, permission: str) -> tuple[bool, str]:
-    tool = TOOLS.get(name)
+    tools = _tools(conversation)
+    tool = tools.get(name)
     if tool is None:
-        return False, f"error: there is no tool {name!r}; the tools are: {', '.join(TOOLS)}"
+        return False, f"error: there is no tool {name!r}; the tools are: {', '.join(tools)}"
     if arguments is None:
         return False, f"error: the arguments are not valid JSON: {raw[:200]}"
     if permission == "deny":
@@ -130,7 +163,7 @@ def _run_tool(conversation: Conversation, name: str, arguments: Any, raw: str, p
 
 def _permission(conversation: Conversation, call: str, name: str, arguments: Any) -> str:
     """Ask for permission to use a tool that can change something: `allow`, `deny`, or `unasked` for the others."""
-    tool = TOOLS.get(name)
+    tool = _tools(conversation).get(name)
     if tool is None or not isinstance(arguments, dict) or tool.kind in _NO_PERMISSION_NEEDED:
         return "unasked"
     answer = conversation.approver.answer(name, tool.kind)

@@ -156,6 +156,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + f"\n… {len(text) - _MAX_TEXT} characters more"
 
 
+ASK_USER = "ask_user"
+"""The tool that asks the user a question; see loop.py."""
+
 FINISH = "finish"
 _PATH = "Path relative to the workspace."
 _FOLDER = "(optional) Folder relative to the workspace; default: all of it."

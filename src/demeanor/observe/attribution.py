@@ -18,6 +18,7 @@ _CAUSES = {
     "budget": VoidCause.BUDGET,
     "stalled": VoidCause.STALLED,
 }
+_MISSES = {"cassette": VoidCause.CASSETTE, "prefix": VoidCause.PREFIX}
 _CORRUPT = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
 
 
@@ -33,9 +34,9 @@ def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[V
     if capture.provider_silent and not injected_error:
         silence = f"the trial timed out after the provider had not responded for {capture.provider_silent:.0f} s"
         return VoidCause.STALLED, f"{silence}{_injected_rule(capture.exchanges)}"
-    missed = next((one.error for one in capture.exchanges if one.error and one.error.reason == "cassette"), None)
+    missed = next((one.error for one in capture.exchanges if one.error and one.error.reason in _MISSES), None)
     if missed is not None:
-        return VoidCause.CASSETTE, missed.message
+        return _MISSES[missed.reason], missed.message
     if (why := start_failure(capture)) is not None:
         return VoidCause.AGENT_START, why
     if _stopped_at_corrupt_answer(capture, exchanges):
@@ -104,7 +105,7 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
 
 
 def _killed(capture: Capture) -> str | None:
-    for end in capture.ends:
+    for end in (*capture.ends, *capture.then):
         if end.ended_by == "wall":
             return f"reached its time limit ({end.seconds:.0f} s)"
         if end.ended_by == "idle":
@@ -116,7 +117,7 @@ def _killed(capture: Capture) -> str | None:
 
 def _failed(capture: Capture) -> bool:
     """Whether the agent failed as a program."""
-    return capture.exit_ok is False or any(end.ended_by != "exit" for end in capture.ends)
+    return capture.exit_ok is False or any(end.ended_by != "exit" for end in (*capture.ends, *capture.then))
 
 
 def _last_error(exchanges: Sequence[Exchange]) -> ProviderError | None:

@@ -52,6 +52,12 @@ def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[
     return tuple(events)
 
 
+def main_answers(conversations: Conversations) -> tuple[Exchange, ...]:
+    """The exchanges whose answers are the turns of the trajectory, in order: turn 1, 2, 3 …"""
+    counted = answers(conversations.main)
+    return tuple(exchange for exchange in conversations.main if exchange.number in counted)
+
+
 def answers(exchanges: Sequence[Exchange]) -> frozenset[int]:
     """The numbers of the exchanges whose answers count, without those that the agent discarded and asked again."""
     return frozenset(

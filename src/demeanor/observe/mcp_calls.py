@@ -93,9 +93,18 @@ def _same(event: Called, call: McpCall) -> bool:
     named = _letters(event.tool).endswith(_letters(call.tool)) or call.tool in event.tool
     if named and arguments == _plain(call.arguments):
         return True
-    # An agent with one tool for all servers passes the tool and its arguments on.
-    inner = [value for value in event.arguments.values() if isinstance(value, Mapping)]
-    return call.tool in event.arguments.values() and (_plain(call.arguments) in map(_plain, inner) or not inner)
+    # An agent with one tool for all servers passes the tool and its arguments on; a search for it has no arguments.
+    values = [_decoded(value) for value in event.arguments.values()]
+    inner = [_plain(value) for value in values if isinstance(value, Mapping)] or [{}]
+    return call.tool in values and _plain(call.arguments) in inner
+
+
+def _decoded(value: Any) -> Any:
+    """A value; an object that is written as a text is read."""
+    try:
+        return json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
+    except (ValueError, RecursionError):
+        return value
 
 
 def _letters(name: str) -> str:

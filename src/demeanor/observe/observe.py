@@ -10,6 +10,7 @@ from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.exchange import Exchange, Request
 from demeanor.core.text import excerpt, one_line
 from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Trajectory
+from demeanor.core.verdict import VoidCause
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
@@ -24,8 +25,7 @@ _NO_EXCHANGES = "the gateway recorded no exchanges, and the agent's own log may 
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known about a trial. `kinds` are the kinds of the agent's own tools."""
-    told = tuple(event.text for event in capture.log if isinstance(event, Said | Concluded))
-    conversations = Conversations(capture.exchanges, capture.prompts, told)
+    conversations = separate(capture)
     exchanges = conversations.main
     tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
     log = _with_kinds(capture.log, kinds)
@@ -47,19 +47,35 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         before=capture.before,
         after=capture.after,
         ends=capture.ends,
+        then=capture.then,
+        home_before=capture.home_before,
+        home_after=capture.home_after,
         prints_events=capture.prints_events,
         asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
         sampling=tuple(_sampling(exchanges[0].request)) if exchanges else (),
         spent=_spent(capture, exchanges, events),
-        trouble=external_failure(capture, exchanges) or server_failure(capture),
+        trouble=_user_failure(capture) or external_failure(capture, exchanges) or server_failure(capture),
         misdeed=agent_failure(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),
         rewards=capture.rewards,
         step_rewards=capture.step_rewards,
         verifier_said=_verifier_output(capture),
+        user=capture.user,
+        prompts=capture.prompts,
         notes=_notes(capture, disagreements),
     )
+
+
+def separate(capture: Capture) -> Conversations:
+    """The exchanges of a trial, separated into conversations."""
+    told = tuple(event.text for event in capture.log if isinstance(event, Said | Concluded))
+    return Conversations(capture.exchanges, capture.prompts, told)
+
+
+def _user_failure(capture: Capture) -> tuple[VoidCause, str] | None:
+    """What is wrong with the user, if anything: the agent then worked under other conditions than the eval says."""
+    return next((turn.problem for turn in capture.user if turn.problem is not None), None)
 
 
 def _sampling(request: Request) -> Iterator[str]:
@@ -103,12 +119,15 @@ def _spent(capture: Capture, main: Sequence[Exchange], events: Sequence[Event]) 
     if capture.said_spent is not None and not capture.exchanges:
         turns = capture.said_spent.turns or max((event.turn for event in events), default=0)
         return replace(capture.said_spent, seconds=capture.seconds, turns=turns)
-    costs = [exchange.cost_usd for exchange in capture.exchanges]
+    asked = [exchange for exchange in capture.exchanges if not exchange.replayed]
+    if capture.exchanges and not asked:
+        return Spent(seconds=capture.seconds, turns=len(answers(main)), input_tokens=0, output_tokens=0, cost_usd=0.0)
+    costs = [exchange.cost_usd for exchange in asked]
     return Spent(
         seconds=capture.seconds,
         turns=len(answers(main)) if capture.exchanges else max((event.turn for event in events), default=0),
-        input_tokens=_sum(capture.exchanges, "input"),
-        output_tokens=_sum(capture.exchanges, "output"),
+        input_tokens=_sum(asked, "input"),
+        output_tokens=_sum(asked, "output"),
         cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
     )
 
@@ -124,7 +143,7 @@ def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
     left = sum(end.leftovers for end in capture.ends)
     if left:
         notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind, which Demeanor killed")
-    for end in capture.ends:
+    for end in (*capture.ends, *capture.then):
         for name, stream in (("output", end.stdout), ("error output", end.stderr)):
             if stream.truncated:
                 notes.append(f"the agent printed {stream.total_bytes} bytes of {name}; the middle was left out")

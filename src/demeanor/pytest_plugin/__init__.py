@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,25 +43,52 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect files of evals and scenario folders."""
+    """Collect files of evals, scenario folders and whole tasks."""
     name = file_path.name
     is_python = file_path.suffix == ".py" and (name.startswith("eval_") or name.endswith("_eval.py"))
-    if not is_python and name not in {"scenario.toml", "config.json"}:
+    is_task = name == "task.toml" and _is_task(file_path.parent)
+    if not is_python and not is_task and name not in {"scenario.toml", "config.json"}:
         return None
     from demeanor.pytest_plugin.items import collect_file
 
     return collect_file(file_path, parent)
 
 
-def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> Any:
-    """Collect evals that are defined in an ordinary test file, also those in lists and dicts."""
-    several: Iterable[object] = obj.values() if isinstance(obj, dict) else obj if isinstance(obj, list | tuple) else ()
-    evals = [one for one in (obj, *several) if type(one).__module__ == "demeanor.core.eval"]
-    if not evals:
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Ignore what is inside of a whole task: its tests run in its own environment only."""
+    if collection_path.name not in {"tests", "solution", "environment", "steps"}:
         return None
+    return True if _is_task(collection_path.parent) else None
+
+
+def _is_task(folder: Path) -> bool:
+    """Whether a folder is a task in Harbor's format; other tools, too, have files called task.toml."""
+    if not (folder / "task.toml").is_file() or not (folder / "environment").is_dir():
+        return False
+    return (folder / "instruction.md").is_file() or (folder / "steps").is_dir()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, obj: object
+) -> Generator[None, Any, pytest.Item | pytest.Collector | list[pytest.Item | pytest.Collector] | None]:
+    """Collect evals that are defined in an ordinary test file, also those in lists, dicts and classes."""
+    found = yield
+    if not _may_have_evals(obj):
+        return found  # type: ignore[no-any-return]
     from demeanor.pytest_plugin.items import items_of_module
 
-    return items_of_module(collector, evals)
+    items = items_of_module(collector, obj)
+    usual = found if isinstance(found, list) else [found] if found is not None else []
+    return [*usual, *items] if items else found
+
+
+def _may_have_evals(obj: object) -> bool:
+    """Whether a value is an eval or may have one. Without `demeanor.core.eval` there are none."""
+    containers = (list, tuple, dict, type, pytest.MarkDecorator)
+    return "demeanor.core.eval" in sys.modules and (
+        isinstance(obj, containers) or type(obj).__module__ == "demeanor.core.eval"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -78,11 +105,22 @@ def pytest_make_collect_report(
     return report
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist how to reach this process, which runs the evals of all workers as one run."""
+    from demeanor.pytest_plugin.shared_run import open_run
+
+    node.workerinput["demeanor_run"] = open_run(node.config)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Stop what is still running, and write the report files."""
     batch = _batch(session.config)
     if batch is not None:
         batch.finish()
+    shared = sys.modules.get("demeanor.pytest_plugin.shared_run")
+    if shared is not None:
+        shared.close_run(session.config)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

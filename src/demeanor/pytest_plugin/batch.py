@@ -7,12 +7,13 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.report import CellReport, RunReport
+from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.terminal import cell_text
 from demeanor.commands.run.workflow import make_report, publish
 from demeanor.config.config import find_config, read_config
 from demeanor.core.errors import BadInput
@@ -27,6 +28,26 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, RunResult, execute_async, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ItemResult:
+    """What pytest reports about one cell."""
+
+    answer: str
+    """The decision: `accept`, `reject` or `undecided`."""
+
+    news: bool
+    """Whether a behaviour that is known to fail mostly passes."""
+
+    reason: str
+    """The reason for the decision."""
+
+    rate: str
+    """The pass rate as a number, or `none`."""
+
+    text: str
+    """The reason and call chain of each trial that failed or is void, and the command to run it again."""
 
 
 class Batch:
@@ -76,11 +97,19 @@ class Batch:
             )
             self._parts.append(_Part(run))
 
-    def result(self, cell: Cell) -> CellReport:
+    def result(self, cell: Cell) -> ItemResult:
         """Wait for a cell that was started, and report on it."""
         part = next(part for part in self._parts if cell in part.run.plan.cells)
         part.wait_for(cell)
-        return make_report(self._result(Plan(cells=(cell,)))).cells[0]
+        report = make_report(self._result(Plan(cells=(cell,)))).cells[0]
+        rate = report.tally.rate
+        return ItemResult(
+            answer=report.decision.answer,
+            news=bool(report.decision.news),
+            reason=report.decision.reason,
+            rate=f"{rate.value:.4f}" if rate else "none",
+            text=cell_text(report),
+        )
 
     def finish(self) -> None:
         """Stop what is still running, and write the report files."""
@@ -106,7 +135,7 @@ class Batch:
 
 
 class _Part:
-    """Some of the cells, executed in a background thread. Without xdist there is only one part."""
+    """Some of the cells, executed in a background thread. With `-x` there is one part per cell, otherwise only one."""
 
     def __init__(self, run: PreparedRun) -> None:
         self.run = run

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.skipping import evaluate_skip_marks
 
-from demeanor.commands.run.report import CellReport
-from demeanor.commands.run.terminal import cell_text
-from demeanor.core.checks import FunctionCheck
 from demeanor.core.ci_commands import neutral
 from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.eval import Eval
@@ -20,24 +18,26 @@ from demeanor.core.trial import Cell
 from demeanor.define.discover import discover, unique_names
 from demeanor.define.folder.cline_folder import looks_like_cline
 from demeanor.define.python.decorator import take_created
-from demeanor.define.python.import_file import evals_in, reject_lost
-from demeanor.pytest_plugin.batch import Batch, batch_of
+from demeanor.define.python.import_file import evals_in, evals_of, reject_lost
+from demeanor.define.python.marks import marks_of
+from demeanor.pytest_plugin.batch import Batch, ItemResult, batch_of
+from demeanor.pytest_plugin.shared_run import CellRequest, request_result
 
 
 class EvalFailed(Exception):
     """A cell was rejected, or a behaviour that is known to fail has failed."""
 
-    def __init__(self, cell: CellReport) -> None:
-        self.cell = cell
-        super().__init__(cell.decision.reason)
+    def __init__(self, result: ItemResult) -> None:
+        self.result = result
+        super().__init__(result.reason)
 
 
 class EvalVoid(Exception):
     """No trial of a cell could be judged, which is an error and not a failure."""
 
-    def __init__(self, cell: CellReport) -> None:
-        self.cell = cell
-        super().__init__(cell.decision.reason)
+    def __init__(self, result: ItemResult) -> None:
+        self.result = result
+        super().__init__(result.reason)
 
 
 class EvalItem(pytest.Item):
@@ -46,10 +46,10 @@ class EvalItem(pytest.Item):
     def __init__(self, *, cell: Cell, **rest: Any) -> None:
         super().__init__(**rest)
         self.cell = cell
-        self.result: CellReport | None = None
+        self.result: ItemResult | None = None
         self.add_marker(cell.eval.policy.value.lower())
         self.extra_keyword_matches.update(cell.eval.tags)
-        self.own_markers.extend(_marks(cell.eval))
+        self.own_markers.extend(marks_of(cell.eval, of_module=isinstance(self.parent, EvalFile)))
         if cell.eval.policy is Policy.USUALLY_FAILS:
             self.add_marker(pytest.mark.xfail(raises=EvalFailed, strict=False, reason="known to fail"))
         if cell.eval.policy is not Policy.ALWAYS_PASSES and not os.environ.get("RUN_EVALS"):
@@ -59,18 +59,15 @@ class EvalItem(pytest.Item):
 
     def setup(self) -> None:
         """Wait for the trials."""
-        batch = batch_of(self.config)
         problem = ""
         try:
-            batch.start(_cells_to_run(self))
+            self.result = _result_of(self)
         except UsageError as error:  # such as a sandbox that does not work here
             problem = str(error).replace("--sandbox", "--eval-sandbox")
-        if problem:
+        if problem or self.result is None:
             pytest.fail(problem, pytrace=False)
-        self.result = batch.result(self.cell)
-        rate = self.result.tally.rate
-        self.user_properties.append(("pass_rate", f"{rate.value:.4f}" if rate else "none"))
-        if self.result.decision.answer == "undecided":
+        self.user_properties.append(("pass_rate", self.result.rate))
+        if self.result.answer == "undecided":
             raise EvalVoid(self.result)
 
     def runtest(self) -> None:
@@ -78,13 +75,13 @@ class EvalItem(pytest.Item):
         if self.result is None:
             raise RuntimeError("the item was not set up")
         known_bad = self.cell.eval.policy is Policy.USUALLY_FAILS
-        if self.result.decision.answer == "reject" or (known_bad and not self.result.decision.news):
+        if self.result.answer == "reject" or (known_bad and not self.result.news):
             raise EvalFailed(self.result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The decision, the reason and call chain of each trial, and the command to run it again."""
         if isinstance(excinfo.value, EvalFailed | EvalVoid):
-            return neutral(cell_text(excinfo.value.cell), os.environ)
+            return neutral(excinfo.value.result.text, os.environ)
         if isinstance(excinfo.value, DemeanorError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -95,15 +92,8 @@ class EvalItem(pytest.Item):
         return source.path, source.line - 1, self.name
 
 
-def _marks(one: Eval) -> Iterator[pytest.Mark]:
-    """The marks below `@eval_test`; parametrize has become cases."""
-    for check in one.checks:
-        if isinstance(check, FunctionCheck):
-            yield from (mark for mark in getattr(check.function, "pytestmark", ()) if mark.name != "parametrize")
-
-
 class EvalFile(pytest.File):
-    """A Python file of evals, or a scenario folder."""
+    """A Python file of evals, a scenario folder, or a whole task."""
 
     def collect(self) -> Iterator[EvalItem]:
         """One item per eval and subject."""
@@ -124,19 +114,22 @@ _COLLECTED = pytest.StashKey[set[int]]()
 """The evals of a test file that have items already: a module may have one by name and in a list."""
 
 
-def items_of_module(collector: pytest.Module | pytest.Class, evals: Sequence[object]) -> list[EvalItem]:
-    """The items of evals that are defined in an ordinary test file."""
+def items_of_module(collector: pytest.Module | pytest.Class, value: object) -> list[EvalItem]:
+    """The items of evals that a name of an ordinary test file, or of a class in it, stands for."""
     name = collector.path.name
-    if name.startswith("eval_") or name.endswith("_eval.py"):
+    module = collector.getparent(pytest.Module)
+    if module is None or name.startswith("eval_") or name.endswith("_eval.py"):
         return []  # EvalFile collects such a file
-    collected = collector.stash.setdefault(_COLLECTED, set())
+    collected = module.stash.setdefault(_COLLECTED, set())
+    try:
+        found = list(evals_of(value, vars(module.obj).get("__name__")))
+    except DemeanorError as error:
+        raise collector.CollectError(str(error)) from None
     own = [  # without evals of another file, and values of a test
-        one
-        for one in evals
-        if isinstance(one, Eval) and id(one) not in collected and one.source.path.resolve() == collector.path.resolve()
+        one for one in found if id(one) not in collected and one.source.path.resolve() == collector.path.resolve()
     ]
     collected.update(map(id, own))
-    return list(_items(collector, evals_in({"evals": own}, collector.path)))
+    return list(_items(module, evals_in({"evals": own}, collector.path)))
 
 
 def lost_eval(module: pytest.Module) -> str | None:
@@ -161,8 +154,27 @@ def _items(parent: Any, evals: Sequence[Eval]) -> Iterator[EvalItem]:
         yield EvalItem.from_parent(parent, name=name, nodeid=nodeid, cell=cell)
 
 
-def _cells_to_run(item: EvalItem) -> list[Cell]:
-    """The cells to run together: all selected ones, or only this one with `-x` and if xdist distributes items."""
-    alone = hasattr(item.config, "workerinput") or item.config.option.maxfail
-    items: list[Any] = [item] if alone else item.session.items
-    return [one.cell for one in items if isinstance(one, EvalItem) and not one.get_closest_marker("skip")]
+def _result_of(item: EvalItem) -> ItemResult:
+    """Run the selected cells in this process, or in that of xdist, and wait for the one of the item."""
+    items = _run_together(item)
+    address = getattr(item.config, "workerinput", {}).get("demeanor_run")
+    if address:
+        requests = [CellRequest(str(one.path), one.cell.id) for one in items]
+        return request_result(address, requests, item.cell.id)
+    batch = batch_of(item.config)
+    batch.start([one.cell for one in items])
+    return batch.result(item.cell)
+
+
+def _run_together(item: EvalItem) -> list[EvalItem]:
+    """The items whose cells run together: all selected ones, or with `-x` only this one."""
+    items: list[Any] = [item] if item.config.option.maxfail else item.session.items
+    return [one for one in items if isinstance(one, EvalItem) and (one is item or not _is_skipped(one))]
+
+
+def _is_skipped(item: EvalItem) -> bool:
+    """Whether marks skip the item, or have a condition that can't be evaluated."""
+    try:
+        return evaluate_skip_marks(item) is not None
+    except pytest.fail.Exception:
+        return True

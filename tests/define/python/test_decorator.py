@@ -245,7 +245,7 @@ def test_eval_can_be_called_like_the_function():
         ({"fails_on": [behaviour, lambda: None]}, "fails_on", "def good(stage)"),
         ({"does_nothing_passes": "yes"}, "does_nothing_passes", "expected true or false, found a string ('yes')"),
         ({"check": lambda rig: None}, "check", "def check(rig, result):"),
-        ({"check": lambda rig, result, more: None}, "check", "two arguments"),
+        ({"check": lambda self, rig, result: None}, "check", "a check in a class takes no `self`"),
     ],
 )
 def test_mistake_is_refused_with_place_key_value_and_remedy(arguments, key, message):

@@ -51,14 +51,14 @@ class Redactor:
         self._vendors = vendors
         self._spare = spare
         self._key = os.urandom(16) if digits else None
-        self._exact, self._squeezed = _known(secrets or {})
+        self._secrets = secrets or {}
+        self._base: Redactor | None = None
 
     def also(self, secrets: Mapping[str, str]) -> Redactor:
         """A redactor with additional secrets that marks common ones in the same way."""
         found = Redactor(secrets, vendors=self._vendors, digits=False, spare=self._spare)
         found._key = self._key
-        found._exact += self._exact
-        found._squeezed += self._squeezed
+        found._base = self
         return found
 
     @property
@@ -81,30 +81,46 @@ class Redactor:
 
     def spans(self, data: bytes) -> list[Span]:
         """The positions of secrets, in order; overlapping ones are merged."""
+        if len(data) < SHORTEST:  # the shortest that is found, also where a text was cut
+            return []
         found = [*self._in_views(data), *self._as_they_are(data), *self._torn.spans(data), *self._vendor(data)]
         return _merged(found) if found else found
 
     def _as_they_are(self, data: bytes) -> Iterator[Span]:
         """Encodings that no view shows."""
-        shown = {form.data for form in self._squeezed}
-        for form in self._exact:
-            if squeeze(form.data) not in shown:
-                for start, end in _places(form.data, data):
-                    yield *_widened(data, start, end, form), form.name, form.secret
+        for form in self._unseen:
+            for start, end in _places(form.data, data):
+                yield *_widened(data, start, end, form), form.name, form.secret
 
     def _in_views(self, data: bytes) -> Iterator[Span]:
-        if not self._squeezed:
+        _, squeezed = self._forms
+        if not squeezed:
             return
         for view in views(data):
-            found = [(place, form) for form in self._squeezed for place in _places(form.data, view.data)]
+            found = [(place, form) for form in squeezed for place in _places(form.data, view.data)]
             if found:
                 spans = view.spans([place for place, _ in found])
                 for (start, end), (_, form) in zip(spans, found, strict=True):
                     yield *_widened(data, start, end, form), form.name, form.secret
 
     @cached_property
+    def _forms(self) -> tuple[tuple[_Form, ...], tuple[_Form, ...]]:
+        """The encodings of all secrets, as they are and as views show them. There are dozens, and a redactor may serve
+        one trial that printed next to nothing, so they are made when they are first searched for."""
+        exact, squeezed = _known(self._secrets)
+        base_exact, base_squeezed = self._base._forms if self._base else ((), ())
+        return exact + base_exact, squeezed + base_squeezed
+
+    @cached_property
+    def _unseen(self) -> tuple[_Form, ...]:
+        """The encodings that no view shows."""
+        exact, squeezed = self._forms
+        shown = {form.data for form in squeezed}
+        return tuple(form for form in exact if squeeze(form.data) not in shown)
+
+    @cached_property
     def _torn(self) -> TornForms:
-        return TornForms((form.data, form.name, form.secret) for form in self._exact)
+        return TornForms((form.data, form.name, form.secret) for form in self._forms[0])
 
     def _vendor(self, data: bytes) -> Iterator[Span]:
         if self._vendors:

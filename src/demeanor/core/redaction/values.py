@@ -19,6 +19,8 @@ from demeanor.core.tree import Entry, Tree
 
 T = TypeVar("T")
 
+_WITHOUT_TEXT = frozenset({int, float, bool, type(None)})
+
 
 class Cleaner:
     """Redacts the data of attempts. One instance serves a whole run, so that unchanged files are searched once."""
@@ -87,12 +89,14 @@ class _Search:
         if kind is str:
             if len(value) >= SHORTEST:
                 self.texts.append(value)
+        elif kind in _WITHOUT_TEXT:
+            pass
         elif kind is bytes:
             self.contents.append(value)
         elif kind is tuple or kind is list:
             for item in value:
                 self.walk(item)
-        elif isinstance(value, Mapping):
+        elif kind is dict or isinstance(value, Mapping):
             for key, item in value.items():
                 self.walk(key)
                 self.walk(item)

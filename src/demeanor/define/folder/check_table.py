@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from demeanor.config.table import Table
+from demeanor.config.table import Table, path_problem
 from demeanor.core.checks import (
+    IN_HOME,
     AtMost,
     CommandSucceeds,
     DeclaredCheck,
@@ -72,30 +73,36 @@ def read_judge_check(table: Table) -> JudgeCheck:
     return found
 
 
+def _path(table: Table) -> str:
+    """A file of the workspace, or of the agent's HOME (`~/`)."""
+    value = table.text("path", required=True)
+    if problem := path_problem(value.removeprefix(IN_HOME)):
+        table.fail("path", problem, "write a path relative to the workspace, such as 'src/app.py', or to HOME: '~/.rc'")
+    return value
+
+
 def _file_exists(table: Table) -> FileExists:
-    return FileExists(path=table.relative_path("path"))
+    return FileExists(path=_path(table))
 
 
 def _file_absent(table: Table) -> FileAbsent:
-    return FileAbsent(path=table.relative_path("path"))
+    return FileAbsent(path=_path(table))
 
 
 def _file_equals(table: Table) -> FileEquals:
-    return FileEquals(path=table.relative_path("path"), text=table.text("text", required=True))
+    return FileEquals(path=_path(table), text=table.text("text", required=True))
 
 
 def _file_contains(table: Table) -> FileContains:
-    return FileContains(
-        path=table.relative_path("path"), text=_not_empty(table, "text", required=True), negated=table.flag("not")
-    )
+    return FileContains(path=_path(table), text=_not_empty(table, "text", required=True), negated=table.flag("not"))
 
 
 def _file_matches(table: Table) -> FileMatches:
-    return FileMatches(path=table.relative_path("path"), pattern=_pattern(table, "pattern", required=True))
+    return FileMatches(path=_path(table), pattern=_pattern(table, "pattern", required=True))
 
 
 def _json_path(table: Table) -> JsonPathEquals:
-    path, steps = table.relative_path("path"), table.text("json_path", required=True)
+    path, steps = _path(table), table.text("json_path", required=True)
     try:
         json_steps(steps)
     except ValueError as error:

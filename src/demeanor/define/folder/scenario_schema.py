@@ -45,7 +45,11 @@ def scenario_schema() -> Schema:
         "title": "scenario.toml",
         "description": "An eval without Python.",
         **found,
-        "oneOf": [{"required": ["prompt"]}, {"required": ["prompts"]}],
+        "oneOf": [
+            {"required": ["prompt"]},
+            {"required": ["prompts"]},
+            {"properties": {"user": {"required": ["opening"]}}, "required": ["user"]},
+        ],
         "anyOf": [{"required": ["checks"]}, {"required": ["judge"]}],
         "$defs": {"act": behaviour, "message": object_schema(MESSAGE_FIELDS)},
     }

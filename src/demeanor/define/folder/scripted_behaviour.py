@@ -32,6 +32,11 @@ class ScriptedStage(Protocol):
         """The folder to change."""
         ...
 
+    @property
+    def home(self) -> Path:
+        """The agent's HOME."""
+        ...
+
     def one_turn(self) -> AbstractContextManager[None]:
         """Group the calls made inside into one turn."""
         ...
@@ -86,6 +91,9 @@ class ScriptedBehaviour:
     delete: tuple[str, ...] = ()
     """Files to delete."""
 
+    home_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files to write in the agent's HOME."""
+
     calls: tuple[ScriptedCall, ...] = ()
     """Tools to call, one per turn: `{ tool = "read_file", arguments = { path = "a.txt" }, result = "…" }`."""
 
@@ -118,6 +126,8 @@ class ScriptedBehaviour:
                 file.write(content)
         for path in self.delete:
             (stage.workspace / path).unlink()
+        for path, content in self.home_files.items():
+            _with_parents(stage.home / path).write_bytes(content)
         for call in self.calls:
             stage.call(call.tool, result=call.result, succeeded=call.succeeded, **call.arguments)
         if self.final_text is not None:
@@ -170,6 +180,7 @@ BEHAVIOUR_FIELDS = (
     Field(name="title", doc_of=ScriptedBehaviour, schema=STRING, toml=Table.text),
     Field(name="files", doc_of=ScriptedBehaviour, schema=FILES, toml=_files),
     Field(name="delete", doc_of=ScriptedBehaviour, schema=STRINGS, toml=_paths),
+    Field(name="home_files", doc_of=ScriptedBehaviour, schema=FILES, toml=_files),
     Field(
         name="calls",
         doc_of=ScriptedBehaviour,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -18,15 +19,17 @@ from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval, Rehearsal, Source
 from demeanor.core.mcp_fixture import Fixture
 from demeanor.core.policy import Policy
+from demeanor.core.prefix import Prefix
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Approval, PriorMessage
+from demeanor.core.user import ReplyFunction, ScriptedUser, User, UserReply
 from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, fill, parametrized_cases, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval
 from demeanor.define.eval_name import name_problem
 from demeanor.define.field import read_fields
 from demeanor.define.template import checked_template
 
-_FUNCTIONS = ("setup", "passes_on", "fails_on")
+_FUNCTIONS = ("setup", "passes_on", "fails_on", "user")
 _CREATED: dict[str, list[Eval]] = {}
 """File, as compiled code names it → the evals that were created in it and not taken yet."""
 
@@ -52,6 +55,12 @@ def eval_test(
     approval: Literal["allow", "deny"] | Sequence[str] | Mapping[str, str | Sequence[str]] | Approval = "allow",
     messages: Sequence[Mapping[str, str] | PriorMessage] = (),
     mcp: Mapping[str, Fixture | Sequence[str]] | None = None,
+    start: Prefix | None = None,
+    user: User | ReplyFunction | Sequence[str | UserReply] | None = None,
+    home_files: Mapping[str, str | bytes] | None = None,
+    keep_home: Sequence[str] = (),
+    then: Sequence[Sequence[str]] | None = None,
+    tools: Mapping[str, str] | None = None,
     log: bool = False,
     owner: str | None = None,
     issue: str | None = None,
@@ -59,6 +68,7 @@ def eval_test(
     passes_on: Rehearsal | Sequence[Rehearsal] = (),
     fails_on: Rehearsal | Sequence[Rehearsal] = (),
     does_nothing_passes: bool = False,
+    gaps: Sequence[str] = (),
     cases: Sequence[Mapping[str, Any]] | CaseFile | str | Path | None = None,
 ) -> Callable[[CheckFunction], Any]:
     """Turn `def check(rig, result)`, plain or async, into an eval; `result` is the agent's final text. With `cases`, it
@@ -95,6 +105,9 @@ def _filled(given: Mapping[str, Any], case: EvalCase) -> dict[str, Any]:
     filled: dict[str, Any] = fill(given, case.fields)
     for key in _FUNCTIONS:
         value = filled.get(key)
+        if isinstance(value, ScriptedUser):
+            filled[key] = replace(value, reply=bind(value.reply, 1, case.fields))
+            continue
         several = isinstance(value, list | tuple)
         if several:
             filled[key] = [bind(one, 1, case.fields) for one in filled[key]]
@@ -109,12 +122,13 @@ def _make_eval(
     where = f"{source.path}:{source.line}"
     table = Table(given, where=where)
     extra = arguments(check, 2, case.fields) if case else {}
-    _require_check(table, check, extra)
+    fixtures = _fixtures(check, extra)
+    _require_check(table, check, {**extra, **dict.fromkeys(fixtures)})
     _require_policy(table, policy)
     found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
     if isinstance(found.get("files"), Path):
         found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
-    checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra),)
+    checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra, fixtures=fixtures),)
     if file := found.pop("snapshot", None):
         checks += (PromptSnapshot(file=source.path.parent / file),)
     description = inspect.getdoc(check) or ""
@@ -153,7 +167,22 @@ def _source_of(check: Any) -> Source:
     return Source(path=Path(code.co_filename), line=code.co_firstlineno)
 
 
+def _fixtures(check: Any, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The further parameters of a check: those that neither the case nor a default gives are fixtures of pytest."""
+    try:
+        further = list(inspect.signature(check).parameters.values())[2:]
+    except (TypeError, ValueError):
+        return ()
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return tuple(
+        one.name for one in further if one.kind in by_name and one.default is one.empty and one.name not in given
+    )
+
+
 def _require_check(table: Table, check: Any, extra: Mapping[str, Any]) -> None:
+    if {"rig", "result"} & extra.keys():
+        found = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
+        table.fail("check", f"expected `rig` and `result` first, found {found}", "a check in a class takes no `self`")
     if not accepts(partial(check, **extra) if extra else check, 2):
         try:
             shown = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
@@ -162,7 +191,7 @@ def _require_check(table: Table, check: Any, extra: Mapping[str, Any]) -> None:
         table.fail(
             "check",
             f"expected a function of two arguments, found {shown}",
-            "write `def check(rig, result):`; further arguments are fields of a case",
+            "write `def check(rig, result):`; further arguments are fields of a case, or fixtures of pytest",
         )
     if inspect.isgeneratorfunction(check) or inspect.isasyncgenfunction(check):
         found = f"{check.__name__!r} is a generator: nothing in it would run, so the eval could never fail"

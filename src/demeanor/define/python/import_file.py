@@ -16,12 +16,12 @@ from types import ModuleType
 from typing import Any
 
 from demeanor.config.table import describe
-from demeanor.core.checks import CheckFunction, FunctionCheck
 from demeanor.core.errors import BadInput, DemeanorError, nearest
 from demeanor.core.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons
 from demeanor.define.python.assert_rewrite import compiled
 from demeanor.define.python.decorator import eval_test, take_created
+from demeanor.define.python.marks import check_functions, unmarked
 
 
 def evals_in_file(path: Path) -> tuple[Eval, ...]:
@@ -39,27 +39,35 @@ def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
         explain_comparisons()
     found: dict[int, Eval] = {}
     for value in list(namespace.values()):
-        for one in _parts(value, namespace):
-            if isinstance(one, Eval) and not _is_imported(one, path):
+        for one in evals_of(value, namespace.get("__name__")):
+            if not _is_imported(one, path):
                 found[id(one)] = one
     return tuple(sorted(found.values(), key=lambda one: one.source.line))
 
 
-def _parts(value: object, namespace: Mapping[str, Any]) -> Iterable[object]:
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, dict):
-        return value.values()
-    if isinstance(value, type) and value.__module__ == namespace.get("__name__"):
-        return vars(value).values()
-    return (value,)
+def evals_of(value: object, module: str | None) -> Iterator[Eval]:
+    """The evals that a value of a module is or has: below marks, in lists, tuples and dicts, and in its classes."""
+    value = unmarked(value)
+    parts: Iterable[object] = ()
+    if isinstance(value, Eval):
+        yield value
+    elif isinstance(value, list | tuple):
+        parts = value
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, type) and value.__module__ == module:
+        parts = vars(value).values()
+    for part in list(parts):
+        inner = unmarked(part)
+        several = inner if isinstance(inner, tuple) else (inner,)  # cases are a tuple
+        yield from (one for one in several if isinstance(one, Eval))
 
 
 def reject_lost(created: Iterable[Eval], found: Iterable[Eval], namespace: Mapping[str, Any]) -> None:
     """Raise BadInput if an eval was created but not collected: it would never run, and nothing would say so."""
-    collected = {id(check) for one in found for check in _functions(one)}
+    collected = {id(function) for one in found for function in check_functions(one)}
     for one in created:
-        if collected.isdisjoint(map(id, _functions(one))):
+        if collected.isdisjoint(map(id, check_functions(one))):
             problem, remedy = _why_lost(one, namespace)
             raise BadInput(
                 f"the eval {one.name!r} can't be collected: {problem}",
@@ -68,12 +76,8 @@ def reject_lost(created: Iterable[Eval], found: Iterable[Eval], namespace: Mappi
             )
 
 
-def _functions(one: Eval) -> list[CheckFunction]:
-    return [check.function for check in one.checks if isinstance(check, FunctionCheck)]
-
-
 def _why_lost(one: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
-    name = _functions(one)[0].__name__
+    name = check_functions(one)[0].__name__
     now = namespace.get(name)
     if isinstance(now, tuple) and now:  # the cases of another eval
         now = now[0]
@@ -82,7 +86,7 @@ def _why_lost(one: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
         return problem, "rename one of the functions; in a loop, append each eval to a list of the module"
     if name in namespace:
         problem = f"the name `{name}` is now {'None' if now is None else describe(now)}"
-        return problem, "put @eval_test above all other decorators, and assign nothing else to the name"
+        return problem, "put @eval_test above other decorators than pytest's marks, and assign nothing else to the name"
     return f"the module has no name `{name}`", "assign it to a name, or to a list, tuple or dict, of the module"
 
 

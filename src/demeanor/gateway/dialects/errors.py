@@ -12,7 +12,17 @@ from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.json_reader import parse
 
 Reason: TypeAlias = Literal[
-    "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget", "cassette"
+    "rate_limit",
+    "auth",
+    "bad_request",
+    "overloaded",
+    "server",
+    "unreachable",
+    "stalled",
+    "cut",
+    "budget",
+    "cassette",
+    "prefix",
 ]
 
 STATUS: dict[Reason, int] = {
@@ -26,6 +36,7 @@ STATUS: dict[Reason, int] = {
     "cut": 502,
     "budget": 402,
     "cassette": 400,
+    "prefix": 400,
 }
 """400 and 402 are statuses that clients do not retry."""
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from demeanor.core.exchange import Request, StopReason, Usage
 from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.core.trajectory import Kind
+from demeanor.gateway.script.deferred_tools import calls_named, named_call
 from demeanor.gateway.script.sub_agents import delegation
 from demeanor.gateway.script.tools import find_tool, shell_command, tool_arguments
 
@@ -156,6 +157,20 @@ class Turn:
         if tool is None:
             return None
         return self.call_tool(tool.name, tool_arguments(tool, Kind.EXECUTE, {"command": _SUBMIT_COMMAND}))
+
+    def call_named(self, name: str, given: Mapping[str, Any]) -> ToolCall:
+        """The next call to use the tool whose name ends with `name`, such as one of an MCP server: the tool itself,
+        or a search for it, if the agent offers it only after one. Raises Unable if there is no such tool.
+        """
+        try:
+            return self.call_tool(*named_call(self.request, self.results, name, given))
+        except LookupError as error:
+            raise Unable(str(error)) from None
+
+    def results_of(self, name: str) -> tuple[ToolResult, ...]:
+        """The results, since the last user message, of the tool whose name ends with `name`."""
+        calls = calls_named(self.request, name)
+        return tuple(result for result in self.results if result.call_id in calls)
 
     def call_tool(self, name: str, given: Mapping[str, Any]) -> ToolCall:
         """A call of a tool by its name with its own arguments."""

@@ -29,6 +29,7 @@ class ExchangeRecorder:
         self.cost_usd: float | None = None
         self.fault: str | None = None
         self.interventions: tuple[str, ...] = ()
+        self.replayed = False
         self.awaiting_provider = False
         self.activity = started
         self.error: ProviderError | None = None
@@ -105,4 +106,5 @@ class ExchangeRecorder:
             cost_usd=cost_usd,
             fault=self.fault,
             interventions=self.interventions,
+            replayed=self.replayed,
         )

@@ -21,13 +21,15 @@ from demeanor.gateway.server.requested_calls import PATH as CALLS
 from demeanor.gateway.server.requested_calls import requested_calls
 from demeanor.gateway.server.respond import deliver, to_http_response
 from demeanor.gateway.server.routing import forward_path, match_route, split_prefix
+from demeanor.gateway.server.user_turns import PATH as USER
+from demeanor.gateway.server.user_turns import user_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.dialects.errors import Reason
-    from demeanor.gateway.models.upstream import Upstream
+    from demeanor.gateway.models.upstream import Reply, Upstream
     from demeanor.gateway.server.routing import RouteMatch
     from demeanor.gateway.server.session import Session
 
@@ -64,6 +66,8 @@ class RequestHandler:
         started = time.monotonic()
         if path == CALLS and request.method == "GET":
             return requested_calls(request, session)
+        if path == USER and request.method == "POST":
+            return await user_turn(request, session)
         headers = {name.lower(): value for name, value in request.headers.items()}
         found = match_route(
             self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
@@ -85,9 +89,12 @@ class RequestHandler:
                 number=0, dialect=found.dialect.name, request=call.request, started=0.0, origin=0.0
             )
             return await self._answer(request, session, call, problem, unrecorded)
-        call, changed = (call, ()) if problem else _intervene(session, call)
+        reply = session.prefix.answer(call) if session.prefix and not problem else None
+        call, changed = (call, ()) if problem or reply else _intervene(session, call)
         with session.record(found.dialect.name, call.request, started=started, body=call.body) as recording:
             recording.interventions = changed
+            if reply is not None:
+                return await _replay(reply, call, recording, request)
             return await self._answer(request, session, call, problem, recording)
 
     async def _answer(
@@ -99,7 +106,7 @@ class RequestHandler:
         recording: ExchangeRecorder,
     ) -> web.StreamResponse:
         """Pass the call to its upstream, unless there is a problem with it, and deliver the reply."""
-        upstream, refusal = (None, problem) if problem else self._upstream(session, call.request.model)
+        upstream, refusal = (None, problem) if problem else self._upstream(session, session.alias(call.request.model))
         if upstream is None:
             return await deliver(ErrorReply(error=refusal or _unknown_model(call)), call, recording, request)
         free = upstream.price == FREE
@@ -148,6 +155,17 @@ class RequestHandler:
                 f"the agent requested the model {model!r}, which is not configured; {substitute!r} was used instead"
             )
         return own, None
+
+
+async def _replay(
+    reply: Reply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
+) -> web.StreamResponse:
+    """Deliver an answer from the trial's prefix, which costs nothing."""
+    recording.replayed, recording.price = True, FREE
+    try:
+        return await deliver(reply, call, recording, request)
+    except ConnectionError:
+        return web.Response(status=_CLIENT_CLOSED_REQUEST)
 
 
 async def _read(

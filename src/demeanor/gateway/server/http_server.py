@@ -18,7 +18,7 @@ from aiohttp import web
 from demeanor.core.errors import UsageError
 from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.server.budget import BudgetAccount, Budgets
+from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets
 from demeanor.gateway.server.handler import RequestHandler, default_response
 from demeanor.gateway.server.listener import listen
 from demeanor.gateway.server.metrics import MetricsCollector
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
+    from demeanor.core.fault import Role
     from demeanor.core.trial import Trial
+    from demeanor.gateway.cassette.prefix_replay import PrefixReplay
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.server.metrics import Counters
@@ -57,12 +59,15 @@ class GatewayServer:
         unix_path: Path | None = None,
         sock: socket.socket | None = None,
         parent_account: Callable[[Trial], BudgetAccount] | None = None,
+        prefix_of: Callable[[Trial], PrefixReplay | None] = lambda trial: None,
     ) -> None:
         """Listens on `host` and `port`, on a Unix socket at `unix_path`, or on the given `sock`.
 
         `configured` tells whether a name is that of a model which other sessions may use. `parent_account` gives the
         account of a trial's eval and run, if other gateways spend the same budgets; `budgets` has that of the trial.
+        `prefix_of` makes the replay of the prefix that a trial starts from.
         """
+        self._prefix_of = prefix_of
         self._parent_account = parent_account or self.eval_account
         self._models = models
         self._budgets = budgets or Budgets()
@@ -103,9 +108,15 @@ class GatewayServer:
         await asyncio.gather(*(upstream.close() for upstream in self._used_upstreams.values()))
 
     @asynccontextmanager
-    async def session(self, trial: Trial, *, seed: int, for_judge: bool = False) -> AsyncIterator[Session]:
-        """A session for one attempt at one trial, or to ask a judge about it."""
-        account = BudgetAccount("the trial", self._budgets.trial, self._parent_account(trial))
+    async def session(
+        self, trial: Trial, *, seed: int, role: Role = "agent", of: Trial | None = None
+    ) -> AsyncIterator[Session]:
+        """A session for one attempt at one trial, or for the judge or the user of the trial `of`.
+
+        Only an agent spends the budget of the trial.
+        """
+        own = self._budgets.trial if role == "agent" else Budget()
+        account = BudgetAccount("the trial", own, self._parent_account(of or trial))
         session = Session(
             trial,
             seed=seed,
@@ -115,7 +126,8 @@ class GatewayServer:
             serve=self.listen,
             bodies=LargeBodies(self._parsing),
             limits=self._limits,
-            for_judge=for_judge,
+            role=role,
+            prefix=self._prefix_of(trial) if role == "agent" else None,
         )
         if (model := self._resolve(trial.subject.model)) is not None:
             session.note(*model.notes)

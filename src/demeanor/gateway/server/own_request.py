@@ -14,7 +14,7 @@ from demeanor.gateway.dialects.openai_chat import OPENAI_CHAT
 if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange, Response
     from demeanor.core.exchange import Request as ModelRequest
-    from demeanor.gateway.server.session import Session
+    from demeanor.core.ports import GatewaySession
 
 _PATH = "/v1/chat/completions"
 
@@ -33,7 +33,7 @@ class ReceivedReply:
     """Why there is no response; empty if there is one."""
 
 
-async def send_request(session: Session, request: ModelRequest, *, timeout: float) -> ReceivedReply:  # noqa: ASYNC109
+async def send_request(session: GatewaySession, request: ModelRequest, *, timeout: float) -> ReceivedReply:  # noqa: ASYNC109
     """Send one request in a session, and wait for its reply."""
     wire = OPENAI_CHAT.write_request(request)
     headers = {"Authorization": f"Bearer {session.token}", "Content-Type": wire.content_type}

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.exchange import ProviderError
-from demeanor.core.intervention import Intervention, intervene
+from demeanor.core.intervention import TOOL, Intervention, intervene
 from demeanor.core.stall import stall_seconds
 from demeanor.core.text import count, one_line
 from demeanor.core.usage import AT_INPUT_PRICE
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from demeanor.core.exchange import Exchange, Request
-    from demeanor.core.fault import Fault
+    from demeanor.core.fault import Fault, Role
     from demeanor.core.gateway_limits import GatewayLimits
     from demeanor.core.trial import Trial
+    from demeanor.core.user import AskedUser
+    from demeanor.gateway.cassette.prefix_replay import PrefixReplay
     from demeanor.gateway.models.prices import Price
     from demeanor.gateway.server.budget import BudgetAccount
     from demeanor.gateway.server.metrics import MetricsCollector
@@ -49,9 +51,11 @@ class Session:
         serve: ServeSession,
         bodies: LargeBodies,
         limits: GatewayLimits,
-        for_judge: bool = False,
+        role: Role = "agent",
+        prefix: PrefixReplay | None = None,
     ) -> None:
-        """With `for_judge`, a judge is asked about the trial: the faults for judges apply."""
+        """`role` says whose requests these are: only the faults for that role apply. `prefix` answers until the agent
+        has reached the step at which its trial starts."""
         self.id = secrets.token_hex(8)
         self.trial = trial
         self.seed = seed
@@ -61,8 +65,10 @@ class Session:
         self.facts: dict[str, str] = {}
         self.memory: dict[object, Any] = {}
         self.closed = False
+        self.user: AskedUser | None = None
         self.bodies = bodies
         self.limits = limits
+        self.prefix = prefix
         self.malformed = 0
         self.connections_refused = 0
         self._token = "hf-" + secrets.token_hex(20)
@@ -76,9 +82,7 @@ class Session:
         self._shared = SharedParts()
         self._silence = 0.0
         self._intervention = Intervention.of(trial.subject)
-        self.faults = tuple(
-            fault for fault in trial.eval.scenario.faults if fault.judge is for_judge and not fault.tool
-        )
+        self.faults = tuple(fault for fault in trial.eval.scenario.faults if fault.role == role and not fault.tool)
 
     @property
     def base_url(self) -> str:
@@ -98,7 +102,13 @@ class Session:
     @property
     def models(self) -> tuple[str, ...]:
         """The models that the agent may use: its subject's, and those that its configuration lists as `also`."""
-        return (self.trial.subject.model, *self.trial.subject.settings.get("also", ()))
+        recorded = (self.prefix.prefix.model,) if self.prefix else ()
+        return (*recorded, self.trial.subject.model, *self.trial.subject.settings.get("also", ()))
+
+    def alias(self, model: str) -> str:
+        """The subject's model, if the agent was started with the name of the model that its prefix was recorded with;
+        otherwise the name as it is."""
+        return self.trial.subject.model if self.prefix and model == self.prefix.prefix.model else model
 
     @property
     def most_connections(self) -> int:
@@ -117,6 +127,10 @@ class Session:
     async def listen(self, listener: socket.socket) -> None:
         """Serve this session, and no other, on its own socket."""
         await self._serve(listener, self)
+
+    def set_user(self, user: AskedUser) -> None:
+        """Let programs in the sandbox ask this user."""
+        self.user = user
 
     async def close_connections(self) -> None:
         """Cancel requests in progress and refuse new ones; the recorded exchanges stay available."""
@@ -154,8 +168,9 @@ class Session:
             return request, ()
         request, changed = intervene(request, self._intervention, self.facts)
         for one, text in changed.items():
-            done = "replaced" if one in self._intervention.replacements else "removed"
-            self.note(f"the instruction {one} was {done} in the agent's requests: {one_line(text, width=60)}")
+            done = self._intervention.verb(one)
+            what = f"description of {one.removeprefix(TOOL)}" if one.startswith(TOOL) else f"instruction {one}"
+            self.note(f"the {what} was {done} in the agent's requests: {one_line(text, width=60)}")
         return request, tuple(changed)
 
     def touch(self) -> None:
@@ -243,7 +258,7 @@ class Session:
 
     def _charge(self, exchange: Exchange, size: int, price: Price | None) -> None:
         """Charge an exchange to the budget; without token counts of the provider, estimate them from the size."""
-        if exchange.response is None:
+        if exchange.response is None or exchange.replayed:
             return
         usage = exchange.response.usage
         known = [n for n in (usage.input, usage.output) if n is not None]

@@ -13,6 +13,7 @@ _TYPES: dict[Reason, str] = {
     "auth": "authentication_error",
     "bad_request": "invalid_request_error",
     "cassette": "invalid_request_error",
+    "prefix": "invalid_request_error",
     "overloaded": "overloaded_error",
     "stalled": "timeout_error",
     "budget": "billing_error",

@@ -12,6 +12,7 @@ _STATUS: dict[Reason, str] = {
     "auth": "UNAUTHENTICATED",
     "bad_request": "INVALID_ARGUMENT",
     "cassette": "INVALID_ARGUMENT",
+    "prefix": "INVALID_ARGUMENT",
     "overloaded": "UNAVAILABLE",
     "stalled": "DEADLINE_EXCEEDED",
     "budget": "FAILED_PRECONDITION",

@@ -12,6 +12,7 @@ _TYPES: dict[Reason, tuple[str, str | None]] = {
     "auth": ("authentication_error", "invalid_api_key"),
     "bad_request": ("invalid_request_error", None),
     "cassette": ("invalid_request_error", "cassette"),
+    "prefix": ("invalid_request_error", "prefix"),
     "overloaded": ("server_error", "overloaded"),
     "budget": ("insufficient_quota", "insufficient_quota"),
 }

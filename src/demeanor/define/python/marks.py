@@ -1,0 +1,73 @@
+"""Marks of pytest on evals.
+
+pytest stores a mark on the function below it. An eval is a value and not a function, so for a mark above `@eval_test`
+pytest returns a mark that has the eval as its last argument. It is moved to the eval's check function, where marks
+below `@eval_test` are, too.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from demeanor.core.checks import CheckFunction, FunctionCheck
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval
+
+
+def unmarked(value: Any) -> Any:
+    """The value below the marks of pytest, whose evals have the marks now; any other value as it is."""
+    if not _is_mark(value) or not value.mark.args:
+        return value
+    *arguments, below = value.mark.args
+    inner = unmarked(below)
+    evals = [one for one in (inner if isinstance(inner, tuple) else (inner,)) if isinstance(one, Eval)]
+    if not evals:
+        return value
+    if value.mark.name == "parametrize":
+        source = evals[0].source
+        remedy = "put it below @eval_test, which makes one eval of each case"
+        raise BadInput("parametrize is above @eval_test", where=f"{source.path}:{source.line}", remedy=remedy)
+    mark = copy.copy(value.mark)
+    object.__setattr__(mark, "args", tuple(arguments))
+    for function in {id(found): found for one in evals for found in check_functions(one)}.values():
+        marks = _listed(function)
+        if mark not in marks:
+            vars(function)["pytestmark"] = [*marks, mark]
+    return inner
+
+
+def marks_of(one: Eval, *, of_module: bool) -> Iterator[Any]:
+    """The marks of an eval and of its class, with `of_module` also of its module; parametrize has become cases."""
+    for function in check_functions(one):
+        module: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+        classes = [value for value in module.values() if isinstance(value, type) and _has(value, one)]
+        found = [mark for holder in (function, *classes) for mark in _listed(holder)]
+        found += _as_list(module.get("pytestmark", ())) if of_module else []
+        yield from (mark for mark in found if mark.name != "parametrize")
+
+
+def check_functions(one: Eval) -> list[CheckFunction]:
+    """The author's functions among the checks of an eval."""
+    return [check.function for check in one.checks if isinstance(check, FunctionCheck)]
+
+
+def _is_mark(value: object) -> bool:
+    return type(value).__name__ == "MarkDecorator" and type(value).__module__.startswith(("_pytest.", "pytest"))
+
+
+def _has(holder: type, one: Eval) -> bool:
+    values = [unmarked(value) for value in vars(holder).values()]
+    return any(part is one for value in values for part in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def _listed(holder: object) -> list[Any]:
+    return _as_list(getattr(holder, "pytestmark", ()))
+
+
+def _as_list(marks: Any) -> list[Any]:
+    """`pytestmark` is one mark or several; each has `mark` if it was assigned by the author."""
+    several = marks if isinstance(marks, list | tuple) else [marks]
+    return [getattr(mark, "mark", mark) for mark in several]

@@ -1,0 +1,117 @@
+"""Reads `user`: who answers after the agent's turns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from demeanor.config.table import Table, describe
+from demeanor.core.user import ScriptedUser, SimulatedUser, User, UserReply
+from demeanor.define.field import BOOLEAN, STRING, Field, Schema, object_schema, read_fields, required_text, text
+
+_EXAMPLE = "write a list of replies, a function of the rig, a ScriptedUser or a SimulatedUser"
+
+
+def read_user(table: Table, key: str) -> User:
+    """The user in Python: a value, a function, or replies."""
+    value = table.anything(key)
+    if isinstance(value, ScriptedUser | SimulatedUser):
+        _check_function(table, key, getattr(value, "reply", None))
+        return value
+    if callable(value):
+        _check_function(table, key, value)
+        return ScriptedUser(reply=value)
+    if isinstance(value, str | UserReply):
+        value = [value]
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str | UserReply) for one in value):
+        table.fail(key, f"expected a user, found {describe(value)}", _EXAMPLE)
+    try:
+        return ScriptedUser(replies=tuple(value))
+    except ValueError as error:
+        table.fail(key, str(error), _EXAMPLE)
+
+
+def read_user_table(table: Table, key: str) -> User:
+    """The user in scenario.toml: a table, or a list of replies."""
+    value = table.anything(key)
+    if isinstance(value, list):
+        value = {"replies": value}
+    if not isinstance(value, Mapping):
+        table.fail(key, f"expected a table or a list of replies, found {describe(value)}", "see docs/users.md")
+    nested = table.nested(value, key)
+    simulated = any(name in value for name in ("goal", "persona", "opening", "model"))
+    fields = read_fields(nested, SIMULATED_FIELDS if simulated else SCRIPTED_FIELDS)
+    try:
+        return SimulatedUser(**fields) if simulated else ScriptedUser(**fields)
+    except ValueError as error:
+        table.fail(key, str(error), "see docs/users.md")
+
+
+def _check_function(table: Table, key: str, function: Any) -> None:
+    if function is None:
+        return
+    try:
+        inspect.signature(function).bind(None)
+    except (TypeError, ValueError):
+        table.fail(
+            key, f"expected a function of 1 argument, the rig, found {describe(function)}", "write `def reply(rig):`"
+        )
+    if any(test(function) for test in (inspect.iscoroutinefunction, inspect.isgeneratorfunction)):
+        found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
+        table.fail(key, found, "write a plain `def` without `yield`")
+
+
+def _replies(table: Table, key: str) -> tuple[UserReply, ...]:
+    value = table.anything(key)
+    several = value if isinstance(value, list | tuple) else [value]
+    return tuple(_reply(table, f"{key}[{index}]", one) for index, one in enumerate(several))
+
+
+def _reply(table: Table, key: str, value: Any) -> UserReply:
+    if isinstance(value, UserReply):
+        return value
+    fields = {"text": value} if isinstance(value, str) else read_fields(table.nested(value, key), USER_REPLY_FIELDS)
+    try:
+        return UserReply(fields.pop("text"), **fields)
+    except ValueError as error:
+        table.fail(key, str(error), "give it a text")
+
+
+def _number(table: Table, key: str) -> int | None:
+    return table.whole(key, least=1)
+
+
+_NUMBER: Schema = {"type": "integer", "minimum": 1}
+USER_REPLY_FIELDS = (
+    Field(name="text", doc_of=UserReply, schema=STRING, toml=required_text, required=True),
+    Field(name="when", doc_of=UserReply, schema=STRING, toml=text),
+    Field(name="times", doc_of=UserReply, schema=_NUMBER, toml=_number),
+)
+"""The keys of a reply."""
+
+_REPLY: Schema = {"anyOf": [STRING, object_schema(USER_REPLY_FIELDS)]}
+_REPLIES: Schema = {"type": "array", "items": _REPLY}
+SCRIPTED_FIELDS = (
+    Field(name="replies", doc_of=ScriptedUser, schema=_REPLIES, toml=_replies),
+    Field(name="answers", doc_of=ScriptedUser, schema=_REPLIES, toml=_replies),
+    Field(name="max_turns", doc_of=ScriptedUser, schema=_NUMBER, toml=_number, default="10"),
+)
+"""The keys of `[user]` for a user who follows rules."""
+
+SIMULATED_FIELDS = (
+    Field(name="goal", doc_of=SimulatedUser, schema=STRING, toml=required_text, required=True),
+    Field(name="persona", doc_of=SimulatedUser, schema=STRING, toml=text),
+    Field(name="opening", doc_of=SimulatedUser, schema=STRING, toml=text),
+    Field(name="model", doc_of=SimulatedUser, schema=STRING, toml=text),
+    Field(name="answers", doc_of=SimulatedUser, schema=_REPLIES, toml=_replies),
+    Field(name="max_turns", doc_of=SimulatedUser, schema=_NUMBER, toml=_number, default="10"),
+    Field(name="check_role", doc_of=SimulatedUser, schema=BOOLEAN, toml=Table.flag, default="true"),
+    Field(name="instructions", doc_of=SimulatedUser, schema=STRING, toml=text),
+)
+"""The keys of `[user]` for a user whom a model plays."""
+
+
+def user_schema() -> Schema:
+    """The JSON schema of `user`."""
+    return {"anyOf": [_REPLIES, object_schema(SCRIPTED_FIELDS), object_schema(SIMULATED_FIELDS)]}

@@ -1,0 +1,43 @@
+"""Tools that an agent offers only after a search for them. Claude Code and Qwen Code do so with MCP tools.
+
+Claude Code offers a tool from the next request on. Qwen Code has another tool, `tool_call`, that calls what was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from demeanor.core.exchange import Request
+from demeanor.core.messages import ToolCall, ToolResult
+from demeanor.core.trajectory import deferred_call
+
+_SEARCHES = ("toolsearch", "tool_search")
+_BRIDGE = "tool_call"
+
+
+def named_call(
+    request: Request, results: Sequence[ToolResult], name: str, given: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """The next call, as its tool and arguments, to use the tool whose name ends with `name`; raises LookupError."""
+    offered = [tool.name for tool in request.tools]
+    if found := next((tool for tool in offered if tool.endswith(name)), None):
+        return found, given
+    listed = [match for result in results for match in re.findall(r'"name":\s*"([^"]+)"', result.text)]
+    found = next((tool for tool in listed if tool.endswith(name)), None)
+    if found and _BRIDGE in offered:
+        return _BRIDGE, {"name": found, "arguments": dict(given)}
+    search = next((tool for tool in offered if tool.lower() in _SEARCHES), None)
+    if search is None or any(call.name == search for call in _calls(request)):
+        raise LookupError(f"no tool on offer is named {name!r}; on offer: {', '.join(offered) or 'none'}")
+    return search, {"query": name}
+
+
+def calls_named(request: Request, name: str) -> set[str]:
+    """The ids of the calls of the tool whose name ends with `name`."""
+    return {call.id for call in _calls(request) if deferred_call(call.name, call.arguments or {})[0].endswith(name)}
+
+
+def _calls(request: Request) -> list[ToolCall]:
+    return [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]

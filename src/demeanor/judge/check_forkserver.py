@@ -1,0 +1,108 @@
+"""The process from which the processes for checks are forked, before Demeanor starts threads and services."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from typing import Any
+
+from demeanor.core.checks import FunctionCheck
+from demeanor.core.eval import Eval
+from demeanor.judge.answers import Rehearsals
+from demeanor.judge.check_worker import work
+from demeanor.judge.inherited_files import forget_files
+
+REQUEST = struct.Struct(">cq")
+SPAWN, KILL = b"s", b"k"
+_PR_SET_PDEATHSIG = 1
+_FIXTURE_SECONDS = 10.0
+"""The longest time to tear down fixtures at the end."""
+
+
+def serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsals) -> None:
+    """The server: fork and kill workers until Demeanor closes the connection or dies."""
+    gc.freeze()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    forget_files(control.fileno())
+    pids: set[int] = set()
+    grace = _FIXTURE_SECONDS if any(map(takes_fixtures, evals.values())) else 0.0
+    try:
+        while True:
+            data, fds, _, _ = socket.recv_fds(control, REQUEST.size, 1)
+            if len(data) != REQUEST.size:
+                return
+            what, pid = REQUEST.unpack(data)
+            if what == SPAWN:
+                pid = _fork_worker(control, fds[0], evals, rehearsals)
+                pids.add(pid)
+            else:
+                _kill(pid)
+                pids.discard(pid)
+            control.sendall(REQUEST.pack(what, pid))
+    finally:
+        end = time.monotonic() + grace
+        for pid in pids:
+            _wait(pid, end)
+            _kill(pid)
+
+
+def takes_fixtures(eval: Eval) -> bool:  # noqa: A002
+    """Whether a check of an eval takes fixtures of pytest."""
+    return any(isinstance(check, FunctionCheck) and check.fixtures for check in eval.checks)
+
+
+def _wait(pid: int, end: float) -> None:
+    """Give a worker whose connection is closed time to tear down its fixtures."""
+    while time.monotonic() < end and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        time.sleep(0.005)
+
+
+def _fork_worker(control: socket.socket, fd: int, evals: dict[str, Eval], rehearsals: Rehearsals) -> int:
+    server = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        control.close()
+        _die_with(server)
+        os.setpgid(0, 0)
+        end_with(lambda: work(socket.socket(fileno=fd), evals, rehearsals))
+    with contextlib.suppress(OSError):  # the worker may have done it already, and may even have ended
+        os.setpgid(pid, pid)
+    os.close(fd)
+    return pid
+
+
+def _die_with(server: int) -> None:
+    """In a worker: be killed when the server dies, also if it is dead already. Elsewhere than on Linux, a worker ends
+    when it next reads from its connection."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != server:
+            os._exit(1)
+
+
+def _kill(pid: int) -> None:
+    """Kill a worker with everything in its process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def end_with(main: Any) -> None:
+    """Run `main` as the whole rest of this process, without the clean-up of the process that it was forked from."""
+    code = 1
+    try:
+        main()
+        code = 0
+    except OSError:
+        code = 0  # the connection is gone: Demeanor has ended
+    finally:
+        os._exit(code)

@@ -1,0 +1,295 @@
+"""The user of one attempt: gives replies and answers by rules, by the eval's function, or with a model.
+
+The model that plays a simulated user is asked through the gateway of the run, in a session of its own, so that it is
+recorded, priced, charged to the budgets of the eval and the run, faulted and replayed like an agent or a judge. What
+the user said is stored with the trial. A user that breaks makes the trial void; the agent is not asked any further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from demeanor.core.errors import BadInput, UsageError, WorldError
+from demeanor.core.eval import Eval
+from demeanor.core.evidence import Evidence
+from demeanor.core.exchange import Exchange, Request, Response
+from demeanor.core.ports import Gateway, GatewaySession, RunCommand
+from demeanor.core.redaction.redactor import Redactor, without_digits
+from demeanor.core.subject import Subject
+from demeanor.core.text import count
+from demeanor.core.trial import Plan, Trial
+from demeanor.core.user import ScriptedUser, SimulatedUser, UserTurn, scripted_reply
+from demeanor.core.verdict import VoidCause
+from demeanor.judge.answers import AskUser
+from demeanor.runner.schedule import Retries
+from demeanor.runner.user_prompt import INSTRUCTIONS, UnusableReply, read_reply, read_role, reply_request, role_request
+
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.runner.catalog import Catalog
+
+SoFar: TypeAlias = Callable[[str], Awaitable[Evidence]]
+"""The evidence of the trial so far, given the agent's last message."""
+
+_TIMEOUT = 600.0
+"""Seconds that a model gets for one reply."""
+
+_TEMPORARY = {"rate_limit", "overloaded", "server", "unreachable", "stalled", "cut"}
+_CAUSES = {"budget": VoidCause.BUDGET, "cassette": VoidCause.CASSETTE}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UserContext:
+    """What users are asked with; the same for all attempts of a run."""
+
+    gateway: Gateway
+    """Where the models that play users are asked."""
+
+    ask_function: AskUser
+    """Calls the function of an eval's user."""
+
+    run_command: RunCommand
+    """Runs the commands of such a function."""
+
+    redactor: Redactor
+    """Removes secrets from what the agent said, before a model is shown it."""
+
+    retries: Retries = field(default_factory=lambda: Retries(most=3))
+    """How often a model is asked again after a temporary failure."""
+
+
+def user_trial(trial: Trial) -> Trial:
+    """The trial under whose id the model that plays its user is asked."""
+    model = trial.eval.scenario.user.model if isinstance(trial.eval.scenario.user, SimulatedUser) else ""
+    return replace(trial, subject=Subject(agent=f"user of {trial.subject}", model=model))
+
+
+def user_models(evals: Iterable[Eval]) -> tuple[str, ...]:
+    """The models that play users."""
+    users = (one.scenario.user for one in evals)
+    return tuple(dict.fromkeys(user.model for user in users if isinstance(user, SimulatedUser)))
+
+
+def plan_users(plan: Plan) -> tuple[str, ...] | None:
+    """The models that play users in a plan; None if no eval of it has a user."""
+    evals = [cell.eval for cell in plan.cells if cell.skipped is None and cell.eval.scenario.user is not None]
+    return user_models(evals) if evals else None
+
+
+def with_user(one: Eval, model: str) -> Eval:
+    """The eval; a simulated user gets the project's model and the built-in instructions, unless it has its own."""
+    user = one.scenario.user
+    if not isinstance(user, SimulatedUser):
+        return one
+    user = replace(user, model=user.model or model, instructions=user.instructions or INSTRUCTIONS)
+    return replace(one, scenario=replace(one.scenario, user=user))
+
+
+def check_users(catalog: Catalog, evals: Sequence[Eval]) -> tuple[str, ...]:
+    """The models that play the users of evals; raises UsageError if one of them can't be asked."""
+    for one in evals:
+        for model in user_models([one]):
+            try:
+                catalog.models.model(model)
+            except UsageError as error:
+                raise UsageError(f"{one.name}: the simulated user can't be played: {error}") from None
+    return user_models(evals)
+
+
+def check_user_functions(config: Config, evals: Iterable[Eval]) -> None:
+    """Raise BadInput if the user of an eval is a function that would have to be sent to another machine."""
+    for one in evals:
+        user = one.scenario.user
+        if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.is_cluster:
+            remedy = "use replies or a SimulatedUser, or run with --executor local"
+            problem = "a function can't be sent to a worker of a cluster"
+            raise BadInput(problem, where=one.source.path, key="user", remedy=remedy)
+
+
+class TrialUser:
+    """The user of one attempt; see `AskedUser` in core/user.py."""
+
+    def __init__(
+        self, trial: Trial, context: UserContext, so_far: SoFar, *, seed: int, facts: Mapping[str, str]
+    ) -> None:
+        user = trial.eval.scenario.user
+        if user is None:
+            raise TypeError(f"{trial.id} has no user")
+        self.turns: list[UserTurn] = []
+        self.seconds = 0.0
+        """How long the user took so far, which is not the agent's time."""
+        self._user = user
+        self._trial = trial
+        self._context = context
+        self._so_far = so_far
+        self._seed = seed
+        self._facts = facts
+        token = facts.get("token")
+        self._redactor = context.redactor.also({"gateway-token": token}) if token else context.redactor
+        self._used: dict[str, dict[int, int]] = {"replies": {}, "answers": {}}
+        self._replies = 0
+        self._over = False
+        self._since: float | None = None
+        self._last = ""
+        self._asking = asyncio.Lock()
+        self._session: GatewaySession | None = None
+        self._stack = AsyncExitStack()
+
+    @property
+    def waited(self) -> float:
+        """How long the user took so far, including a reply that is due."""
+        return self.seconds + (time.monotonic() - self._since if self._since is not None else 0.0)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the agent is waiting for the user."""
+        return self._since is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks about the user, for the reader of a report."""
+        exchanges = [exchange for turn in self.turns for exchange in turn.exchanges]
+        found = tuple(f"user: {note}" for note in (self._session.notes if self._session else ()))
+        if not exchanges or not isinstance(self._user, SimulatedUser):
+            return found
+        costs = [exchange.cost_usd for exchange in exchanges if exchange.response is not None]
+        price = "at unknown cost" if None in costs else f"${sum(cost or 0.0 for cost in costs):.4f}"
+        return (*found, f"user {self._user.model}: asked {count(len(exchanges), 'time')}, {price}")
+
+    async def reply(self, said: str) -> str | None:
+        """What the user says next, after the agent's last message; None if the conversation is over."""
+        self._last = self._clean(said)
+        return await self._turn(UserTurn(to=self._last))
+
+    async def answer(self, question: str, options: tuple[str, ...]) -> str | None:
+        """The user's answer to a question of the agent; None if they do not answer."""
+        return await self._turn(UserTurn(to=self._clean(question), kind="answer", options=options))
+
+    async def end(self) -> None:
+        """End the conversation, and check that a simulated user stayed in its role."""
+        self._over = True
+        user, broken = self._user, any(turn.problem for turn in self.turns)
+        played = any(turn.exchanges and turn.said is not None for turn in self.turns)
+        if isinstance(user, SimulatedUser) and user.check_role and played and not broken:
+            await self._check_role(user)
+
+    async def close(self) -> None:
+        """Close the session with the model."""
+        self._over = True
+        await self._stack.aclose()
+
+    async def _turn(self, turn: UserTurn) -> str | None:
+        async with self._asking:
+            if self._over:
+                return None
+            self._since = time.monotonic()
+            known = len(self._exchanges())
+            try:
+                said, reason = await self._said(turn)
+                turn = replace(turn, said=said, reason=reason)
+            except WorldError as error:
+                turn = replace(turn, problem=(error.cause, error.detail))
+            finally:
+                self.seconds += time.monotonic() - self._since
+                self._since = None
+            self.turns.append(replace(turn, exchanges=self._exchanges()[known:]))
+            self._over = turn.problem is not None or (turn.said is None and turn.kind == "reply")
+            return turn.said
+
+    async def _said(self, turn: UserTurn) -> tuple[str | None, str]:
+        """What the user says, and why it says nothing."""
+        if turn.kind == "answer":
+            return await self._answered(turn)
+        if self._replies >= self._user.max_turns:
+            return None, f"the user has said {count(self._user.max_turns, 'message')}, its limit (max_turns)"
+        said = await self._replied(turn.to)
+        self._replies += said is not None
+        return said, "" if said is not None else "the user has nothing more to say"
+
+    async def _replied(self, to: str) -> str | None:
+        if isinstance(self._user, SimulatedUser):
+            return await self._played(self._user, to, ())
+        if self._user.reply is None:
+            return scripted_reply(self._user.replies, to, self._used["replies"])
+        evidence = await self._so_far(to)
+        found = await asyncio.to_thread(
+            self._context.ask_function, evidence, self._trial.eval, self._context.run_command
+        )
+        if found.trouble is not None:
+            raise WorldError(*found.trouble)
+        if found.crash is not None:
+            raise WorldError(VoidCause.USER, f"{found.check} {found.crash}")
+        return found.said
+
+    async def _answered(self, turn: UserTurn) -> tuple[str | None, str]:
+        user = self._user
+        said = scripted_reply(user.answers, turn.to, self._used["answers"])
+        if said is None and isinstance(user, SimulatedUser):
+            said = await self._played(user, turn.to, turn.options)
+        if said is None and user.answers:
+            raise WorldError(VoidCause.USER, f"the user has no answer to the agent's question: {turn.to!r}")
+        return said, "" if said is not None else "the eval has no answers to questions"
+
+    async def _played(self, user: SimulatedUser, to: str, options: tuple[str, ...]) -> str | None:
+        request = reply_request(user, self._trial.eval.scenario.prompts, self.turns, to, options)
+        try:
+            return read_reply(await self._asked(user, request))
+        except UnusableReply as error:
+            raise WorldError(VoidCause.USER, f"the user {user.model} gave no reply: {error}") from None
+
+    async def _check_role(self, user: SimulatedUser) -> None:
+        known = len(self._exchanges())
+        last = "" if self.turns[-1].said is None else self._last
+        request = role_request(user, self._trial.eval.scenario.prompts, self.turns, last)
+        turn = UserTurn(to="did the user stay in its role?", kind="role")
+        try:
+            in_role, why = read_role(await self._asked(user, request))
+            turn = replace(turn, said="yes" if in_role else "no", reason=why)
+            if not in_role:
+                turn = replace(turn, problem=(VoidCause.USER, f"the user {user.model} left its role: {why}"))
+        except UnusableReply as error:
+            problem = f"the user {user.model} did not say whether it stayed in its role: {error}"
+            turn = replace(turn, problem=(VoidCause.USER, problem))
+        except WorldError as error:
+            turn = replace(turn, problem=(error.cause, error.detail))
+        self.turns.append(replace(turn, exchanges=self._exchanges()[known:]))
+
+    async def _asked(self, user: SimulatedUser, request: Request) -> Response:
+        """The model's response; temporary failures are retried."""
+        from demeanor.gateway.server.own_request import send_request
+
+        session = await self._opened()
+        retries = self._context.retries
+        reply = await send_request(session, request, timeout=_TIMEOUT)
+        for attempt in range(1, retries.most):
+            error = reply.exchange.error
+            if reply.response is not None or (error is not None and error.reason not in _TEMPORARY):
+                break
+            await asyncio.sleep(retries.seconds(attempt))
+            reply = await send_request(session, request, timeout=_TIMEOUT)
+        if reply.response is None:
+            error = reply.exchange.error
+            cause = _CAUSES.get(error.reason, VoidCause.USER) if error else VoidCause.USER
+            raise WorldError(cause, f"the user {user.model} gave no reply: {reply.problem}")
+        return reply.response
+
+    async def _opened(self) -> GatewaySession:
+        if self._session is None:
+            opening = self._context.gateway.session(
+                user_trial(self._trial), seed=self._seed, role="user", of=self._trial
+            )
+            self._session = await self._stack.enter_async_context(opening)
+            self._session.set_facts(self._facts)
+        return self._session
+
+    def _clean(self, text: str) -> str:
+        """The text without secrets; the digits of their marks would differ from run to run."""
+        return without_digits(self._redactor.steady.text(text))
+
+    def _exchanges(self) -> tuple[Exchange, ...]:
+        return self._session.exchanges() if self._session is not None else ()

@@ -1,0 +1,50 @@
+"""Scripted models use tools that an agent offers only after a search."""
+
+from __future__ import annotations
+
+import pytest
+
+from demeanor.core.exchange import Request
+from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.gateway.script.turn import Turn, Unable
+
+
+def turn(tools: tuple[str, ...], *steps: tuple[ToolCall, str]) -> Turn:
+    messages = [Message(role="user", parts=(Text(text="Look up heron."),))]
+    for call, result in steps:
+        messages += [
+            Message(role="assistant", parts=(call,)),
+            Message(role="user", parts=(ToolResult(call_id=call.id, parts=(Text(text=result),)),)),
+        ]
+    offered = tuple(Tool(name=name, description="", schema={}) for name in tools)
+    return Turn(Request(model="m", messages=tuple(messages), tools=offered), seed=1)
+
+
+def call(number: int, name: str, arguments: dict[str, object]) -> ToolCall:
+    return ToolCall(id=str(number), name=name, arguments=arguments, raw="{}")
+
+
+SEARCH = call(1, "tool_search", {"query": "lookup"})
+FOUND = '<function>{"name": "mcp__words__lookup"}</function>'
+
+
+def test_an_offered_tool_is_called_at_once() -> None:
+    made = turn(("read", "words_lookup")).call_named("lookup", {"word": "x"})
+    assert (made.name, made.arguments) == ("words_lookup", {"word": "x"})
+
+
+def test_a_tool_that_is_not_offered_is_searched_for_once() -> None:
+    made = turn(("ToolSearch",)).call_named("lookup", {"word": "x"})
+    assert (made.name, made.arguments) == ("ToolSearch", {"query": "lookup"})
+    with pytest.raises(Unable, match="no tool on offer is named 'lookup'; on offer: tool_search"):
+        turn(("tool_search",), (SEARCH, "nothing")).call_named("lookup", {})
+
+
+def test_a_found_tool_is_called_by_the_tool_for_that_and_its_results_are_counted() -> None:
+    inner = {"name": "mcp__words__lookup", "arguments": {"word": "x"}}
+    found = turn(("tool_search", "tool_call"), (SEARCH, FOUND))
+    made = found.call_named("lookup", {"word": "x"})
+    assert (made.name, made.arguments) == ("tool_call", inner)
+    assert found.results_of("lookup") == ()
+    after = turn(("tool_search", "tool_call"), (SEARCH, FOUND), (call(2, "tool_call", inner), "heron"))
+    assert [result.text for result in after.results_of("lookup")] == ["heron"]
