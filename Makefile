@@ -8,7 +8,7 @@ FUZZ   ?= 15500
 DEMO   := examples/smoke examples/eval_notes.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine browser registry screenshots harbor demo test test-agents fuzz check fix docs site bench release-check test-wheel clean
+.PHONY: help env machine browser registry screenshots harbor demo test test-agents test-harbor fuzz check fix docs site bench bench-parts bench-signal release-check test-wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,13 +60,17 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 
 # `make --jobs=2 test` is fine; the tests that start make themselves must not inherit that.
 test: check harbor browser registry  ## Run all checks and all tests
-	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
+	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents and not packages"
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
 	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py
 
 test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m agents
+
+test-harbor: $(STAMP) machine harbor registry  ## Run tasks that install packages in images, without a container engine (minutes; needs a network)
+	@tools/system.sh mmdebstrap
+	$(BIN)/python -m pytest -m packages
 
 fix: $(STAMP)  ## Format, and apply automatic lint fixes
 	$(BIN)/ruff format .
@@ -80,7 +84,17 @@ site: $(STAMP)  ## Build the documentation as a website, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	@echo "open build/site/index.html"
 
-bench: $(STAMP)  ## Measure overheads on this machine
+# `make bench BENCH="--peers vitest --sizes 200"` passes options on; benchmarks/bench.py --help lists them.
+bench: $(STAMP)  ## Compare with other tools on this machine, and write docs/benchmarks.md (QUICK=1: Demeanor alone, in two minutes)
+ifdef QUICK
+	$(BIN)/python benchmarks/bench.py --quick $(BENCH)
+else
+	@tools/harbor.sh || [ $$? -eq 3 ]
+	$(BIN)/python benchmarks/bench.py --write $(BENCH)
+	$(BIN)/python tools/docs.py
+endif
+
+bench-parts: $(STAMP)  ## Measure the parts of Demeanor on this machine: sandboxes, gateway, history, dashboard and more
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/sandbox.py
@@ -92,6 +106,10 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/bisection.py
 	$(BIN)/python benchmarks/dashboard.py
+	[ ! -x .venv-harbor/bin/python ] || .venv-harbor/bin/python benchmarks/task_root.py
+
+bench-signal: $(STAMP)  ## Print the error rates in docs/decide.md and docs/statistics.md (WRITE=--write: replace them, and the plots)
+	$(BIN)/python benchmarks/error_rates.py $(WRITE)
 
 release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial
 	$(BIN)/python tools/release_check.py

@@ -10,8 +10,21 @@ import re
 from collections.abc import Iterable
 
 EVERYDAY = {
-    *("agent", "check", "classic", "decision", "effect", "evidence", "fault", "finding", "history", "kind", "model"),
-    *("news", "policy", "run", "sandbox", "seed", "store", "suite", "tag", "task"),
+    *(
+        "agent",
+        "check",
+        "classic",
+        "decision",
+        "effect",
+        "evidence",
+        "fault",
+        "finding",
+        "fork",
+        "history",
+        "kind",
+        "model",
+    ),
+    *("news", "policy", "prefix", "run", "sandbox", "seed", "store", "suite", "tag", "task"),
 }
 """Terms that are also ordinary words, or that readers know from elsewhere: they are not linked."""
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from demeanor.api import ResultStore, open_store
     from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
+    from demeanor.core.prefix import prefix
     from demeanor.core.scenario import Approval
+    from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
     from demeanor.define.cases import csv, jsonl
     from demeanor.define.python.decorator import eval_test
     from demeanor.judge.rig import Rig
@@ -27,12 +29,16 @@ __all__ = [
     "Reply",
     "ResultStore",
     "Rig",
+    "ScriptedUser",
+    "SimulatedUser",
     "Stage",
+    "UserReply",
     "__version__",
     "csv",
     "eval_test",
     "jsonl",
     "open_store",
+    "prefix",
 ]
 
 _MODULES = {
@@ -46,11 +52,15 @@ _MODULES = {
     "Policy": "demeanor.core.policy",
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",
+    "ScriptedUser": "demeanor.core.user",
+    "SimulatedUser": "demeanor.core.user",
+    "UserReply": "demeanor.core.user",
     "ResultStore": "demeanor.api",
     "csv": "demeanor.define.cases",
     "jsonl": "demeanor.define.cases",
     "eval_test": "demeanor.define.python.decorator",
     "open_store": "demeanor.api",
+    "prefix": "demeanor.core.prefix",
 }
 
 

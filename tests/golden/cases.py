@@ -16,8 +16,12 @@ from demeanor.commands.bisect.render import bisect_terminal
 from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
 from demeanor.commands.compare.render import compare_markdown, compare_terminal
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
+from demeanor.commands.cover.render import cover_markdown, cover_terminal
+from demeanor.commands.cover.report import COVER_DOCUMENT
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
+from demeanor.commands.fork.render import fork_terminal
+from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.history.render import history_terminal
@@ -38,7 +42,9 @@ from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
 from tests.commands.bisect.test_render import a_bisection
+from tests.commands.cover.test_render import a_cover
 from tests.commands.fix.test_render import REFUSED, a_fix
+from tests.commands.fork.test_render import a_fork
 from tests.commands.history.test_report import course
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.report.test_html import a_pair, a_story
@@ -127,6 +133,18 @@ CASES: Mapping[str, Callable[[], str]] = {
         ).items()
     },
     "bisect.json": lambda: BISECT_DOCUMENT.write(a_bisection()),
+    **{
+        name: make
+        for outcome in ForkOutcome
+        for name, make in _formats(
+            f"fork-{outcome.name.lower()}",
+            _widths(lambda screen, outcome=outcome: fork_terminal(a_fork(outcome), screen)),  # type: ignore[misc]
+        ).items()
+    },
+    "fork.json": lambda: FORK_DOCUMENT.write(a_fork()),
+    **_formats("cover", _widths(lambda screen: cover_terminal(a_cover(), screen))),
+    "cover.md": lambda: cover_markdown(a_cover()),
+    "cover.json": lambda: COVER_DOCUMENT.write(a_cover()),
     **_formats("fix", _widths(lambda screen: fix_terminal(a_fix(), screen))),
     "fix-refused.txt": lambda: fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED)),
     "fix.md": lambda: fix_markdown(a_fix()),

@@ -115,8 +115,17 @@ def a_week() -> NightReport:
         shifts=tuple(replace(one, example=2) for one in report.shifts),
         void_causes=(VoidCount(cause="rate_limit", trials=3),),
         near=(
-            NearPromotion(eval="saves_the_file", ready=True, reason="all trials of 7 nights passed"),
-            NearPromotion(eval="reads_before_it_edits", ready=False, reason="4 of 7 nights; 3 more to go"),
+            NearPromotion(
+                eval="saves_the_file",
+                ready=True,
+                reason="7 of the last 7 nights perfect on the only subject, 10 of 10 nights of incubation",
+            ),
+            NearPromotion(
+                eval="reads_before_it_edits",
+                ready=False,
+                reason="needs at least 4 further perfect nights "
+                "(6 of 10 nights in which every enabled subject was judged)",
+            ),
         ),
         failures=failures,
         voids=voids,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,7 @@ def test_the_doctor_starts_agents_in_the_sandbox_and_suggests_reads(project: Pro
     assert f"did not find {hidden}, which exists on this machine but not in the sandbox" in told.stdout
     assert told.stdout.count("add it to agents.mine.reads") == 1, told.stdout
     assert "starts in the sandbox" in told.stdout  # the native agent
+    assert re.search(r"broken +subject mine:scripted +its agent does not work", told.stdout), told.stdout
     ran = project.demeanor("run")
     lines = [line.strip() for line in ran.stdout.splitlines()]
     assert sum(line.endswith(" add it to agents.mine.reads") and len(line) < 32 for line in lines) == 1, ran.stdout

@@ -149,6 +149,9 @@ def judged(project: Project) -> list[Any]:
     return rows
 
 
+DOES_NOT_START = 'command = ["python3", "-c", "import nosuch", "{prompt}"]\ndialect = "openai-chat"\n'
+
+
 def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Project, cluster: Cluster) -> None:
     """Passes, failures with their reasons, chains of calls and fingerprints, by two workers."""
     project.write(demeanor_toml=CONFIG, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
@@ -166,9 +169,11 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
 
 
 def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, cluster: Cluster) -> None:
-    """One has another version, one has another time, one has no sandbox, one has a full disk."""
-    project.write(demeanor_toml=f'[executor]\nscheduler = "{cluster.address}"\ncerts = "{cluster.certs}"\n')
-    ran = project.demeanor("cluster", "check", "--subject", "native:scripted", "--json")
+    """One has another version, one has another time, one has no sandbox, one has a full disk; an agent is broken."""
+    config = f'[executor]\nscheduler = "{cluster.address}"\ncerts = "{cluster.certs}"\n'
+    project.write(demeanor_toml=f'{config}[agents.bad]\nadapter = "command"\n{DOES_NOT_START}')
+    subjects = ("--subject", "native:scripted", "--subject", "bad:scripted")
+    ran = project.demeanor("cluster", "check", *subjects, "--json")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     found = {worker["name"]: worker for worker in json.loads(ran.stdout)}
     assert {name for name, worker in found.items() if worker["used"]} == {"good-1", "good-2"}
@@ -178,6 +183,9 @@ def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, clu
     assert "No space left on device" in found["full"]["problem"]
     assert found["good-1"]["sandbox"] == "bubblewrap"
     assert "native" in found["good-1"]["agents"]
+    for name in ("good-1", "good-2"):
+        assert list(found[name]["broken"]) == ["bad"]
+        assert "No module named 'nosuch'" in found[name]["broken"]["bad"]
 
 
 def test_secrets_of_workers_stay_there_and_agents_do_not_reach_the_scheduler(

@@ -34,6 +34,8 @@ def test_the_tutorial_works_when_pasted(project: Project):
     assert "0 faulty" in ran.stdout
     assert "there is no 'notes.txt'" in ran.stdout
     assert "exit code 1" in ran.stdout
+    assert "*  1  It changed no file." in ran.stdout
+    assert ran.stdout.index("what_it_should_do is not written yet") < ran.stdout.index("ok     does_what_it_says")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -55,6 +55,17 @@ def test_without_its_instruction_an_eval_fails(toy: Project) -> None:
     assert len(settings) == 2
 
 
+def test_a_shorter_description_of_a_tool_is_tried(toy: Project) -> None:
+    """Its first sentence does not ask for the tool any more, so the agent deletes with a command."""
+    listed = json.loads(toy.demeanor("prompt", "deletes_with_its_tool", "--json").stdout)["instructions"]
+    (one,) = (one["id"] for one in listed if one["place"] == "delete_file")
+    done = toy.demeanor(*RUN, "-k", "deletes", "--shorten", one)
+    assert outcomes(done) == {"deletes_with_its_tool": False}
+    assert any(
+        f"{one} was shortened" in note for run in runs(toy) for record in ledger(run) for note in record["notes"]
+    )
+
+
 def test_another_text_is_tried_before_it_is_written(toy: Project) -> None:
     """The text of a file, in place of the instruction."""
     one = instruction(toy, READ_FIRST)["id"]
@@ -81,6 +92,9 @@ def test_an_instruction_that_was_not_there_voids_the_trial(toy: Project) -> None
         (("--without", "read first"), "'read first' is not the id of an instruction"),
         (("--replace", "0a0a0a0a"), "expected ID=FILE"),
         (("--replace", "0a0a0a0a=missing.txt"), "missing.txt"),
+        (("--negate", "guess"), "'guess' is not the id of an instruction"),
+        (("--swap", "0a0a0a0a"), "expected two ids, ID,ID"),
+        (("--without", "0a0a0a0a", "--shorten", "0a0a0a0a"), "--without and --shorten name the same instruction"),
         (("--without", "0a0a0a0a", "--kind", "nightly"), "does not belong to a run of the kind nightly"),
         (("--without", "0a0a0a0a", "--record"), "cassettes hold the answers to the agent's own prompt"),
     ],

@@ -13,10 +13,8 @@ pytestmark = pytest.mark.agents
 
 MODEL = """
 def play(turn):
-    named = [tool.name for tool in turn.request.tools if tool.name.endswith("lookup")]
-    if turn.done < 2:
-        assert named, [tool.name for tool in turn.request.tools]
-        return turn.call_tool(named[0], {"word": "heron"})
+    if len(turn.results_of("lookup")) < 2:
+        return turn.call_named("lookup", {"word": "heron"})
     return "The answer is " + turn.result
 """
 EVALS = """
@@ -30,14 +28,15 @@ words = Fixture({"lookup": lookup})
 def looks_it_up(rig, result):
     calls = rig.calls.named("words.lookup").where(word="heron")
     assert calls.count() == 2
-    assert [call.tool for call in calls] == [call.tool for call in rig.calls]
+    others = [call.tool for call in rig.calls if not call.mcp]
+    assert set(others) <= {"ToolSearch", "tool_search"}, "some agents offer tools only after a search"
     assert {call.witness for call in calls} <= {"wire", "both"}
     assert calls.failed("HTTP 500").count() == 1
     assert "heron-8431" in result
 """
 
 
-@pytest.mark.parametrize("agent", selected_agents(("gemini-cli", "opencode")))
+@pytest.mark.parametrize("agent", selected_agents(("gemini-cli", "claude-code", "qwen-code")))
 def test_a_fixture_is_used_recorded_and_broken(project: Project, agent: str):
     """Without any setting of the agent: its first call fails, its second is answered."""
     installed(agent)

@@ -6,6 +6,7 @@ import argparse
 import ast
 import inspect
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -264,3 +265,10 @@ SET_BY_US = {"OMP_WAIT_POLICY", "DEMEANOR_TOKEN", "BASE_URL", "TOKEN", "OPENAI_B
 
 NOT_THE_RIG = {("rig", "py")}
 """Names that look like those of the rig."""
+
+
+def test_extras_are_documented() -> None:
+    """Every extra that users install, on the page about the installation; those for developers are not."""
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
+    documented = set(re.findall(r"`demeanor\[([a-z0-9]+)\]`", PAGES["install"]))
+    assert documented == extras - {"bench", "dev", "site"}

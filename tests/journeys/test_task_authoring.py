@@ -88,6 +88,18 @@ def test_static_faults_of_a_task_are_reported(project: Project):
     assert "tasks/greet/task.toml: agent.timeout_secs: unknown key\n  → did you mean 'timeout_sec'?" in shown.stderr
 
 
+def test_a_task_that_would_be_refused_is_not_run(project: Project):
+    """`validate` says why, with and without --static; in an environment that can run it, it is not reported."""
+    task(project.folder / "tasks" / "greet", **{"environment/docker-compose.yaml": "services: {}\n"})
+    project.write(demeanor_toml=f'[harbor]\nprogram = "{PROGRAM}"\n')
+    for words in (("--static",), ("--repeat", "1")) if PROGRAM.exists() else (("--static",),):
+        shown = project.demeanor("validate", "tasks", "--env", "bubblewrap", *words)
+        assert shown.returncode == 1
+        assert "FAULT  greet  0 rehearsals" in shown.stdout
+        assert "refused: it can't run in the environment bubblewrap (choose another one with --env): " in shown.stdout
+    assert project.demeanor("validate", "tasks", "--env", "daytona", "--static").returncode == 0
+
+
 def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
     """With each reason; --partial leaves these checks out."""
     project.demeanor("init")

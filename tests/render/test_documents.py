@@ -14,7 +14,9 @@ import pytest
 from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
 from demeanor.commands.bisect.report import BISECT_DOCUMENT
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
+from demeanor.commands.cover.report import COVER_DOCUMENT
 from demeanor.commands.fix.report import FIX_DOCUMENT
+from demeanor.commands.fork.report import FORK_DOCUMENT
 from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_history
 from demeanor.commands.judge.report import CALIBRATION_DOCUMENT, CalibrationReport, ErrorRateEstimate, LabelSplit
@@ -29,7 +31,9 @@ from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
 from demeanor.runner.calibrations import CorrectedRate
 from tests.commands.bisect.test_render import a_bisection
+from tests.commands.cover.test_render import a_cover
 from tests.commands.fix.test_render import a_fix
+from tests.commands.fork.test_render import a_fork
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.triage.test_render import groups
 from tests.helpers.decision_reports import a_comparison, a_gate
@@ -54,7 +58,9 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "gate": (GATE_DOCUMENT, a_gate()[0]),
     "compare": (COMPARE_DOCUMENT, a_comparison()),
     "bisect": (BISECT_DOCUMENT, a_bisection()),
+    "cover": (COVER_DOCUMENT, a_cover()),
     "fix": (FIX_DOCUMENT, a_fix()),
+    "fork": (FORK_DOCUMENT, a_fork()),
     "rejudge": (REJUDGE_DOCUMENT, judged([*again("pfv", "pp-")])),
     "calibration": (
         CALIBRATION_DOCUMENT,

@@ -27,7 +27,17 @@ FILE = HOME / "docs" / "demeanor.schema.json"
 SCHEMA = config_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 VALUES = (True, 0, -1, 1, 7, 2.5, 10**9, "", "x", "512 MiB", "none", [], ["a"], [1], {}, {"zzzqqq": 1}, {"usd": 1})
-OTHER_TABLES = ("[[checks]]", "[[judge]]", "[project", "[agent]", "[environment]", "[[mcp", "[mcp", "policy =")
+OTHER_TABLES = (
+    "[[checks]]",
+    "[[judge]]",
+    "[project",
+    "[agent]",
+    "[environment]",
+    "[[mcp",
+    "[mcp",
+    "[user]",
+    "policy =",
+)
 """What blocks of TOML on the pages contain that are not for demeanor.toml."""
 
 

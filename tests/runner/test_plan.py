@@ -92,3 +92,9 @@ def test_a_trials_seed_depends_on_the_trial_only():
     """Another order, another plan: the same seed."""
     one, two = (next(plan(an_eval("a"), trials=n).trials()) for n in (1, 5))
     assert one.seed(7) == two.seed(7) != one.seed(8)
+
+
+def test_an_eval_with_gaps_is_skipped():
+    """Its verdicts would mean nothing; the reason names the gaps."""
+    (cell,) = plan(an_eval("a", gaps=("the file b.txt is not known",))).cells
+    assert cell.skipped == "it has 1 gap: the file b.txt is not known"

@@ -30,6 +30,8 @@ class EventLog:
         self._text: tuple[str, Any] | None = None
         self._pieces: list[str] = []
         self._calls: dict[str, dict[str, Any]] = {}
+        self.last_text = ""
+        """The agent's last message to the user."""
 
     def update(self, update: Mapping[str, Any]) -> None:
         """Handle a `session/update`."""
@@ -150,6 +152,7 @@ class EventLog:
 
     def _emit_text(self, kind: str, text: str) -> None:
         if text.strip():
+            self.last_text = text if kind == "said" else self.last_text
             self._emit({"type": kind, "turn": max(self._turn, 1), "text": text})
 
 

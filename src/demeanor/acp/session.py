@@ -10,6 +10,7 @@ from demeanor.acp.files import BAD_PARAMS, PathRefused, read_text, write_text
 from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
 from demeanor.acp.permission import PermissionHandler
 from demeanor.acp.wire import Wire
+from demeanor.core.user_channel import UserChannel
 
 _VERSION = 1
 _UNKNOWN_METHOD = -32601
@@ -25,6 +26,7 @@ class AcpSession:
         self._events = events
         self._task = task
         self._permissions = PermissionHandler(task["approval"], Wire(task["base_url"], task["token"]))
+        self._user = UserChannel(task["base_url"], task["token"])
         self._session: Any = None
         self._listening = False
         self._waiting: list[tuple[Any, Mapping[str, Any]]] = []
@@ -32,8 +34,12 @@ class AcpSession:
     def run(self) -> None:
         """Send all prompts; raises AgentFailed if the agent does not finish a turn."""
         self._open()
-        for prompt in self._task["prompts"]:
-            self._prompt(prompt)
+        unsaid = list(self._task["prompts"])
+        while unsaid:
+            self._prompt(unsaid.pop(0))
+            if not unsaid and self._task["user"]:
+                said = self._user.reply(self._events.last_text)
+                unsaid = [said] if said is not None else []
 
     def _open(self) -> None:
         files = bool(self._task["files"])

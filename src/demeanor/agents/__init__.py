@@ -14,6 +14,7 @@ from types import ModuleType
 
 from demeanor.config.table import Table
 from demeanor.core.agent import Agent
+from demeanor.core.entry_points import installed
 from demeanor.core.errors import UnknownName
 
 GENERIC = ("acp", "command", "native", "python")
@@ -36,9 +37,7 @@ ENTRY_POINT = "demeanor.agents"
 
 def third_party() -> Mapping[str, str]:
     """The adapters in other packages: name → module."""
-    from importlib.metadata import entry_points
-
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINT) if point.name not in BUILT_IN}
+    return {point.name: point.value for point in installed(ENTRY_POINT) if point.name not in BUILT_IN}
 
 
 def adapter(name: str, where: Path | str | None = None) -> ModuleType:

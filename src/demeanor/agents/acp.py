@@ -82,6 +82,9 @@ class AcpAgent:
     prints_events: bool = True
     """The client prints events."""
 
+    asks_user: bool = True
+    """The client asks the gateway for the user's next message."""
+
     @property
     def dialect(self) -> str | None:
         """The model API that it uses; None if it does not use the gateway."""
@@ -107,6 +110,7 @@ class AcpAgent:
             "env": {name: env[name] for name in _CLIENT_ENV if name in env},
             "hide": [*_CLIENT_ENV],
             "prompts": task.prompts,
+            "user": task.user,
             "workspace": str(task.workspace),
             "base_url": task.base_url,
             "token": task.token,

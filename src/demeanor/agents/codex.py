@@ -120,28 +120,29 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
     for name in sorted(leavings):
         begun, answered, sub_agent = False, True, 0
         for kind, payload in _lines(leavings[name]):
-            if kind == "session_meta" and _is_sub_agent(payload):
+            if kind == "session_meta" and is_sub_agent(payload):
                 sub_agent = log.sub_agent(as_text(payload.get("id")) or name)
             begun = begun or kind == "turn_context"  # lines before the first are prior messages
             if not begun:
                 continue
             if kind == "response_item":
-                by_model = payload.get("type") in _ANSWERS and payload.get("role", "assistant") == "assistant"
+                by_model = payload.get("type") in ANSWERS and payload.get("role", "assistant") == "assistant"
                 if by_model and answered and not sub_agent:
                     log.next_turn()
                 answered = not by_model
-                _add_item(log, payload, sub_agent)
+                add_item(log, payload, sub_agent)
             elif kind == "token_usage_record":
                 answered = True
             elif payload.get("type") == "item_completed":
-                _add_outcome(log, as_dict(payload.get("item")), sub_agent)
+                add_outcome(log, as_dict(payload.get("item")), sub_agent)
             elif payload.get("type") in ("task_started", "task_complete") and not sub_agent:
                 result = as_text(payload.get("last_agent_message"))
     log.conclude(result)
     return log.events()
 
 
-def _is_sub_agent(session: dict[str, Any]) -> bool:
+def is_sub_agent(session: dict[str, Any]) -> bool:
+    """Whether the first line of a session file says that it is a sub-agent's."""
     return session.get("thread_source") == "subagent" or "subagent" in as_dict(session.get("source"))
 
 
@@ -155,10 +156,12 @@ def _lines(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 _REFUSED = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolUse hook")
-_ANSWERS = ("message", "reasoning", "function_call", "custom_tool_call")
+ANSWERS = ("message", "reasoning", "function_call", "custom_tool_call")
+"""The types of items that a model answers with."""
 
 
-def _add_item(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
+def add_item(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
+    """Add an item of the Responses API: a message, reasoning, a call or the output of one."""
     call = as_text(item.get("call_id"))
     match item.get("type"):
         case "message" if item.get("role") == "assistant":
@@ -181,7 +184,7 @@ def _tool_name(item: dict[str, Any]) -> str:
     return full_tool_name(namespace, name) if namespace else name
 
 
-def _add_outcome(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
+def add_outcome(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
     """How a command, a patch or another tool ended; the model gets this as text only."""
     if item.get("type") not in ("CommandExecution", "FileChange", "McpToolCall", "CollabAgentToolCall"):
         return

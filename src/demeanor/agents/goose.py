@@ -44,7 +44,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
 
 def _run(task: Task, setup: Setup, index: int, env: Mapping[str, str]) -> Launch:
     resume = ("--resume",) if index or task.messages else ()
-    alone = len(task.prompts) == 1 and not task.messages
+    alone = len(task.prompts) == 1 and not task.messages and not task.user
     session = ("--no-session",) if alone else ("--name", _SESSION, *resume)
     words: tuple[str, ...] = (
         "run",
@@ -126,11 +126,12 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
                 log.next_turn()
             answered = not by_model
             for part in as_dicts(message.get("content")):
-                _add_part(log, part, as_text(message.get("id")))
+                add_part(log, part, as_text(message.get("id")))
     return log.events()
 
 
-def _add_part(log: LogBuilder, part: dict[str, Any], message: str) -> None:
+def add_part(log: LogBuilder, part: dict[str, Any], message: str) -> None:
+    """Add a part of a message."""
     match part.get("type"):
         case "text":
             log.add_text(as_text(part.get("text")), message=message)

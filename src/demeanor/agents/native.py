@@ -53,6 +53,9 @@ class BuiltinAgent:
     prints_events: bool = True
     """It prints one event per line."""
 
+    asks_user: bool = True
+    """It asks the gateway for the user's next message."""
+
     max_turns: int = 25
     """Maximum model answers per prompt."""
 
@@ -66,7 +69,12 @@ class BuiltinAgent:
     def orders(self, task: Task) -> Orders:
         """One launch for all prompts. They go into a file, so that a prompt can't be read as an option."""
         file = json.dumps(
-            {"prompts": task.prompts, "messages": encode(task.messages), "approval": encode(task.approval)}
+            {
+                "prompts": task.prompts,
+                "messages": encode(task.messages),
+                "approval": encode(task.approval),
+                **({"user": task.base_url} if task.user else {}),
+            }
         )
         # -P keeps the workspace off the import path: a file `json.py` there must not be imported.
         program = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.native")

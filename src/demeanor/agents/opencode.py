@@ -169,11 +169,12 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
             case "reasoning":
                 log.add_thought(as_text(part.get("text")))
             case "tool_use":
-                _add_tool_use(log, part)
+                add_tool_use(log, part)
     return log.events()
 
 
-def _add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
+def add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
+    """Add a tool call with its result."""
     state, call, tool = as_dict(part.get("state")), as_text(part.get("callID")), as_text(part.get("tool"))
     arguments = as_dict(state.get("input"))
     if tool == "invalid":  # a call that it could not read

@@ -60,6 +60,9 @@ class PythonAgent:
     prints_events: bool = True
     """It prints one event per line."""
 
+    asks_user: bool = True
+    """It asks the gateway for the user's next message, by `session.reply`."""
+
     def orders(self, task: Task) -> Orders:
         """One launch for all prompts."""
         fields: dict[str, object] = {
@@ -72,6 +75,7 @@ class PythonAgent:
             "base_url": task.base_url,
             "token": task.token,
             "seed": task.seed,
+            "user": task.user,
         }
         argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
         search_path = tuple(dict.fromkeys((*filter(self._may_search, sys.path), PACKAGE_ROOT)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from demeanor.core.approval import Approver
+from demeanor.core.user_channel import UserChannel
 
 
 class AgentSession:
@@ -31,6 +32,7 @@ class AgentSession:
         self.messages: list[dict[str, str]] = task["messages"]
         self.approval: dict[str, Any] = task["approval"]
         self.turn = 1
+        self._user = UserChannel(self.base_url, self.token) if task.get("user") else None
         self._out = out
         self._calls = 0
         self._approver = Approver(self.approval)
@@ -56,6 +58,15 @@ class AgentSession:
         event = {"type": "asked", "turn": self.turn, "id": f"call_{self._calls + 1}", "tool": tool, "kind": kind}
         self._emit({**event, "answer": answer, "arguments": arguments})
         return answer == "allow"
+
+    def reply(self, text: str) -> str | None:
+        """End the turn with a message, and wait for what the user says next; None if the conversation is over."""
+        self.say(text)
+        return self._user.reply(text) if self._user else None
+
+    def ask_user(self, question: str, *options: str) -> str | None:
+        """Ask the user a question within the turn; None if they do not answer."""
+        return self._user.answer(question, options) if self._user else None
 
     def next_turn(self) -> None:
         """Start the next model answer."""

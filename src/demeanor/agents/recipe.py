@@ -201,6 +201,7 @@ class RecipeAgent:
             orders,
             launches=tuple(launches),
             debug_files=debug_files,
+            program=setup.program,
             installation=str(installation.resolve()) if installation else "",
         )
 

@@ -98,12 +98,13 @@ def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> t
             if line.get("type") == "result":
                 result = as_text(line.get("result")) if line.get("is_error") is False else ""
             for part in as_dicts(message.get("content")):
-                _add_part(log, part, by_model=by_model, sub_agent=sub_agent)
+                add_part(log, part, by_model=by_model, sub_agent=sub_agent)
     log.conclude(result)
     return log.events()
 
 
-def _add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool, sub_agent: int) -> None:
+def add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool, sub_agent: int) -> None:
+    """Add a part of a message as Anthropic's API has it."""
     match part.get("type"):
         case "text" if by_model:
             log.add_text(as_text(part.get("text")), sub_agent=sub_agent)

@@ -31,6 +31,11 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor bisect reads_first --good v1.4", "find the commit that changed the behaviour"),
         ("demeanor bisect reads_first --good v1.4 --bad HEAD~2", "if HEAD itself is not the bad one"),
     ),
+    "cover": (
+        ("demeanor cover", "which instructions could be deleted without any eval noticing?"),
+        ("demeanor cover --max-trials 200", "with a limit; run it again to continue"),
+        ("demeanor cover --since main --min-coverage 80%", "only what a change touches, as a gate"),
+    ),
     "promote": (
         ("demeanor promote", "which evals are ready for ALWAYS_PASSES?"),
         ("demeanor promote --apply", "change their policy, and verify it"),
@@ -67,10 +72,22 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor validate evals/eval_notes.py", "the evals of one file"),
         ("demeanor validate --strict", "in CI"),
     ),
+    "adopt": (
+        ("demeanor adopt ~/.claude/projects/*/1f0c….jsonl", "what the agent did, and a draft of an eval"),
+        ("demeanor adopt session.jsonl --check 1", "the first listed fact was wrong"),
+        ("demeanor adopt saves_the_note/native:scripted/2", "a stored trial"),
+    ),
     "trace": (
         ("demeanor trace", "the first trial of the latest run that did not pass"),
         ("demeanor trace saves_the_note/native:scripted/2", "one trial"),
         ("demeanor trace saves_the_note --diff", "beside the most similar passing trial"),
+    ),
+    "fork": (
+        ("demeanor fork", "the steps of the first trial that did not pass"),
+        ("demeanor fork EVAL/SUBJECT/2 --at 4", "ten trials that start at its fourth step"),
+        ("demeanor fork EVAL --scan", "the step at which its chance of passing fell"),
+        ("demeanor fork EVAL --at 4 --instead answer.json", "with another answer there"),
+        ("demeanor fork EVAL --at 4 --save before_delete", "for a decision-point eval"),
     ),
     "note": (
         ("demeanor note EVAL/SUBJECT/1 --label flaky 'races'", "label a trial"),
@@ -144,11 +161,13 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "gateway": (
         ("demeanor gateway --model scripted", "serve a model; prints the variables to set"),
         ("demeanor gateway --port 8080 --log log.jsonl", "at a fixed port, with a log of all exchanges"),
+        ("demeanor gateway --keep sessions", "keep the traffic, to make evals from it"),
     ),
     "task": (("demeanor task new count-lines", "a small, complete task in tasks/count-lines"),),
     "init": (
         ("demeanor init", "asks for agent, model and CI service"),
         ("demeanor init --agent codex --ci gitlab", "without questions"),
+        ("demeanor init --from-sessions ~/.claude/projects", "with evals from your own sessions"),
     ),
     "skills": (
         ("demeanor skills install", "guides for all agents"),

@@ -19,8 +19,8 @@ from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
 from demeanor.core.fingerprints import PATH_TOOLS
 from demeanor.core.open_files import require_open_files
-from demeanor.core.ports import Executor, Gateway, Sandbox, Store
-from demeanor.core.record import RunInfo
+from demeanor.core.ports import Executor, Gateway, Sandbox
+from demeanor.core.record import RunInfo, Store
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.run_request import RunRequest
@@ -43,6 +43,7 @@ from demeanor.runner.schedule import Retries
 from demeanor.runner.task_images import prepare_images
 from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_context
 from demeanor.runner.template import TemplateCache
+from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.store.runs.run_folder import RunFolder
@@ -100,6 +101,9 @@ class RunContext:
 
     leaks_fail: bool = True
     """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
+
+    judged_cells: set[str] = field(default_factory=set)
+    """The cells with a judged attempt: the version of their agent is known and their starting state is stored."""
 
     @property
     def services(self) -> tuple[Sandbox | Gateway | Judges, ...]:
@@ -189,6 +193,7 @@ def assemble(
         output_bytes=config.limits.output,
         canary=config.canary != "off",
         agent_debug=request.agent_debug,
+        user=_user_context(catalog, gateway, sandbox, checks),
     )
     attempt: Attempt = partial(make_attempt, context=context)
     other_sandboxes: tuple[NoneSandbox, ...] = ()
@@ -216,6 +221,17 @@ def assemble(
         leaks_fail=config.canary == "fail",
         checks=checks,
         judges=_judges(catalog, gateway, request),
+    )
+
+
+def _user_context(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> UserContext:
+    """What the users of evals are asked with."""
+    return UserContext(
+        gateway=gateway,
+        ask_function=checks.ask_user,
+        run_command=sandbox.command,
+        redactor=catalog.redactor,
+        retries=Retries(most=catalog.config.attempts),
     )
 
 
@@ -257,13 +273,15 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The gateway on this machine."""
     replay = None
     if request.replay is not None:
-        replay = partial(replay_model, catalog, {trial.id: trial for trial in plan.trials()}, request.replay)
+        trials = {one.id: trial for trial in plan.trials() for one in (trial, user_trial(trial))}
+        replay = partial(replay_model, catalog, trials, request.replay)
     return make_gateway(
         catalog,
         (cell.subject for cell in plan.cells if cell.skipped is None),
         budget_limits(catalog.config, request),
         replay=replay,
         tasks=has_tasks(plan),
+        users=plan_users(plan),
     )
 
 

@@ -7,8 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, prints_events
+from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, asks_user
 from demeanor.core.bounded_output import bounded
 from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import HIDDEN_FILE, Breakdown, Capture
@@ -18,13 +19,16 @@ from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
 from demeanor.core.process import Limits, Output, ProcessEnd
 from demeanor.core.scenario import Scenario
-from demeanor.core.stall import stall_seconds
 from demeanor.core.subject import Subject
-from demeanor.core.trajectory import Event
 from demeanor.core.trial import Trial
+from demeanor.core.user import user_said
 from demeanor.core.verdict import VoidCause
+from demeanor.runner.agent_run import AgentRun
+from demeanor.runner.home_and_then import kept_after, kept_before, then_launches, with_home_files
 from demeanor.runner.mcp_servers import fault_notes, server_records, with_server_files, with_servers
+from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
 from demeanor.runner.unreadable_files import unreadable_files
+from demeanor.runner.users import TrialUser, UserContext
 
 _PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs that change what agents do, or how they describe their tools, if they are on PATH."""
@@ -66,6 +70,9 @@ class AttemptContext:
     agent_debug: bool = False
     """Whether agents write verbose logs, which are kept with the attempt."""
 
+    user: UserContext | None = None
+    """What the users of evals are asked with; None if no eval has one."""
+
     canary: bool = True
     """Whether each trial gets a canary token; a trial in which it turns up elsewhere has leaked its environment."""
 
@@ -99,52 +106,101 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
     seed = trial.seed(context.seed)
     async with AsyncExitStack() as stack:
         gateway: GatewaySession | None = None
-        if agent.dialect is not None:
+        asking = trial.eval.scenario.user is not None and asks_user(agent)
+        if agent.dialect is not None or asking:
             gateway = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
         network = trial.eval.scenario.network
         sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=network))
         if gateway and sandbox.address is not None:
             gateway.set_address(sandbox.address)
-        orders = _orders(trial, agent, _task(trial, sandbox, gateway, seed, debug=context.agent_debug), context)
-        facts = _facts(context, sandbox, gateway, orders, seed)
+        task = _task(trial, sandbox, gateway, seed, debug=context.agent_debug)
+        orders = _orders(trial, agent, task, context)
+        facts = _facts(context, sandbox, gateway, orders, seed, uses_model=agent.dialect is not None)
         if gateway:
             gateway.set_facts(facts)
         sandbox.write_home_files(orders.home_files)
-        await sandbox.prepare(orders.launches)
+        then = then_launches(orders, task, trial.eval.scenario)
+        await sandbox.prepare((*orders.launches, *then))
         if gateway and sandbox.listener is not None:
             await gateway.listen(sandbox.listener)
+        run = AgentRun(
+            agent=agent,
+            task=task,
+            orders=orders,
+            order=partial(_orders, trial, agent, context=context),
+            sandbox=sandbox,
+            gateway=gateway,
+            limits=Limits(wall=trial.timeout, idle=context.idle, output_bytes=context.output_bytes),
+            then=then,
+        )
+        so_far = TrialSoFar(trial=trial, run=run, before=template.tree, facts=facts, command=context.sandbox.command)
+        user = _user(trial, context, so_far, seed)
+        if user is not None:
+            stack.push_async_callback(user.close)
+            if gateway and asks_user(agent):
+                gateway.set_user(user)
         started = time.monotonic()
-        ends, stalled = await _run_agent(trial, agent, orders, sandbox, gateway, context)
-        seconds = time.monotonic() - started
+        await run.run(user, so_far.last_message)
+        seconds = time.monotonic() - started - (user.seconds if user else 0.0)
         if gateway:
             await gateway.close_connections()
-        records = server_records(sandbox, trial.eval.scenario, context.output_bytes)
-        capture = Capture(
-            trial=trial.id,
-            attempt=number,
-            prompts=trial.eval.scenario.prompts,
-            exchanges=gateway.exchanges() if gateway else (),
-            ends=ends,
-            leavings=sandbox.collect_files(orders.leavings),
-            task_files={**_debug_log(orders, sandbox, context), **records},
-            scenario=scenario_hashes(trial.eval.scenario),
-            before=template.tree,
-            after=await sandbox.snapshot(),
-            provider_silent=stalled,
-            seconds=seconds,
-            notes=(
-                *(gateway.notes if gateway else ()),
-                *_network_note(context.sandbox, sandbox),
-                *fault_notes(records, trial.eval.scenario),
-                *_reads_notes(trial, ends, context.sandbox, sandbox),
-            ),
-            facts={**facts, **sandbox.facts},
-        )
-        return with_agent_log(agent, capture)
+        if user:
+            await user.end()
+        capture = await _capture(trial, number, context, so_far, user)
+        return with_agent_log(agent, replace(capture, seconds=seconds))
+
+
+async def _capture(
+    trial: Trial, number: int, context: AttemptContext, so_far: TrialSoFar, user: TrialUser | None
+) -> Capture:
+    """What the attempt has left."""
+    run, scenario, ends = so_far.run, trial.eval.scenario, tuple(so_far.run.ends)
+    sandbox, gateway = run.sandbox, run.gateway
+    records = server_records(sandbox, scenario, context.output_bytes)
+    return Capture(
+        trial=trial.id,
+        attempt=number,
+        prompts=(*scenario.prompts, *(user_said(user.turns) if user else ())),
+        exchanges=gateway.exchanges() if gateway else (),
+        ends=ends,
+        then=tuple(run.then_ends),
+        leavings=sandbox.collect_files(run.orders.leavings),
+        task_files={**_debug_log(run.orders, sandbox, context), **records},
+        scenario=scenario_hashes(scenario),
+        before=so_far.before,
+        after=await sandbox.snapshot(),
+        home_before=kept_before(run.orders, scenario),
+        home_after=await kept_after(sandbox, scenario),
+        provider_silent=run.stalled,
+        user=tuple(user.turns) if user else (),
+        notes=(
+            *(gateway.notes if gateway else ()),
+            *_network_note(context.sandbox, sandbox),
+            *fault_notes(records, scenario),
+            *_reads_notes(trial, ends, context.sandbox, sandbox),
+            *(user.notes if user else ()),
+        ),
+        facts={**so_far.facts, **sandbox.facts},
+    )
+
+
+def _user(trial: Trial, context: AttemptContext, so_far: TrialSoFar, seed: int) -> TrialUser | None:
+    """The user of the trial, if its eval has one."""
+    if trial.eval.scenario.user is None:
+        return None
+    if context.user is None:
+        raise WorldError(VoidCause.HARNESS, "the eval has a user, but none can be asked here")
+    return TrialUser(trial, context.user, so_far.evidence, seed=seed, facts=so_far.facts)
 
 
 def _facts(
-    context: AttemptContext, sandbox: SandboxSession, gateway: GatewaySession | None, orders: Orders, seed: int
+    context: AttemptContext,
+    sandbox: SandboxSession,
+    gateway: GatewaySession | None,
+    orders: Orders,
+    seed: int,
+    *,
+    uses_model: bool,
 ) -> dict[str, str]:
     """What differs between attempts and machines, such as paths; recordings have placeholders in place of it."""
     facts = {
@@ -158,7 +214,9 @@ def _facts(
     if context.canary:
         facts["canary"] = canary(seed)
     if gateway:
-        facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
+        facts |= {"token": gateway.token, "seed": str(seed)}
+    if gateway and uses_model:
+        facts["base_url"] = gateway.base_url
     return facts
 
 
@@ -186,6 +244,7 @@ def _orders(trial: Trial, agent: Agent, task: Task, context: AttemptContext) -> 
     """How the agent is started: with MCP servers, a canary, and the variable that asks for verbose logs."""
     scenario = trial.eval.scenario
     orders = with_server_files(agent.orders(with_servers(task, scenario)), task, scenario)
+    orders = with_home_files(orders, task, scenario)
     if task.debug:
         launches = (replace(launch, env={DEBUG_VARIABLE: "1", **launch.env}) for launch in orders.launches)
         orders = replace(orders, launches=tuple(launches))
@@ -202,7 +261,7 @@ def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None,
     scenario = trial.eval.scenario
     return Task(
         prompts=scenario.prompts,
-        model=trial.subject.model,
+        model=scenario.start.model if scenario.start else trial.subject.model,
         workspace=sandbox.workspace,
         home=sandbox.home,
         base_url=gateway.base_url if gateway else "",
@@ -211,73 +270,6 @@ def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None,
         params=scenario.params,
         approval=scenario.approval,
         messages=scenario.messages,
+        user=scenario.user is not None,
         debug=debug,
-    )
-
-
-async def _run_agent(
-    trial: Trial,
-    agent: Agent,
-    orders: Orders,
-    sandbox: SandboxSession,
-    gateway: GatewaySession | None,
-    context: AttemptContext,
-) -> tuple[tuple[ProcessEnd, ...], float | None]:
-    """Run the agent's programs one after the other within the trial's time limit.
-
-    Also returns for how many seconds the provider had stalled, if that is why the last program was killed.
-    """
-    deadline = time.monotonic() + trial.timeout
-    ends: list[ProcessEnd] = []
-    for launch in orders.launches:
-        wall = max(deadline - time.monotonic(), 0.0)
-        limits = Limits(wall=wall, idle=context.idle, output_bytes=context.output_bytes)
-        watch = _StallWatch(gateway)
-        end = await sandbox.run(launch, limits=limits, last_activity=watch)
-        ends.append(end)
-        if end.ended_by != "exit":
-            return tuple(ends), watch.stalled(trial.timeout)
-        if agent.exit_ok(end) is False:
-            break
-    return tuple(ends), None
-
-
-class _StallWatch:
-    """Samples the gateway whenever the sandbox checks its time limits, the last time just before it kills an agent.
-
-    Later is too late: when the agent dies its connection closes, and the gateway no longer waits for the provider.
-    """
-
-    def __init__(self, gateway: GatewaySession | None) -> None:
-        self._gateway = gateway
-        self._waited: float | None = None
-
-    def __call__(self) -> float:
-        """The time of the last byte in either direction."""
-        if self._gateway is None:
-            return 0.0
-        activity = self._gateway.last_activity()
-        self._waited = time.monotonic() - activity if self._gateway.waiting() else None
-        return activity
-
-    def stalled(self, timeout: float) -> float | None:
-        """How long the provider had sent nothing, if that is long enough to blame it for a time-out."""
-        return stall_seconds(self._waited, timeout)
-
-
-def with_agent_log(agent: Agent, capture: Capture) -> Capture:
-    """The capture with the agent's own log and the meaning of its exit code, as the adapter reads them today."""
-    log: tuple[Event, ...] = ()
-    problem = None
-    try:
-        log = agent.read_log(capture.ends, capture.leavings)
-    except ValueError as error:
-        problem = str(error)
-    return replace(
-        capture,
-        log=log,
-        log_problem=problem,
-        requests_told=agent.tells_requests and problem is None,
-        prints_events=prints_events(agent),
-        exit_ok=agent.exit_ok(capture.ends[-1]),
     )

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.config.config import Config
+from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
-from demeanor.judge.answers import AskChecks, FindBlame, Rehearsals, ask_here, blame_here
+from demeanor.judge.answers import (
+    AskChecks,
+    AskInLoop,
+    AskUser,
+    FindBlame,
+    Rehearsals,
+    ask_here,
+    ask_user_here,
+    blame_here,
+)
+from demeanor.judge.check_forkserver import takes_fixtures
 from demeanor.judge.check_server import CheckServer
-from demeanor.judge.check_worker import set_up_here
+from demeanor.judge.check_worker import fixture_problem, set_up_here
+from demeanor.judge.fixtures import close_fixtures
 from demeanor.runner.template import RunSetup, build_template
 
 
@@ -31,13 +43,20 @@ class Checks:
     run_setup: RunSetup = set_up_here
     """Calls the `setup` of an eval."""
 
+    ask_user: AskUser = ask_user_here
+    """Calls the function of an eval's user."""
+
+    ask_in_loop: AskInLoop | None = None
+    """Asks them without a thread; None if they run in this process."""
+
     server: CheckServer | None = None
     """The processes in which they run; None if they run in this one."""
 
     def close(self) -> None:
-        """Kill the processes."""
+        """End the processes, and tear down fixtures that were set up in this one."""
         if self.server is not None:
             self.server.close()
+        close_fixtures()
 
 
 def open_checks(evals: Iterable[Eval], config: Config, *, here: bool = False) -> Checks:
@@ -46,10 +65,32 @@ def open_checks(evals: Iterable[Eval], config: Config, *, here: bool = False) ->
     With `here`, and under a debugger or a coverage tool, checks run in this process without a time limit.
     """
     rehearsals = Rehearsals(lay_out=build_workspace, read_back=scan)
+    evals = tuple(evals)
     if here or sys.gettrace() is not None:
+        _require_fixtures(evals, fixture_problem)
         return Checks(ask=ask_here, find_blame=blame_here(rehearsals))
     server = CheckServer(evals, rehearsals, limit=config.check_timeout)
-    return Checks(ask=server.ask, find_blame=server.find_blame, run_setup=server.set_up, server=server)
+    try:
+        _require_fixtures(evals, server.fixture_problem)
+    except BaseException:
+        server.close()
+        raise
+    return Checks(
+        ask=server.ask,
+        ask_in_loop=server.ask_in_loop,
+        find_blame=server.find_blame,
+        run_setup=server.set_up,
+        ask_user=server.ask_user,
+        server=server,
+    )
+
+
+def _require_fixtures(evals: Iterable[Eval], problem_of: Callable[[Eval], str | None]) -> None:
+    """Raise BadInput if a check takes a fixture that pytest does not know, before anything costs money."""
+    for one in filter(takes_fixtures, evals):
+        if problem := problem_of(one):
+            remedy = "define it in a conftest.py; further arguments of a check are fixtures or fields of its case"
+            raise BadInput(problem, where=f"{one.source.path}:{one.source.line}", key="check", remedy=remedy)
 
 
 def build_workspace(scenario: Scenario, folder: Path) -> Tree:

@@ -287,7 +287,7 @@ async def _run_missing(
         stop.set(f"stopped: {spent}")
 
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
-        record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
+        record = await judge_and_store(trial, attempt, capture, context, last=last)
         spending.add(record.spent)
         context.executor.settle(record)
         watch(AttemptJudged(record=record))

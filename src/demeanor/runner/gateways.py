@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from demeanor.config.tables import Limit
@@ -13,6 +13,7 @@ from demeanor.runner.catalog import Catalog
 
 if TYPE_CHECKING:
     from demeanor.core.trial import Trial
+    from demeanor.gateway.cassette.prefix_replay import PrefixComparison, PrefixReplay
     from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.server.budget import BudgetAccount
 
@@ -24,20 +25,24 @@ def make_gateway(
     *,
     replay: Callable[[], Upstream] | None = None,
     tasks: bool = False,
+    users: Sequence[str] | None = None,
     parent_account: Callable[[Trial], BudgetAccount] | None = None,
 ) -> Gateway:
     """The gateway for these subjects; imported only if an agent of them needs a model.
 
     `limits` are the budgets by scope. `replay` makes the model that answers for all others. `tasks` says that Harbor
-    starts some of the agents. `parent_account` is as for `GatewayServer`.
+    starts some of the agents. `users` are the models that play users; None if no eval has a user. `parent_account` is
+    as for `GatewayServer`.
     """
     asking = [subject for subject in subjects if catalog.of(subject).dialect is not None]
     models = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))}
-    if not models:
+    models |= {*(users or ())}
+    if not models and users is None:
         return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
     from demeanor.gateway.server.http_server import GatewayServer
 
+    prefix_of = _prefix_replays(catalog)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
     if replay is not None:
         replayed = replay()
@@ -46,6 +51,7 @@ def make_gateway(
             budgets=budgets,
             limits=catalog.config.gateway_limits,
             parent_account=parent_account,
+            prefix_of=prefix_of,
         )
     known = {model: catalog.models.model(model) for model in models}
     if tasks:  # Harbor's adapters strip everything up to the slash
@@ -56,4 +62,22 @@ def make_gateway(
         limits=catalog.config.gateway_limits,
         configured=catalog.models.is_configured,
         parent_account=parent_account,
+        prefix_of=prefix_of,
     )
+
+
+def _prefix_replays(catalog: Catalog) -> Callable[[Trial], PrefixReplay | None]:
+    """Makes the replay of the prefix that a trial starts from; imported only if one does."""
+    comparison: list[PrefixComparison] = []
+
+    def replay(trial: Trial) -> PrefixReplay | None:
+        if trial.eval.scenario.start is None:
+            return None
+        if not comparison:
+            from demeanor.gateway.cassette.normalise import Normaliser
+            from demeanor.gateway.cassette.prefix_replay import PrefixComparison
+
+            comparison.append(PrefixComparison(redactor=catalog.redactor, normaliser=Normaliser(catalog.config.replay)))
+        return comparison[0].replay(trial)
+
+    return replay

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.codec import encode
+from demeanor.core.entry_points import installed
 from demeanor.core.history import KeptDecision
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.redactor import Redactor
@@ -117,10 +118,8 @@ class Hooks:
 
 def load_hooks() -> Hooks:
     """The hooks of all installed packages. One that can't be loaded is a note."""
-    from importlib.metadata import entry_points
-
     listeners, notes = [], []
-    for point in sorted(entry_points(group=ENTRY_POINT), key=lambda one: one.name):
+    for point in sorted(installed(ENTRY_POINT), key=lambda one: one.name):
         try:
             loaded = point.load()
         except Exception as error:  # noqa: BLE001 - code of the user; it is reported as a note

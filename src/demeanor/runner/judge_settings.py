@@ -15,14 +15,15 @@ from demeanor.core.fingerprints import asks_judge
 from demeanor.core.judge_question import JudgeSettings
 from demeanor.gateway.local.weights import DEFAULT_MODEL
 from demeanor.judge.judge_prompt import INSTRUCTIONS
+from demeanor.runner.users import with_user
 
 if TYPE_CHECKING:
     from demeanor.runner.catalog import Catalog
 
 
 def with_judge(evals: Iterable[Eval], config: Config) -> tuple[Eval, ...]:
-    """The evals; those that may ask a judge get the project's."""
-    found = tuple(evals)
+    """The evals; those that may ask a judge get the project's, and simulated users get its model."""
+    found = tuple(with_user(one, config.judge.model or DEFAULT_MODEL) for one in evals)
     if not any(map(asks_judge, found)):
         return found
     settings = JudgeSettings(model=config.judge.model or DEFAULT_MODEL, instructions=_instructions(config))

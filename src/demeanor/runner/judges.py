@@ -24,6 +24,7 @@ from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.subject import Subject
 from demeanor.core.text import count, one_line
 from demeanor.core.trial import Trial
+from demeanor.core.user import UserTurn
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.check_server import ChecksStopped
 from demeanor.judge.judge_prompt import UnusableAnswer, judge_hash, judge_request, question_key, read_vote
@@ -129,7 +130,7 @@ class Judges:
         seed = int(facts.get("seed") or 0)
         votes: list[JudgeVote] = []
         problem: tuple[VoidCause, str] | None = None
-        async with server.session(asked, seed=seed, for_judge=True) as session:
+        async with server.session(asked, seed=seed, role="judge") as session:
             session.set_facts(facts)
             for number in range(question.votes):
                 session.seed = seed + number
@@ -288,7 +289,7 @@ def _is_temporary(reply: ReceivedReply) -> bool:
     return reply.response is None and (error is None or error.reason in _TEMPORARY)
 
 
-def judge_spent(answers: Iterable[JudgeAnswer]) -> Spent:
+def judge_spent(answers: Iterable[JudgeAnswer | UserTurn]) -> Spent:
     """What the answers cost, without time and turns, which are the agent's."""
     exchanges = [exchange for answer in answers for exchange in answer.exchanges]
     costs = [exchange.cost_usd for exchange in exchanges if exchange.response is not None]
@@ -299,9 +300,9 @@ def judge_spent(answers: Iterable[JudgeAnswer]) -> Spent:
     )
 
 
-def with_judge_spent(spent: Spent, answers: Sequence[JudgeAnswer]) -> Spent:
-    """What a trial used, its judges included. An unknown cost stays unknown."""
-    if not answers:
+def with_judge_spent(spent: Spent, answers: Sequence[JudgeAnswer | UserTurn]) -> Spent:
+    """What a trial used, its judges and its user included. An unknown cost stays unknown."""
+    if not any(answer.exchanges for answer in answers):
         return spent
     judged = judge_spent(answers)
     unknown = spent.cost_usd is None or judged.cost_usd is None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,6 +41,9 @@ from demeanor.store.runs.run_folder import write_call_log
 if TYPE_CHECKING:
     from demeanor.runner.assemble import RunContext
 
+_SMALL_FILES, _SMALL_BYTES = 500, 64 * 1024
+"""The most that a small attempt has: files in the workspace, and bytes that were printed or changed."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgingContext:
@@ -70,12 +74,41 @@ class JudgingContext:
     """Asks the judge about this attempt; None if no judge can be asked."""
 
 
-def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
-    """Judge one attempt and store it; `last` says that the trial gets no further attempt."""
-    agent = context.agent(trial.subject)
-    capture = _with_missing_instructions(trial, capture)
-    judging = JudgingContext(
-        agent=agent,
+async def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
+    """Judge one attempt and store it; `last` says that the trial gets no further attempt.
+
+    A small attempt is judged in the event loop, because handing it to a thread and back takes longer than that. Any
+    other one is judged in a thread, so that it does not delay the agents and the gateway.
+    """
+    capture = _with_unreached_start(trial, _with_missing_instructions(trial, capture))
+    judging = _judging(trial, capture, context)
+    ask, cell = context.checks.ask_in_loop, trial.cell
+    if ask is None or judging.update_snapshots or cell not in context.judged_cells or not _is_small(capture):
+        record = await asyncio.to_thread(_judge_and_store, trial, attempt, capture, context, judging, last=last)
+        context.judged_cells.add(cell)
+        return record
+    evidence = _observe(trial, capture, judging)
+    asked = evidence.trouble is None
+    answers = await ask(evidence, trial.eval, judging.command, judging.judge or no_judge) if asked else ()
+    judging = replace(judging, ask=lambda *_: answers)
+    if any(answer.crash is not None for answer in answers):  # the rehearsals that show whose fault it is take long
+        return await asyncio.to_thread(_judge_and_store, trial, attempt, capture, context, judging, last=last)
+    return _judge_and_store(trial, attempt, capture, context, judging, evidence, last=last)
+
+
+def _is_small(capture: Capture) -> bool:
+    """Whether an attempt is judged within a few milliseconds: no model was asked, and little was printed or changed."""
+    if capture.exchanges or capture.task_files or len(capture.after.entries) > _SMALL_FILES:
+        return False
+    before, after = capture.before.entries, capture.after.entries
+    changed = sum(entry.size for path, entry in after.items() if entry is not before.get(path))
+    printed = sum(len(end.stdout.text) + len(end.stderr.text) for end in capture.ends)
+    return changed + printed <= _SMALL_BYTES
+
+
+def _judging(trial: Trial, capture: Capture, context: RunContext) -> JudgingContext:
+    return JudgingContext(
+        agent=context.agent(trial.subject),
         command=context.sandbox.command,
         redactor=context.cleaner.redactor,
         ask=context.checks.ask,
@@ -84,8 +117,21 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
         update_snapshots=context.update_snapshots,
         judge=context.judges.of_trial(trial, capture, asking="missing") if context.judges else None,
     )
+
+
+def _judge_and_store(
+    trial: Trial,
+    attempt: int,
+    capture: Capture,
+    context: RunContext,
+    judging: JudgingContext,
+    evidence: Evidence | None = None,
+    *,
+    last: bool,
+) -> Record:
+    agent = judging.agent
     try:
-        record, evidence = judged(trial, attempt, capture, judging)
+        record, evidence = judged(trial, attempt, capture, judging, evidence)
     finally:
         answers = judging.judge.answers if judging.judge else ()
         capture = replace(capture, after=discard_spooled(capture.after), judge_answers=answers)
@@ -125,12 +171,27 @@ def _with_missing_instructions(trial: Trial, capture: Capture) -> Capture:
     return replace(capture, breakdown=Breakdown(cause=VoidCause.INTERVENTION, detail=detail))
 
 
-def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext) -> tuple[Record, Evidence]:
-    """Capture → evidence → verdict.
+def _with_unreached_start(trial: Trial, capture: Capture) -> Capture:
+    """The capture, broken if the agent ended before the step at which its trial starts, without having differed."""
+    start = trial.eval.scenario.start
+    asked = [exchange for exchange in capture.exchanges if not exchange.replayed]
+    if start is None or asked or capture.breakdown or (start.instead and len(capture.exchanges) >= start.cut):
+        return capture
+    if any(exchange.error and exchange.error.reason == "prefix" for exchange in capture.exchanges):
+        return capture
+    got = f"{count(len(capture.exchanges), 'request')} of {start.cut}"
+    detail = f"the agent ended before step {start.step}, at which the trial starts: it made {got}"
+    return replace(capture, breakdown=Breakdown(cause=VoidCause.PREFIX, detail=detail))
+
+
+def judged(
+    trial: Trial, attempt: int, capture: Capture, judging: JudgingContext, evidence: Evidence | None = None
+) -> tuple[Record, Evidence]:
+    """Capture → evidence → verdict; `evidence` is given if it has been read from the capture already.
 
     The record holds only what follows from the capture: not when the attempt ended, nor the subject's fingerprint.
     """
-    evidence = _observe(trial, capture, judging)
+    evidence = evidence or _observe(trial, capture, judging)
     if judging.update_snapshots:
         write_snapshots(trial.eval, evidence)
     verdict = judge(
@@ -149,7 +210,7 @@ def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext
         number=trial.number,
         attempt=attempt,
         verdict=verdict,
-        spent=with_judge_spent(evidence.spent, answers),
+        spent=with_judge_spent(evidence.spent, (*capture.user, *answers)),
         chain=call_chain(evidence.trajectory),
         stdout=excerpt(end.stdout.text, lines=10) if end else "",
         stderr=excerpt(end.stderr.text, lines=10) if end else "",

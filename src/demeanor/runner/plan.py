@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from demeanor.core.agent import Agent, start_seconds, unable
+from demeanor.core.agent import Agent, asks_user, start_seconds, unable
 from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
@@ -14,15 +14,18 @@ from demeanor.core.intervention import Intervention
 from demeanor.core.policy import Policy
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
+from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judge_settings import check_judges, with_judge
 from demeanor.runner.mcp_servers import check_servers, check_tool_faults, faults_for
+from demeanor.runner.prefixes import load_prefixes
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.selection import collect_evals, select_evals
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
+from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store.runs.run_folder import refuse_shared_folders
 
 DEFAULT_TRIALS = 3
@@ -96,6 +99,8 @@ def _subjects_of(
 def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None:
     if one.subjects and str(subject) not in one.subjects:
         return f"only for {', '.join(one.subjects)}"
+    if one.gaps:
+        return f"it has {count(len(one.gaps), 'gap')}: {'; '.join(one.gaps)}"
     missing = [name for name in one.scenario.requires_env if not environ.get(name)]
     return f"needs the environment variable {', '.join(missing)}" if missing else None
 
@@ -109,7 +114,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     """The plan of a run of these evals."""
     config = catalog.config
     catalog.agents()
-    evals = with_judge(evals, config)
+    evals = load_prefixes(with_judge(evals, config))
     subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     check_servers(evals)
@@ -129,19 +134,39 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         environ=environ,
         unable=chosen.unable,
     )
+    plan = Plan(cells=tuple(_with_tools(cell, request) for cell in plan.cells))
     refuse_shared_folders(plan)
     for one in evals:
         check_template(one.scenario, one.source.path)
     plan = check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
     judged = [cell.eval for cell in plan.cells if not cell.skipped]
-    judges = check_judges(catalog, judged) if request.replay is None else ()
-    check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request, judges=judges)
+    helpers: tuple[str, ...] = ()
+    check_user_functions(config, judged)
+    if request.replay is None:
+        helpers = (*check_judges(catalog, judged), *check_users(catalog, judged))
+    check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request, judges=helpers)
     return plan
 
 
 def _subject(catalog: Catalog, intervention: Intervention, text: str, model: str | None = None) -> Subject:
     """The subject of this name, with the intervention of the run."""
     return intervention.on(catalog.subject(text, model))
+
+
+def _with_tools(cell: Cell, request: RunRequest) -> Cell:
+    """The cell, whose subject has the descriptions of tools that the eval replaces: it is another subject."""
+    tools = cell.eval.scenario.tools
+    if not tools:
+        return cell
+    if request.record is not None or request.replay is not None:
+        raise BadInput(
+            "cassettes hold the answers to the agent's own descriptions",
+            where=cell.eval.source.path,
+            key="tools",
+            remedy="run this eval without --record and --replay",
+        )
+    subject = replace(Intervention.of(cell.subject), tools=tools).on(cell.subject)
+    return replace(cell, subject=subject, trials=tuple(replace(trial, subject=subject) for trial in cell.trials))
 
 
 def with_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
@@ -159,13 +184,22 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
     if cell.subject.agent in catalog.task_agents:
         why_not = f"{agent.name} runs Harbor tasks only"
-    faulted = any(not fault.judge and not fault.tool for fault in cell.eval.scenario.faults)
+    faulted = any(fault.role == "agent" and not fault.tool for fault in cell.eval.scenario.faults)
     if not why_not and faulted and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
+    start = cell.eval.scenario.start
+    if not why_not and start is not None and start.agent != cell.subject.agent:
+        why_not = f"it starts from a trial of {start.agent}, which {agent.name} can't continue"
     if not why_not and Intervention.of(cell.subject) and agent.dialect is None:
         why_not = f"no instruction can be changed: {agent.name} does not reach its model through the gateway"
-    if not why_not and agent.dialect is not None and (cell.eval.scenario.network or catalog.config.network) == "none":
-        why_not = f'{agent.name} needs its model, but the network is "none"; set network = "gateway"'
+    asking = cell.eval.scenario.user is not None and asks_user(agent)
+    if (
+        not why_not
+        and (agent.dialect is not None or asking)
+        and (cell.eval.scenario.network or catalog.config.network) == "none"
+    ):
+        what = "its model" if agent.dialect is not None else "the gateway, where it asks its user"
+        why_not = f'{agent.name} needs {what}, but the network is "none"; set network = "gateway"'
     return replace(cell, trials=(), skipped=why_not) if why_not else cell
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.cache_dir import cache_folder
+from demeanor.core.container_hints import podman_hint
 from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
 from demeanor.core.git import require_git
 from demeanor.core.open_files import require_open_files
@@ -109,13 +110,17 @@ def verified_sandbox(name: str, config: Config) -> Level:
         weaker = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
         can_work = _ONLY_ON.get(name, here) == here
         remedies = [
-            _REMEDIES.get(name, "") if can_work else "",
+            _remedy(name, error.detail) if can_work else "",
             *(f"{'or ' if can_work else ''}use weaker isolation: --sandbox {level}" for level in weaker),
         ]
         remedy = "\n  → ".join(filter(None, remedies))
         problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
         raise UsageError(f"{problem}\n  → {remedy}") from None
     return sandbox
+
+
+def _remedy(name: str, error: str) -> str:
+    return (podman_hint(error) if name == "podman" else None) or _REMEDIES.get(name, "")
 
 
 def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Level:

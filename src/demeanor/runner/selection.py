@@ -14,6 +14,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.select import keyword_matcher
 from demeanor.define.discover import discover
 from demeanor.runner.judge_settings import with_judge
+from demeanor.runner.prefixes import with_known_prefixes
 
 PolicyChoice: TypeAlias = Literal["always", "all"]
 
@@ -92,7 +93,7 @@ def choose_evals(
 
 def collect_evals(config: Config, paths: Sequence[str] = ()) -> tuple[Eval, ...]:
     """All evals below the paths of the command line, or below those of the configuration."""
-    return with_judge(discover(eval_paths(config, paths)), config)
+    return with_known_prefixes(with_judge(discover(eval_paths(config, paths)), config))
 
 
 def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]:

@@ -38,7 +38,17 @@ def commit(folder: Path) -> None:
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (folder / ".git/config").write_text(_CONFIG)
     _git(folder, "add", "--all")
-    _git(folder, "commit", "--quiet", "--allow-empty", "--no-verify", "--message", "Start")
+    _git(
+        folder,
+        "-c",
+        "maintenance.auto=false",
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "--no-verify",
+        "--message",
+        "Start",
+    )
     _git(folder, "repack", "-a", "-d", "-n", "-q")
     (folder / ".git/COMMIT_EDITMSG").unlink(missing_ok=True)
     shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
@@ -122,5 +132,5 @@ def _git(folder: Path, *arguments: str) -> str:
         raise WorldError(VoidCause.MISSING, "git is not installed; install it") from None
     if done.returncode != 0:
         why = done.stderr.decode("utf-8", "backslashreplace").strip()
-        raise WorldError(VoidCause.SANDBOX, f"git {arguments[0]} failed in the template: {why}")
+        raise WorldError(VoidCause.SANDBOX, f"git {' '.join(arguments)} failed in the template: {why}")
     return done.stdout.decode("utf-8", "backslashreplace")

@@ -27,6 +27,7 @@ REPORT = ValidationReport(
     tasks_not_run="--static was given",
     warnings={"task": ("it has no timeout",)},
     cassettes=(),
+    prefixes=(),
     base="0123",
     problem=None,
     strict=False,

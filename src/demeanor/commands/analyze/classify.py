@@ -38,9 +38,11 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.CASSETTE: "harness",
     VoidCause.WORKER: "environment",
     VoidCause.INTERVENTION: "eval",
+    VoidCause.PREFIX: "eval",
     VoidCause.FIXTURE: "eval",
     VoidCause.CHECK: "eval",
     VoidCause.JUDGE: "judge",
+    VoidCause.USER: "eval",
     VoidCause.VERIFIER: "eval",
     VoidCause.CANCELLED: "cancelled",
 }

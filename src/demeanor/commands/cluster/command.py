@@ -27,7 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=("certs", "check"),
-        help="certs: write the certificates of a new cluster; check: show which workers can be used, and why not",
+        help="certs: write the certificates of a new cluster; check: show which workers can be used and why not, and "
+        "start every agent on them",
     )
     parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help="where `certs` writes the certificates")
     parser.add_argument(
@@ -66,7 +67,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     subjects = tuple(catalog.subject(text) for text in args.subject or catalog.subjects)
     workers = asyncio.run(check_cluster(catalog, subjects, args.sandbox))
     print(workers_json(workers) if args.json else workers_text(workers, screen_of(sys.stdout)), end="")
-    return ExitCode.ACCEPTED if all(not worker.problem for worker in workers) else ExitCode.REJECTED
+    fine = all(not worker.problem and not worker.broken for worker in workers)
+    return ExitCode.ACCEPTED if fine else ExitCode.REJECTED
 
 
 def _certs(args: argparse.Namespace) -> ExitCode:

@@ -35,6 +35,11 @@ def workers_text(workers: Sequence[CheckedWorker], screen: Screen) -> str:
     reasons = [
         Text(screen.safe(f"{worker.name} is not used: {worker.problem}")) for worker in workers if worker.problem
     ]
+    reasons += [
+        Text(screen.safe(f"{worker.name}: {name} does not start in its sandbox: {why}"))
+        for worker in workers
+        for name, why in worker.broken.items()
+    ]
     used = [worker for worker in workers if not worker.problem]
     slots = sum(worker.slots for worker in used)
     total = Text(f"{len(used)} of {count(len(workers), 'worker')} can be used, {count(slots, 'slot')}", "bold")
@@ -57,6 +62,7 @@ def workers_json(workers: Sequence[CheckedWorker]) -> str:
             "sandbox": worker.report.sandbox,
             "agents": dict(worker.report.agents),
             "missing": dict(worker.report.missing),
+            "broken": dict(worker.broken),
             "keys": dict(worker.report.keys),
             "clock_skew_seconds": round(worker.clock_skew, 3),
         }
@@ -66,7 +72,10 @@ def workers_json(workers: Sequence[CheckedWorker]) -> str:
 
 
 def _agents(worker: CheckedWorker) -> str:
-    found = [f"{name} {version}".strip() for name, version in worker.report.agents.items()]
+    found = [
+        f"{name} broken" if name in worker.broken else f"{name} {version}".strip()
+        for name, version in worker.report.agents.items()
+    ]
     return ", ".join([*found, *(f"{name} missing" for name in worker.report.missing)]) or "-"
 
 

@@ -161,12 +161,17 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
         else:
             installed[name] = agent
     started, why_not = _started(catalog, [name for name in installed if name not in catalog.task_agents])
-    yield from (_agent(name, agent, started.get(name), why_not) for name, agent in installed.items())
+    agents = {name: _agent(name, agent, started.get(name), why_not) for name, agent in installed.items()}
+    yield from agents.values()
     for name in catalog.models.names():
         yield _checked(f"model {name}", partial(catalog.models.model, name), _MODEL.get(name, "available"))
     yield from _local_models()
     for text in catalog.subjects:
-        yield _checked(f"subject {text}", partial(catalog.subject, text), "available")
+        agent_item = agents.get(text.partition(":")[0])
+        if agent_item is None or agent_item.state == "broken":
+            yield DoctorItem(name=f"subject {text}", state="broken", detail="its agent does not work; see above")
+        else:
+            yield _checked(f"subject {text}", partial(catalog.subject, text), "available")
 
 
 def _started(catalog: Catalog, names: Sequence[str]) -> tuple[Mapping[str, Record], str]:

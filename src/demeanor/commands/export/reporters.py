@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import Any
 
+from demeanor.core.entry_points import installed
 from demeanor.core.errors import BadInput, UnknownName
 from demeanor.core.text import one_line
 
@@ -17,14 +17,14 @@ FORMATS = ("json", "csv", "parquet", "junit", "atif", "otlp")
 
 def check_format(name: str) -> None:
     """Raise UnknownName if there is neither a format nor a reporter of this name."""
-    others = entry_points(group=ENTRY_POINT).names
+    others = installed(ENTRY_POINT).names
     if name not in FORMATS and name not in others:
         raise UnknownName("format", name, (*FORMATS, *sorted(others)))
 
 
 def render(name: str, report: str) -> str:
     """The text that a reporter makes of a report (a JSON document); raises BadInput if it fails."""
-    (point,) = list(entry_points(group=ENTRY_POINT, name=name))[:1]
+    (point,) = list(installed(ENTRY_POINT).select(name=name))[:1]
     try:
         reporter: Callable[[Any], Any] = point.load()
         text = reporter(json.loads(report))

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket instead")
     parser.add_argument("--log", type=Path, metavar="FILE", help="append every exchange to this file as a line of JSON")
     parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="keep the traffic of this session, without secrets, in a new file of this folder, for `demeanor adopt`;"
+        " start the gateway in the folder that the agent works in",
+    )
+    parser.add_argument(
         "--fault",
         action="append",
         default=[],
@@ -67,43 +75,78 @@ def run(args: argparse.Namespace) -> ExitCode:
     names = args.model or list(catalog.models.names())
     models = {name: catalog.models.model(name) for name in names}
     limits = catalog.config.gateway_limits
+    kept = _new_traffic_file(args.keep, catalog.redactor) if args.keep else None
     server = GatewayServer(models, limits=limits, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _placeholder_trial(names, faults), names, args, catalog.redactor), message="")
+    logs = [log for log in (args.log, kept) if log is not None]
+    trial = _placeholder_trial(names, faults)
+    run_interruptibly(_serve(server, trial, names, args.seed, logs, catalog.redactor), message="")
     counters = server.counters()
     exchanges = count(counters.exchanges, "exchange")
     print(f"{exchanges}, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
+    if kept is not None:
+        print(f"kept in {kept}")
     return ExitCode.ACCEPTED
 
 
+def _new_traffic_file(folder: Path, redactor: Redactor) -> Path:
+    """A new file for the traffic of this session, readable by its owner only, with its first line."""
+    from datetime import UTC, datetime
+
+    from demeanor.core.errors import BadInput
+    from demeanor.core.redaction.values import redacted
+    from demeanor.runner.traffic import header_line, traffic_header
+
+    now = datetime.now(UTC)
+    header = redacted(traffic_header(Path.cwd(), now.isoformat(timespec="seconds")), redactor)
+    path = folder / f"{now:%Y%m%dT%H%M%S}-{os.getpid()}.jsonl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(json.dumps(header_line(header)) + "\n")
+    except OSError as error:
+        raise BadInput(
+            f"can't be written: {error.strerror}", where=f"--keep {folder}", remedy="choose another folder"
+        ) from None
+    return path
+
+
 async def _serve(
-    server: GatewayServer, trial: Trial, names: list[str], args: argparse.Namespace, redactor: Redactor
+    server: GatewayServer, trial: Trial, names: list[str], seed: int, logs: Sequence[Path], redactor: Redactor
 ) -> None:
     await server.start()
     try:
-        async with server.session(trial, seed=args.seed) as session:
+        async with server.session(trial, seed=seed) as session:
             sys.stderr.write(_INSTRUCTIONS.format(url=session.base_url, token=session.token, models=", ".join(names)))
-            await _report_exchanges(session, args.log, redactor.also({"gateway-token": session.token}))
+            await _report_exchanges(session, logs, redactor.also({"gateway-token": session.token}))
     finally:
         await server.stop()
 
 
-async def _report_exchanges(session: GatewaySession, log: Path | None, redactor: Redactor) -> None:
-    """Print a line for each finished exchange, and append it to the log."""
+async def _report_exchanges(session: GatewaySession, logs: Sequence[Path], redactor: Redactor) -> None:
+    """Print a line for each finished exchange, and append it to the logs; the last ones too when it is stopped."""
     import asyncio
 
     from demeanor.core.codec import encode
     from demeanor.core.redaction.values import redacted
 
     reported: set[int] = set()
-    while True:
+
+    def report() -> None:
         for exchange in session.exchanges():
             if exchange.number in reported or (exchange.response is None and exchange.error is None):
                 continue
             reported.add(exchange.number)
-            if log is not None:
-                _append(log, json.dumps(encode(redacted(exchange, redactor))))
+            line = json.dumps(encode(redacted(exchange, redactor))) if logs else ""
+            for log in logs:
+                _append(log, line)
             sys.stderr.write(f"#{exchange.number} {exchange.dialect} {exchange.request.model}: {_summary(exchange)}\n")
-        await asyncio.sleep(0.2)
+
+    try:
+        while True:
+            report()
+            await asyncio.sleep(0.2)
+    finally:
+        report()
 
 
 def _append(log: Path, line: str) -> None:

@@ -48,9 +48,9 @@ class StarterChoice:
     """The CI service: a key of `CI`."""
 
 
-def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
-    """The path and the text of every file."""
-    targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci]}
+def starter_files(choice: StarterChoice, *, evals: bool = True) -> dict[PurePosixPath, str]:
+    """The path and the text of every file, with or without the example evals."""
+    targets = {"demeanor.toml": "demeanor.toml", **(_EVALS if evals else {}), **CI[choice.ci]}
     blocks = {
         "subjects": [_subjects(choice)],
         "install": _install(choice),

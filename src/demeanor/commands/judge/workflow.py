@@ -209,7 +209,7 @@ def _reason(held: LabelledCounts) -> str:
     total = held.sensitivity + held.specificity
     sums = f"sensitivity {held.sensitivity:.0%} + specificity {held.specificity:.0%}"
     if total <= 1:
-        return f"{sums} is not above 100 %: the judge is no better than a coin, and nothing follows from its answers"
+        return f"{sums} is not above 100 %: the judge does not do better than chance, so its answers prove nothing"
     from_ = f"{sums}, from {held.good} good and {held.bad} bad trials"
     if not _is_better_than_chance(held):
         return f"{from_}: too few labels to show that the judge is better than a coin"

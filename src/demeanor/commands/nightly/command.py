@@ -6,6 +6,7 @@ import argparse
 
 from demeanor.commands.options import load_config
 from demeanor.commands.run import command as run_command
+from demeanor.commands.run.intervention import NO_INTERVENTION
 from demeanor.core.errors import StoreError, UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -20,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="run only the missing trials of the last night, or of the named one",
     )
-    parser.set_defaults(kind="nightly", policy="all", without=[], replace=[])
+    parser.set_defaults(kind="nightly", policy="all", **NO_INTERVENTION)
 
 
 def run(args: argparse.Namespace) -> ExitCode:

@@ -28,7 +28,6 @@ from demeanor.core.text import count
 from demeanor.core.trial import Plan, Trial, named_cell
 from demeanor.core.verdict import Void
 from demeanor.runner.assemble import open_sandbox, run_info
-from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks, open_checks
 from demeanor.runner.judges import Asking, Judges, TrialJudge, judge_spent
@@ -37,6 +36,7 @@ from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
 from demeanor.runner.sandbox import Level, no_isolation
 from demeanor.runner.selection import choose_evals
 from demeanor.runner.template import TemplateCache
+from demeanor.runner.trial_so_far import with_agent_log
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.judge_answers import add_judge_answers, read_judge_answers
 from demeanor.store.runs.run_dirs import store_rejudged

@@ -135,7 +135,7 @@ def may_have_changed(cells: Iterable[RunCell]) -> bool:
 def false_alarms(evals: int) -> str:
     """How often to expect a false alarm in a suite."""
     nights = NIGHTS_BETWEEN_FALSE_ALARMS / max(1, evals)
-    rare = f"about one false alarm in {count(round(nights), 'night')}"
+    rare = f"at most one false alarm in {count(round(nights), 'night')}"
     return f"with {count(evals, 'eval')}, expect {rare if nights >= 2 else f'up to {1 / nights:.1g} a night'}"
 
 

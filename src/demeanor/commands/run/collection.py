@@ -53,6 +53,8 @@ def _last_night(config: Config, environ: Mapping[str, str], results: Path) -> fr
     try:
         history = open_project_history(config, environ, results=results)
         try:
+            if not history.runs(kind="nightly"):  # most projects; the rules below need several git commands
+                return frozenset()
             return counted_nights(history, night_filter(config)).last_evals(history)
         finally:
             history.close()

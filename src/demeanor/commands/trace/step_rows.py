@@ -116,7 +116,7 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
 
 
 def _notes(events: Sequence[Event]) -> dict[int, list[tuple[str, str]]]:
-    """What stands before a step and is no step itself: thinking and requests for permission. By id of the event."""
+    """Events that are shown with the step after them: thinking and requests for permission. By id of the event."""
     found: dict[int, list[tuple[str, str]]] = {}
     waiting: list[tuple[str, str]] = []
     for event in events:

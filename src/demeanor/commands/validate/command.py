@@ -30,6 +30,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="ask judges about the rehearsals, which may cost money, and record their answers next to the evals"
         " (default: use recorded answers only)",
     )
+    parser.add_argument(
+        "--refresh",
+        action="store_true",
+        help="record prefixes anew with which agents no longer start as recorded (docs/fork.md)",
+    )
     tasks = parser.add_argument_group("whole tasks (docs/harbor.md)")
     tasks.add_argument(
         "--repeat",
@@ -64,8 +69,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         options=TaskOptions(repeat=args.repeat, env=args.env, static=args.static),
         show=_show_progress,
         asking=args.ask_judge or "never",
+        refresh=args.refresh,
     )
-    if report.tasks and not report.tasks_not_run and sys.stderr.isatty():
+    if (report.prefixes or (report.tasks and not report.tasks_not_run)) and sys.stderr.isatty():
         sys.stderr.write(_CLEAR_LINE)
     print(validation_json(report) if args.json else validation_text(report))
     if report.tasks_not_run:

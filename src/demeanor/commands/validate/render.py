@@ -7,10 +7,16 @@ from collections.abc import Iterator
 
 from demeanor.commands.validate.report import ValidationReport, fault_count
 from demeanor.core.codec import encode
-from demeanor.core.text import count
+from demeanor.core.text import count, printable
 from demeanor.runner.promotions import manual_promotion
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; `demeanor promote` promotes it once it is stable"
+_STATES = {
+    "refreshed": "was recorded anew, since it was stale",
+    "stale": "is stale",
+    "unreadable": "can't be read",
+    "unknown": "could not be checked",
+}
 _BY_HAND = "ALWAYS_PASSES without a recorded promotion; `demeanor promote` shows whether it qualifies"
 
 
@@ -28,13 +34,16 @@ def validation_json(report: ValidationReport) -> str:
         "too_early": sorted(report.too_early),
         "evals": encode(report.tests),
         "cassettes": cassettes,
+        "prefixes": [
+            {"eval": one.eval, "file": one.file, "state": one.state, "detail": one.detail} for one in report.prefixes
+        ],
     }
     return json.dumps(value, indent=2)
 
 
 def validation_text(report: ValidationReport) -> str:
     """Return the result as text: each eval with its complaints, the warnings, and a summary."""
-    return "\n".join((*_tests(report), *_warnings(report), *_summary(report)))
+    return "\n".join((*_tests(report), *_warnings(report), *_prefixes(report), *_summary(report)))
 
 
 def _tests(report: ValidationReport) -> Iterator[str]:
@@ -62,6 +71,18 @@ def _warnings(report: ValidationReport) -> Iterator[str]:
         yield from (f"warning: {name}: {warning}" for warning in warnings)
     for one in report.cassettes:
         yield f"warning: {one.file}: {one.fault}: {one.detail}"
+
+
+def _prefixes(report: ValidationReport) -> Iterator[str]:
+    for one in report.prefixes:
+        if one.state == "fresh":
+            continue
+        mark = "FAULT" if one.faulty else "note" if one.state == "refreshed" else "warning"
+        first, *rest = (printable(line) for line in one.detail.splitlines() or [""])
+        yield f"{mark}: {one.eval}: prefix {one.file}: {_STATES[one.state]}: {first}"
+        yield from (f"    {line.strip()}" for line in rest)
+        if one.state == "stale":
+            yield "  → record it anew: demeanor validate --refresh"
 
 
 def _summary(report: ValidationReport) -> Iterator[str]:

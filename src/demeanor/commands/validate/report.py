@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from demeanor.commands.validate.prefixes import PrefixState
 from demeanor.judge.self_test import SelfTest
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class ValidationReport:
 
     cassettes: tuple[CassetteProblem, ...]
     """Cassettes with a problem."""
+
+    prefixes: tuple[PrefixState, ...]
+    """The prefixes that evals start from."""
 
     base: str | None
     """The commit that evals were compared with."""

@@ -15,7 +15,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trial import Trial
-from demeanor.define.harbor.answer_leaks import leaked_answers
+from demeanor.define.harbor.answer_leaks import search_answers
 from demeanor.define.harbor.task_offline import offline
 from demeanor.harbor.agents import NOP, ORACLE
 from demeanor.harbor.attempt import attempt_task
@@ -24,11 +24,13 @@ from demeanor.judge.task_self_test import needs_network, solved, task_complaints
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.sandbox import no_isolation
-from demeanor.runner.tasks import task_context
+from demeanor.runner.task_images import task_refusal
+from demeanor.runner.tasks import chosen_environment, task_context
 
 if TYPE_CHECKING:
     from demeanor.core.capture import Capture
     from demeanor.harbor.context import TaskContext
+    from demeanor.harbor.environments import EnvironmentChoice
     from demeanor.runner.catalog import Catalog
 
 ShowProgress = Callable[[str], None]
@@ -51,10 +53,12 @@ class TaskOptions:
     """Whether tasks are only checked statically, without running them."""
 
 
-def check_tasks_statically(tasks: Sequence[Eval]) -> Iterator[SelfTest]:
+def check_tasks_statically(catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions) -> Iterator[SelfTest]:
     """Check tasks without running them."""
+    environment = chosen_environment(catalog.config, RunRequest(env=options.env))
     for one in tasks:
-        yield SelfTest(eval=one.name, rehearsed=0, complaints=tuple(_static_complaints(one)))
+        refused = _refused(one, environment, catalog)
+        yield SelfTest(eval=one.name, rehearsed=0, complaints=(*refused, *_static_complaints(one)))
 
 
 def run_task_tests(
@@ -69,7 +73,10 @@ async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowPro
     sandbox = no_isolation()
     context = task_context(catalog, RunRequest(env=options.env), sandbox, seed=0)
     runner = _TaskRunner(catalog, context, options, show)
-    found = list(_static_complaints(one))
+    found = [*_refused(one, context.environment, catalog), *_static_complaints(one)]
+    if any(complaint.fault is SelfTestFault.REFUSED for complaint in found):
+        await sandbox.stop()
+        return SelfTest(eval=one.name, rehearsed=0, complaints=tuple(found))
     await sandbox.start()
     try:
         with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
@@ -119,6 +126,14 @@ class _TaskRunner:
         return capture
 
 
+def _refused(one: Eval, environment: EnvironmentChoice, catalog: Catalog) -> Iterator[Complaint]:
+    """The task's refusal by the environment: every attempt would end with it, so none is made."""
+    why = task_refusal(one.task, environment, catalog.environ) if one.task else None
+    if why:
+        detail = f"it can't run in the environment {environment.name} (choose another one with --env): {why}"
+        yield Complaint(fault=SelfTestFault.REFUSED, detail=detail)
+
+
 def _static_complaints(one: Eval) -> Iterator[Complaint]:
     task = one.task
     if task is None:
@@ -127,8 +142,11 @@ def _static_complaints(one: Eval) -> Iterator[Complaint]:
         yield Complaint(
             fault=SelfTestFault.UNPROVEN, detail="there is no solution, so nothing shows that it can be solved"
         )
-    for answer in leaked_answers(task):
+    search = search_answers(task)
+    for answer in search.leaked:
         yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
+    for problem in search.unreadable:
+        yield Complaint(fault=SelfTestFault.UNPROVEN, detail=problem)
 
 
 def _has_solution(one: Eval) -> bool:

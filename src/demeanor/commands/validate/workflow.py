@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from demeanor.commands.validate.prefixes import check_prefixes
 from demeanor.commands.validate.report import ValidationReport, fault_count
 from demeanor.commands.validate.tasks import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
 from demeanor.config.config import Config
@@ -28,8 +29,10 @@ def validate(
     options: TaskOptions,
     show: ShowProgress,
     asking: Asking = "never",
+    refresh: bool = False,
 ) -> ValidationReport:
-    """Validate evals; with `strict`, unproven evals, unrecorded promotions and tasks that were not run are faults."""
+    """Validate evals; with `strict`, unproven evals, unrecorded promotions and tasks that were not run are faults. With
+    `refresh`, stale prefixes are recorded anew."""
     config = catalog.config
     history = policy_history(evals, config.root, base=base)
     too_early = {change.eval.name for change in history.new}
@@ -43,6 +46,8 @@ def validate(
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or fault_count(test, strict=strict)
     ]
+    prefixes = tuple(check_prefixes(catalog, others, refresh=refresh, show=show))
+    faulty += [one.eval for one in prefixes if one.faulty and one.eval not in faulty]
     if not_run and strict:
         faulty += [one.name for one in tasks if one.name not in faulty]
     return ValidationReport(
@@ -56,6 +61,7 @@ def validate(
         tasks_not_run=not_run,
         warnings={one.name: one.task.warnings for one in tasks if one.task and one.task.warnings},
         cassettes=tuple(cassette_problems(catalog, evals)),
+        prefixes=prefixes,
         base=history.base,
         problem=history.problem,
         strict=strict,
@@ -70,7 +76,7 @@ def _test_tasks(
         return [], None
     not_run = "--static was given" if options.static else harbor_problem(catalog.config, catalog.environ)
     if not_run:
-        return list(check_tasks_statically(tasks)), not_run
+        return list(check_tasks_statically(catalog, tasks, options)), not_run
     return list(run_task_tests(catalog, tasks, options, show)), None
 
 

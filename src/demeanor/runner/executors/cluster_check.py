@@ -1,18 +1,34 @@
-"""Asks every worker of a cluster what it can do: `demeanor cluster check`."""
+"""Asks every worker of a cluster what it can do, and starts every agent there: `demeanor cluster check`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import asyncio
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from demeanor.core.errors import StoreError, WorldError
+from demeanor.core.ports import CommandResult
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
-from demeanor.core.trial import Plan
+from demeanor.core.temp_names import temp_prefix
+from demeanor.core.text import printable
+from demeanor.core.tree import Tree
+from demeanor.core.trial import Plan, Trial
+from demeanor.core.verdict import Pass, VoidCause
+from demeanor.runner.agent_start import START_TIMEOUT, start_eval, start_subjects
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.cluster_client import check_address
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.cluster_session import ClusterSession
-from demeanor.runner.executors.messages import WorkerReport
+from demeanor.runner.executors.messages import AttemptRequest, BadMessage, WorkerReport
 from demeanor.runner.executors.run_setup import project_packer, run_setup
+from demeanor.runner.executors.worker_attempt import PackedStart, WorkerAttempts, pack_start
+from demeanor.runner.executors.worker_link import WorkerLink, WorkerLost
+from demeanor.runner.judging import JudgingContext, judged
+from demeanor.runner.template import build_template
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +53,9 @@ class CheckedWorker:
     problem: str
     """Why it is not used; empty if it is."""
 
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """The agents that are installed there but do not start in its sandbox → why."""
+
 
 async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...], sandbox: str | None) -> list[CheckedWorker]:
     """Every worker of the cluster that the configuration selects; raises UsageError if it can't be reached."""
@@ -44,11 +63,20 @@ async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...], sandbox
     spec = config.executor
     if spec.scheduler:
         check_address(spec.scheduler, spec.certs)
-    setup = replace(run_setup(catalog, Plan(cells=()), RunRequest(sandbox=sandbox), seed=0), subjects=subjects)
-    session = ClusterSession(ClusterRun(setup=setup, spec=spec, project=project_packer(config)))
+    setup = run_setup(catalog, Plan(cells=()), RunRequest(sandbox=sandbox), seed=0)
+    names = dict.fromkeys(subject.agent for subject in subjects if subject.agent not in catalog.task_agents)
+    starts = [catalog.subject(text) for text in start_subjects(catalog, names, isolated=setup.sandbox != "none")]
+    setup = replace(setup, subjects=tuple({str(one): one for one in (*subjects, *starts)}.values()))
+    run = ClusterRun(setup=setup, spec=spec, project=project_packer(config))
+    session = ClusterSession(run)
     try:
         pool = await session.open()
         await pool.survey()
+        with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
+            start = pack_start(build_template(start_eval().scenario, Path(folder, "start")))
+            attempts = WorkerAttempts(run, pool, Path(folder))
+            checks = (_start_agents(link, starts, run, attempts, start, catalog) for link in pool.links)
+            broken = await asyncio.gather(*checks)
         found = [
             CheckedWorker(
                 name=link.name,
@@ -57,9 +85,51 @@ async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...], sandbox
                 report=link.report,
                 clock_skew=link.clock_skew,
                 problem=link.report.problem or link.why_lost,
+                broken=problems,
             )
-            for link in pool.links
+            for link, problems in zip(pool.links, broken, strict=True)
         ]
     finally:
         await session.close()
     return sorted(found, key=lambda worker: worker.name)
+
+
+async def _start_agents(
+    link: WorkerLink,
+    subjects: Sequence[Subject],
+    run: ClusterRun,
+    attempts: WorkerAttempts,
+    start: PackedStart,
+    catalog: Catalog,
+) -> dict[str, str]:
+    """Start every agent that is installed on a worker, one after the other: name → why it did not start."""
+    broken = {}
+    for subject in subjects:
+        if not link.usable or subject.agent not in link.report.agents:
+            continue
+        trial = Trial(eval=start_eval(), subject=subject, number=1, timeout=START_TIMEOUT)
+        request = AttemptRequest(
+            run=run.id,
+            nonce=secrets.token_hex(16),
+            eval=trial.eval.name,
+            scenario=trial.eval.scenario,
+            subject=subject,
+            number=trial.number,
+            attempt=1,
+            timeout=trial.timeout,
+            start=start.archive.sha256,
+        )
+        try:
+            capture = await attempts.make(link, trial, request, start)
+        except (WorkerLost, BadMessage, StoreError) as error:
+            broken[subject.agent] = str(error)
+            continue
+        judging = JudgingContext(agent=catalog.of(subject), command=_no_command, redactor=catalog.redactor)
+        record, _ = judged(trial, 1, capture, judging)
+        if not isinstance(record.verdict, Pass):
+            broken[subject.agent] = printable(record.verdict.reason)
+    return broken
+
+
+def _no_command(tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+    raise WorldError(VoidCause.HARNESS, "the check of a start runs no commands")

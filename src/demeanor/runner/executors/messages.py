@@ -57,6 +57,9 @@ class RunSetup:
     subjects: tuple[Subject, ...] = ()
     """All subjects of the run."""
 
+    users: tuple[str, ...] | None = None
+    """The models that play users; None if no eval has a user."""
+
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """`[agents]` of the configuration."""
 

@@ -26,6 +26,7 @@ from demeanor.runner.executors.archive import Archive, ArchiveError, pack
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_run import PYTHON
 from demeanor.runner.tasks import has_tasks
+from demeanor.runner.users import plan_users
 
 _PROJECT_BYTES = 512 * 2**20
 
@@ -50,6 +51,7 @@ def run_setup(catalog: Catalog, plan: Plan, request: RunRequest, *, seed: int) -
         root=str(config.root),
         file=config.where.name,
         subjects=tuple({str(cell.subject): cell.subject for cell in cells}.values()),
+        users=plan_users(plan),
         agents=config.agents,
         models=config.models,
         providers=providers,

@@ -35,6 +35,7 @@ from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
 from demeanor.core.tree_restore import discard_spooled
 from demeanor.core.trial import Trial
+from demeanor.judge.answers import ask_user_here
 from demeanor.runner.attempt import AttemptContext, make_attempt, path_tools
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.archive import unpack
@@ -42,6 +43,7 @@ from demeanor.runner.executors.messages import AttemptReply, AttemptRequest, Run
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
+from demeanor.runner.users import UserContext, user_trial
 from demeanor.sandboxes.host.runtime import require_space
 from demeanor.store.captures.capture_json import capture_json
 from demeanor.vcs.build import run_build
@@ -134,7 +136,7 @@ class WorkerRun:
         template, hashed = self._starts[request.start]
         trial = _trial(request)
         self._requests[trial.id] = request
-        self._trials[trial.id] = trial
+        self._trials |= {trial.id: trial, user_trial(trial).id: trial}
         if self._cassettes is not None:
             self._cassettes.put(trial.id, request.cassette, request.cassette_problem)
         context = self._context(template)
@@ -184,6 +186,12 @@ class WorkerRun:
             output_bytes=setup.limits.output,
             canary=setup.canary,
             agent_debug=setup.agent_debug,
+            user=UserContext(
+                gateway=self._gateway,
+                ask_function=ask_user_here,  # not called: no code is sent to workers
+                run_command=self._sandbox.command,
+                redactor=self._catalog.redactor,
+            ),
         )
 
     def _make_gateway(self) -> Gateway:
@@ -193,6 +201,7 @@ class WorkerRun:
             {"trial": self.setup.trial_budget},
             replay=self._replay_model if self.setup.replay is not None else None,
             parent_account=self._account,
+            users=self.setup.users,
         )
 
     def _account(self, trial: Trial) -> BudgetAccount:
@@ -292,6 +301,7 @@ def _config(setup: RunSetup, root: Path) -> Config:
         network=setup.network,
         limits=setup.limits,
         gateway_limits=setup.gateway_limits,
+        replay=setup.replay_rules,
     )
 
 

@@ -41,7 +41,7 @@ def read_derived(history: SqlHistory, *key: object) -> Any:
 
 
 def keep_derived(history: SqlHistory, value: Any, *key: object) -> None:
-    """Store a result for the next reader. A store that can't be written to is no error: it is calculated again."""
+    """Store a result for the next reader. If the store can't be written to, it is calculated again."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     with suppress(StoreError), history.writing():
         history.database.rows(

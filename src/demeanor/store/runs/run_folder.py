@@ -57,6 +57,7 @@ class RunFolder:
         self._ledger: int | None = None
         self._users = 0
         self._lock = threading.Lock()
+        self._records: tuple[tuple[int, int, int], tuple[Record, ...]] | None = None
         self._captures = CaptureFile(folder / "captures.jsonl.gz")
         self.starts = StartingStates(folder)
 
@@ -112,10 +113,16 @@ class RunFolder:
         path = self.folder / LEDGER
         if not path.exists():
             return ()
+        now = path.stat()
+        state = (now.st_ino, now.st_size, now.st_mtime_ns)
+        if self._records is not None and self._records[0] == state and not evals:
+            return self._records[1]
         *lines, last = path.read_bytes().split(b"\n")
         del last  # empty, or an incomplete line after a power failure
         if not evals:
-            return tuple(read_record(path, number, line) for number, line in enumerate(lines, 1))
+            records = tuple(read_record(path, number, line) for number, line in enumerate(lines, 1))
+            self._records = (state, records)  # a run reads them several times at its end
+            return records
         names = [json.dumps(name)[1:-1].encode() for name in evals]
         # Reading a record is slow, so leave out the lines that do not contain a name at all.
         own = [(number, line) for number, line in enumerate(lines, 1) if any(name in line for name in names)]

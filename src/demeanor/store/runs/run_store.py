@@ -7,9 +7,8 @@ during the run are written when it ends, by the next run in the same results fol
 
 from __future__ import annotations
 
-import queue
 import threading
-import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -47,7 +46,9 @@ class RunStore:
         self._timeout = timeout
         self._database: Database | None = None
         self._writer: RunWriter | None = None
-        self._queue: queue.SimpleQueue[WrittenRecord | None] = queue.SimpleQueue()
+        self._queue: deque[WrittenRecord] = deque()
+        self._waiting = threading.Event()
+        self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._failed = False
 
@@ -86,13 +87,16 @@ class RunStore:
     def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Store one judged attempt; when this returns, a crash can't lose it."""
         stored = self.run.append(record, capture, evidence)
-        self._queue.put(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
+        self._queue.append(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
+        if not self._waiting.is_set():  # otherwise the thread is awake: waking it costs more than the rest of this
+            self._waiting.set()
         return stored
 
     def close(self) -> None:
         """Close the folder, write what is missing in the history, and publish the captures."""
         self.run.close()
-        self._queue.put(None)
+        self._ended.set()
+        self._waiting.set()
         if self._thread is not None:
             self._thread.join()
         try:
@@ -136,26 +140,17 @@ class RunStore:
         return True
 
     def _write_batches(self, writer: RunWriter) -> None:
-        """Write attempts to the history in batches, until the end of the queue."""
+        """Write attempts to the history in batches, until the end of the run."""
         waiting: list[WrittenRecord] = []
         more = True
         while more:
-            more = self._collect(waiting)
+            self._waiting.wait()
+            more = not self._ended.wait(_BATCH_SECONDS)
+            self._waiting.clear()
+            while self._queue:  # what is appended from now on sets the event again
+                waiting.append(self._queue.popleft())
             try:
                 writer.write((), waiting)
                 waiting.clear()
             except StoreError:
                 self._failed = True  # it stays in the list and in the ledger
-
-    def _collect(self, waiting: list[WrittenRecord]) -> bool:
-        """Wait for an attempt, then collect more for a short time; False at the end of the queue."""
-        deadline = None
-        while True:
-            try:
-                found = self._queue.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                return True
-            if found is None:
-                return False
-            waiting.append(found)
-            deadline = deadline or time.monotonic() + _BATCH_SECONDS
