@@ -13,7 +13,7 @@ from tests.journeys.test_replay import latest, other_folders, trajectories
 EVAL = """
 from demeanor import USUALLY_PASSES, eval_test
 
-@eval_test(USUALLY_PASSES, prompt="Write the word hello into hello.txt.", timeout=100)
+@eval_test(USUALLY_PASSES, prompt="Write the word hello into hello.txt.", timeout=900)
 def writes_hello(rig, result):
     assert rig.workspace["hello.txt"].text.strip() == "hello"
 """

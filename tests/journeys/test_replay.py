@@ -44,11 +44,15 @@ CASSETTES = "evals/cassettes"
 
 
 def trajectories(run: Path) -> dict[str, Any]:
-    """The events of each trial, without times and tool results, which differ in each run."""
+    """The events of each trial's last attempt, without times and tool results, which differ in each run.
+
+    A cassette holds the attempt that was judged; one that was void before it (a slow machine) is not replayed.
+    """
     found: dict[str, Any] = {}
-    for path in sorted(run.glob("*/*/trial-*/trajectory.jsonl")):
+    for record in map(json.loads, (run / "ledger.jsonl").read_text().splitlines()):
+        path = run / record["folder"] / "trajectory.jsonl"
         events = [json.loads(line) for line in path.read_text().splitlines()]
-        found[str(path.relative_to(run))] = [
+        found[f"{record['eval']}/{record['subject']}/{record['number']}"] = [
             {key: value for key, value in event.items() if key not in {"seconds", "at", "result"}} for event in events
         ]
     return found
