@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from demeanor.core.messages import Extra, Message, Part, Text, Tool, ToolCall
 
@@ -172,6 +172,21 @@ class Response:
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
+ErrorReason: TypeAlias = Literal[
+    "rate_limit",
+    "auth",
+    "bad_request",
+    "overloaded",
+    "server",
+    "unreachable",
+    "stalled",
+    "cut",
+    "budget",
+    "cassette",
+    "prefix",
+]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProviderError:
     """A provider's refusal or failure, as the gateway saw it."""
@@ -179,19 +194,7 @@ class ProviderError:
     status: int | None
     """The HTTP status; None if there was no response."""
 
-    reason: Literal[
-        "rate_limit",
-        "auth",
-        "bad_request",
-        "overloaded",
-        "server",
-        "unreachable",
-        "stalled",
-        "cut",
-        "budget",
-        "cassette",
-        "prefix",
-    ]
+    reason: ErrorReason
     """The kind of failure; `cassette` means that a replay has no answer, `prefix` that the request differs from the
     recording that the trial starts from."""
 

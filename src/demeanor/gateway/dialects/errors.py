@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from demeanor.core.exchange import ProviderError
+from demeanor.core.exchange import ErrorReason, ProviderError
 from demeanor.core.text import shortened
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.json_reader import parse
 
-Reason: TypeAlias = Literal[
-    "rate_limit",
-    "auth",
-    "bad_request",
-    "overloaded",
-    "server",
-    "unreachable",
-    "stalled",
-    "cut",
-    "budget",
-    "cassette",
-    "prefix",
-]
-
-STATUS: dict[Reason, int] = {
+STATUS: dict[ErrorReason, int] = {
     "rate_limit": 429,
     "auth": 401,
     "bad_request": 400,
@@ -40,7 +26,7 @@ STATUS: dict[Reason, int] = {
 }
 """400 and 402 are statuses that clients do not retry."""
 
-_REASONS: dict[int, Reason] = {
+_REASONS: dict[int, ErrorReason] = {
     401: "auth",
     402: "budget",
     403: "auth",
@@ -74,7 +60,7 @@ _SECRETS = re.compile(r"\b(?:sk|rk|pk|key)-[\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bear
 _MAX_MESSAGE = 2000
 
 
-def reason_of(status: int) -> Reason:
+def reason_of(status: int) -> ErrorReason:
     """The reason for a status."""
     return _REASONS.get(status, "bad_request" if 400 <= status < 500 else "server")
 

@@ -27,8 +27,8 @@ from demeanor.gateway.server.user_turns import user_turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from demeanor.core.exchange import ErrorReason
     from demeanor.gateway.dialects.dialect import Dialect
-    from demeanor.gateway.dialects.errors import Reason
     from demeanor.gateway.models.upstream import Reply, Upstream
     from demeanor.gateway.server.routing import RouteMatch
     from demeanor.gateway.server.session import Session
@@ -231,7 +231,7 @@ def _unreadable(asked: Request, body: bytes) -> Request:
     return Request(model=asked.model, messages=(), extra={"unreadable": shown})
 
 
-def _error(status: int, reason: Reason, message: str) -> ProviderError:
+def _error(status: int, reason: ErrorReason, message: str) -> ProviderError:
     return ProviderError(status=status, reason=reason, message=message)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ProviderError
+from demeanor.core.exchange import ErrorReason, ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.errors import Reason, status_of
+from demeanor.gateway.dialects.errors import status_of
 from demeanor.gateway.dialects.json_reader import Json, to_json
 
 _OVERLOADED = 529
-_TYPES: dict[Reason, str] = {
+_TYPES: dict[ErrorReason, str] = {
     "rate_limit": "rate_limit_error",
     "auth": "authentication_error",
     "bad_request": "invalid_request_error",

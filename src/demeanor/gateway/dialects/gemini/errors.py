@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ProviderError
+from demeanor.core.exchange import ErrorReason, ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.errors import Reason, status_of
+from demeanor.gateway.dialects.errors import status_of
 from demeanor.gateway.dialects.json_reader import Json, to_json
 
-_STATUS: dict[Reason, str] = {
+_STATUS: dict[ErrorReason, str] = {
     "rate_limit": "RESOURCE_EXHAUSTED",
     "auth": "UNAUTHENTICATED",
     "bad_request": "INVALID_ARGUMENT",

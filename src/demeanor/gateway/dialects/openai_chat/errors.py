@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ProviderError
+from demeanor.core.exchange import ErrorReason, ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.errors import Reason, status_of
+from demeanor.gateway.dialects.errors import status_of
 from demeanor.gateway.dialects.json_reader import Json, to_json
 
-_TYPES: dict[Reason, tuple[str, str | None]] = {
+_TYPES: dict[ErrorReason, tuple[str, str | None]] = {
     "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
     "auth": ("authentication_error", "invalid_api_key"),
     "bad_request": ("invalid_request_error", None),
