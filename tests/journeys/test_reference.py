@@ -267,6 +267,30 @@ NOT_THE_RIG = {("rig", "py")}
 """Names that look like those of the rig."""
 
 
+def test_modules_and_functions_in_the_docs_exist() -> None:
+    """`demeanor.statistics.intervals.wilson`, and modules such as `core/exit_code.py`."""
+    for name, page in PAGES.items():
+        for dotted in re.findall(r"\bdemeanor(?:\.[a-z_]+){2,}", code_of(page)):
+            parts = dotted.split(".")
+            if (SOURCE / parts[1]).is_dir():
+                assert _resolves(parts), f"docs/{name}.md names {dotted}, which does not exist"
+        for module in re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", page):
+            if (SOURCE / module.split("/")[0]).is_dir():
+                assert (SOURCE / module).exists(), f"docs/{name}.md names {module}, which does not exist"
+
+
+def _resolves(parts: list[str]) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    path = SOURCE
+    for index, part in enumerate(parts[1:], 1):
+        path = path / part
+        if path.is_dir() or not path.with_suffix(".py").exists():
+            continue
+        module: object = import_module(".".join(parts[: index + 1]))
+        return all((module := getattr(module, name, None)) is not None for name in parts[index + 1 :])
+    return path.is_dir()
+
+
 def test_extras_are_documented() -> None:
     """Every extra that users install, on the page about the installation; those for developers are not."""
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
