@@ -69,6 +69,7 @@ async def _pieces(more: int) -> AsyncIterator[bytes]:
 def serve_gateway(upstream: str) -> None:
     """The gateway with a scripted model `played`; others are at the echo server. A line of input opens a session."""
     from demeanor.core.eval import Eval, Source
+    from demeanor.core.gateway_limits import GatewayLimits
     from demeanor.core.policy import Policy
     from demeanor.core.scenario import Scenario
     from demeanor.core.subject import Subject
@@ -76,17 +77,20 @@ def serve_gateway(upstream: str) -> None:
     from demeanor.gateway.dialects import DIALECTS
     from demeanor.gateway.models.live_model import LiveModel
     from demeanor.gateway.models.provider import Provider
+    from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.script import ScriptedModel
     from demeanor.gateway.server.http_server import GatewayServer
 
     scenario, source = Scenario(prompts=("x",)), Source(path=Path("x"))
     found = Eval(name="bench", policy=Policy.USUALLY_PASSES, scenario=scenario, checks=(), source=source)
-    trial = Trial(eval=found, subject=Subject(agent="native", model="played"), number=1, timeout=60.0)
+    subject = Subject(agent="native", model="played", settings={"also": ["live", "slow"]})
+    trial = Trial(eval=found, subject=subject, number=1, timeout=60.0)
 
     async def run() -> None:
         provider = Provider("echo", base_url=upstream, dialects=[DIALECTS["openai-chat"]], key="sk-bench-0123456789")
-        played, live = ScriptedModel(play=lambda _: "Done."), LiveModel(provider=provider)
-        gateway = GatewayServer(lambda model: played if model == "played" else live)
+        models: dict[str, Upstream] = {"played": ScriptedModel(play=lambda _: "Done.")}
+        models |= {name: LiveModel(provider=provider, model=name) for name in ("live", "slow")}
+        gateway = GatewayServer(models, limits=GatewayLimits(connections=2 * STREAMS))
         await gateway.start()
         while True:
             async with gateway.session(trial, seed=1) as door:

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.gateway.models.echo_mask import EchoMask
+from demeanor.gateway.models.echo_mask import EchoMask, secret_forms
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=8, max_size=40)
 
@@ -15,7 +15,7 @@ KEYS = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=8,
 def passed(key: str, data: bytes, sizes: list[int]) -> tuple[bytes, list[str]]:
     """The data as the agent gets it, and the notes."""
     notes: list[str] = []
-    mask, found = EchoMask([key], notes.append), b""
+    mask, found = EchoMask(secret_forms([key]), notes.append), b""
     for size in sizes:
         found += mask.feed(data[:size])
         data = data[size:]

@@ -6,29 +6,33 @@ wrong type; code that walks a list adds the path to the error with `prefix_error
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from demeanor.gateway.dialects import strict_json
 from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.known_items import KnownItems
 
 Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 _NUMBER_LIMIT = 2**63
+_KNOWN = KnownItems()
 
 
-def parse(body: bytes) -> Any:
+def parse(body: bytes, later: Collection[str] = ()) -> Any:
     """The JSON data in `body`."""
     try:
-        return strict_json.loads(body)
+        return strict_json.loads(body, later)
     except ValueError as error:
         raise Malformed(f"the body is not valid JSON: {error}") from None
 
 
-def parse_object(body: bytes) -> Json:
-    """The JSON object in `body`."""
-    return require_object(parse(body), "the body")
+def parse_object(body: bytes, later: Collection[str] = ()) -> Json:
+    """The JSON object in `body`. The lists in its fields `later` have to be read with `read_repeated`, which checks
+    how deep they nest."""
+    return require_object(parse(body, later), "the body")
 
 
 def to_json(data: Any) -> bytes:
@@ -79,6 +83,11 @@ def read_each(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
     except Malformed as error:
         raise prefix_error(key, prefix_error(len(found), error)) from None
     return tuple(found)
+
+
+def read_repeated(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
+    """The same for a list that later requests repeat: what was read of an item before is used again."""
+    return read_each(data, key, partial(_KNOWN.read, read=read))
 
 
 def reject(name: str, wanted: str, value: Any) -> NoReturn:

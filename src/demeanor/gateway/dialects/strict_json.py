@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection
 from typing import Any, NoReturn
 
 MAX_DEPTH = 100
@@ -18,8 +19,11 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def loads(body: bytes | str) -> Any:
-    """The data in `body`; raises ValueError. A lone surrogate becomes the replacement character."""
+def loads(body: bytes | str, later: Collection[str] = ()) -> Any:
+    """The data in `body`; raises ValueError. A lone surrogate becomes the replacement character.
+
+    The nesting in the fields `later` of an object is left to `check_depth`.
+    """
     try:
         text = body if isinstance(body, str) else body.decode()
         data = _DECODER.decode(text.removeprefix("\ufeff"))
@@ -28,7 +32,7 @@ def loads(body: bytes | str) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start}") from None
     if len(text) > 2 * MAX_DEPTH:
-        _check_depth(data)
+        check_depth(_without(data, later) if later else data)
     if _SURROGATE_ESCAPE.search(text):
         escaped = json.dumps(data, ensure_ascii=False)
         if _SURROGATE.search(escaped):
@@ -52,9 +56,10 @@ def arguments(raw: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _check_depth(data: Any) -> None:
+def check_depth(data: Any, most: int = MAX_DEPTH) -> None:
+    """Raise ValueError if data has more than `most` levels of objects and lists."""
     level: list[Any] = [data] if data.__class__ in _CONTAINERS else []
-    for _ in range(MAX_DEPTH):
+    for _ in range(most):
         level = [
             below
             for value in level
@@ -64,6 +69,10 @@ def _check_depth(data: Any) -> None:
         if not level:
             return
     raise ValueError("nested too deeply")
+
+
+def _without(data: Any, keys: Collection[str]) -> Any:
+    return {key: value for key, value in data.items() if key not in keys} if data.__class__ is dict else data
 
 
 def _reject_constant(name: str) -> NoReturn:

@@ -7,7 +7,7 @@ else of a response changes, not even its size.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 NOTE = "the provider repeated its key or a configured header to the agent; it was masked"
 
@@ -15,13 +15,18 @@ _SHORTEST = 8
 """Shorter values occur in ordinary text by chance."""
 
 
+def secret_forms(secrets: Iterable[str]) -> Sequence[bytes]:
+    """How secrets may occur in a response: the longest form first, because it may contain another."""
+    found = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
+    return sorted(found, key=len, reverse=True)
+
+
 class EchoMask:
     """Masks secrets in the chunks of one response."""
 
-    def __init__(self, secrets: Iterable[str], note: Callable[[str], None]) -> None:
-        """`note` is called if something was masked."""
-        found = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
-        self._forms = sorted(found, key=len, reverse=True)
+    def __init__(self, forms: Sequence[bytes], note: Callable[[str], None]) -> None:
+        """`forms` are those of the secrets, see `secret_forms`; `note` is called if something was masked."""
+        self._forms = forms
         self._note = note
         self._held = b""
 

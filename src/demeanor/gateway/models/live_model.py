@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.upstream import ModelCall, Reply
 
 _DROPPED_HEADERS = (
-    "authorization x-api-key x-goog-api-key api-key cookie host content-length content-encoding accept-encoding expect"
-    " connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade"
+    "authorization x-api-key x-goog-api-key api-key cookie host content-length content-encoding accept-encoding"
+    " expect connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade"
 )
 """Request headers that are not forwarded: the agent's token, and those of its connection with the gateway."""
+
+_DROPPED = frozenset(_DROPPED_HEADERS.split())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,4 +135,4 @@ async def _deltas(response: ProviderResponse, dialect: Dialect) -> AsyncGenerato
 
 
 def _forwarded_headers(call: ModelCall) -> dict[str, str]:
-    return {name: value for name, value in call.headers.items() if name not in _DROPPED_HEADERS.split()}
+    return {name: value for name, value in call.headers.items() if name not in _DROPPED}

@@ -18,7 +18,7 @@ from yarl import URL
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.redaction.encodings import can_be_secret
-from demeanor.gateway.models.echo_mask import EchoMask
+from demeanor.gateway.models.echo_mask import EchoMask, secret_forms
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamInterrupted
 
@@ -34,6 +34,12 @@ _DROPPED_HEADERS = (
     " content-encoding set-cookie alt-svc strict-transport-security server date"
 )
 """Response headers that are not forwarded: those of the gateway's own connection with the provider."""
+
+_DROPPED = frozenset(_DROPPED_HEADERS.split())
+
+_SMALL = 2**16
+"""Bytes of a body that is sent at once, together with its headers; a larger one is sent in pieces, between which other
+sessions get their turn."""
 
 _KEY_HEADERS = frozenset(("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"))
 
@@ -85,6 +91,7 @@ class Provider:
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, sock_read=stall_after)
         self._proxy_url = _proxy_url(URL(self.base_url))
         self._client: aiohttp.ClientSession | None = None
+        self._secret_forms = secret_forms(self._secrets())
 
     @property
     def identity(self) -> tuple[str, tuple[str, ...], Mapping[str, str]]:
@@ -113,7 +120,7 @@ class Provider:
 
         `note` is called if the response repeats the key or a configured header, which is masked.
         """
-        mask = EchoMask(self._secrets(), note)
+        mask = EchoMask(self._secret_forms, note)
         async with self.rate_limiter.slot():
             response = await self._send(self.url(path), body, headers)
             if isinstance(response, ProviderError):
@@ -140,7 +147,11 @@ class Provider:
         head = {**headers, **self._headers, "Accept-Encoding": "identity"}
         try:
             return await self._client.post(
-                url, data=BytesIO(body), headers=head, allow_redirects=False, proxy=self._proxy_url
+                url,
+                data=body if len(body) <= _SMALL else BytesIO(body),
+                headers=head,
+                allow_redirects=False,
+                proxy=self._proxy_url,
             )
         except (aiohttp.ClientError, OSError) as error:
             return self._to_provider_error(error)
@@ -155,8 +166,7 @@ class Provider:
         headers = CIMultiDict(
             (name, mask.text(value))
             for name, value in response.headers.items()
-            if name.lower() not in _DROPPED_HEADERS.split()
-            and not (name.lower() == "content-length" and _is_compressed(response))
+            if name.lower() not in _DROPPED and not (name.lower() == "content-length" and _is_compressed(response))
         )
         pause = retry_after(response.headers)
         if pause and response.status in {429, 503, 529}:

@@ -24,7 +24,7 @@ from demeanor.gateway.dialects.json_reader import (
     maybe_string,
     own_fields,
     parse_object,
-    read_each,
+    read_repeated,
     require_list,
     require_object,
     string,
@@ -38,6 +38,7 @@ DEFAULT_MAX_TOKENS = 8192
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _BODY = frozenset({"model", "messages", "tools", "system"})
+_REPEATED = ("messages", "tools")
 _MESSAGE = frozenset({"role", "content"})
 _TOOL = frozenset({"name", "description", "input_schema"})
 _SAMPLING = {
@@ -53,13 +54,13 @@ _CHOICE_TYPES = {"auto": "auto", "none": "none", "required": "any"}
 
 def read_request(body: bytes, route: Route) -> Request:
     """Read a client's request."""
-    top = parse_object(body)
+    top = parse_object(body, _REPEATED)
     require_list(top, "messages")
     extra = extra_fields(top, _BODY)
     return Request(
         model=string(top, "model") if route.model is None else route.model,
-        messages=(*_read_system(top), *read_each(top, "messages", _read_message)),
-        tools=read_each(top, "tools", _read_tool),
+        messages=(*_read_system(top), *read_repeated(top, "messages", _read_message)),
+        tools=read_repeated(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=_read_parallel(extra),
         sampling=read_sampling(extra, _SAMPLING),

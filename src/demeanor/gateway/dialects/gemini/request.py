@@ -27,6 +27,7 @@ from demeanor.gateway.dialects.json_reader import (
     own_fields,
     parse_object,
     read_each,
+    read_repeated,
     require_list,
     require_object,
     to_json,
@@ -57,7 +58,7 @@ def read_request(body: bytes, route: Route) -> Request:
     if "model" in top and route.model is not None:
         extra["model"] = top["model"]
     call_ids = _CallIds()
-    contents = [call_ids.with_ids(message) for message in read_each(top, "contents", _read_content)]
+    contents = [call_ids.with_ids(message) for message in read_repeated(top, "contents", _read_content)]
     request = Request(
         model=route.model or (maybe_string(top, "model") or "").removeprefix("models/"),
         messages=(*_read_system(top), *contents),

@@ -24,7 +24,7 @@ from demeanor.gateway.dialects.json_reader import (
     maybe_string,
     own_fields,
     parse_object,
-    read_each,
+    read_repeated,
     require_list,
     require_object,
     string,
@@ -36,6 +36,7 @@ from demeanor.gateway.dialects.pairing import pair_results
 from demeanor.gateway.dialects.sampling import read_sampling, write_sampling
 
 _BODY = frozenset({"model", "messages", "tools"})
+_REPEATED = ("messages", "tools")
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _SAMPLING = {name: name for name in ("temperature", "top_p", "top_k", "stop", "seed")}
 _TOOL = frozenset({"type", "function"})
@@ -45,14 +46,14 @@ _REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
 
 def read_request(body: bytes, route: Route) -> Request:
     """Read a client's request."""
-    top = parse_object(body)
+    top = parse_object(body, _REPEATED)
     model = string(top, "model") if route.model is None else route.model
     require_list(top, "messages")
     extra = extra_fields(top, _BODY)
     return Request(
         model=model,
-        messages=read_each(top, "messages", read_message),
-        tools=read_each(top, "tools", _read_tool),
+        messages=read_repeated(top, "messages", read_message),
+        tools=read_repeated(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=maybe_flag(top, "parallel_tool_calls"),
         sampling=_read_sampling(extra),

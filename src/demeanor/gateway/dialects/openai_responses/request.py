@@ -18,7 +18,7 @@ from demeanor.gateway.dialects.json_reader import (
     maybe_string,
     own_fields,
     parse_object,
-    read_each,
+    read_repeated,
     reject,
     string,
     to_json,
@@ -44,13 +44,14 @@ INSTRUCTIONS = f"{NAME}.instructions"
 """The key of `extra` that marks a message from `instructions`."""
 
 _BODY = frozenset({"model", "input", "tools", "instructions"})
+_REPEATED = ("input", "tools")
 _MESSAGE = frozenset({"role", "content"})
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 
 
 def read_request(body: bytes, route: Route) -> Request:
     """Read a client's request."""
-    top = parse_object(body)
+    top = parse_object(body, _REPEATED)
     conversation = top.get("input")
     if conversation is not None and not isinstance(conversation, str | list):
         reject("input", "a string or a list", conversation)
@@ -61,7 +62,7 @@ def read_request(body: bytes, route: Route) -> Request:
     if isinstance(conversation, str) and conversation:
         messages.append(Message(role="user", parts=(Text(text=conversation),)))
     elif conversation:
-        messages += read_each(top, "input", _read_item)
+        messages += read_repeated(top, "input", _read_item)
     request = Request(
         model=string(top, "model") if route.model is None else route.model,
         messages=tuple(messages),

@@ -1,0 +1,72 @@
+"""Remembers what the items of earlier requests were read as: every request repeats its conversation and its tools.
+
+An item is recognised by all its bytes in `marshal`'s format, which keeps the order of fields and tells `1`, `1.0` and
+`true` apart. All sessions share the memory of a module, since the trials of an agent start with the same prompt.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.strict_json import MAX_DEPTH, check_depth
+
+T = TypeVar("T")
+Json: TypeAlias = dict[str, Any]
+
+_PLAIN = 2
+"""The version of marshal's format without references, so that equal items have equal bytes."""
+
+_LARGEST = 256 * 1024
+_MOST = 4 * 2**20
+"""Bytes of the largest item that is remembered, and of all items until the older half is forgotten."""
+
+_ABOVE_AN_ITEM = 2
+"""An item is in a list, in the object of the body."""
+
+
+class KnownItems:
+    """What items were read as: those that were read recently, and those before them."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        """Remembers items of at most twice `most` bytes."""
+        self._most = most
+        self._size = 0
+        self._recent: dict[Any, Any] = {}
+        self._older: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._recent) + len(self._older)
+
+    def read(self, item: Json, read: Callable[[Json], T]) -> T:
+        """What `read` makes of an item, which must depend on nothing else; raises Malformed."""
+        try:
+            data = marshal.dumps(item, _PLAIN)
+        except ValueError as error:
+            raise Malformed(f"item: {error}") from None
+        key = (read, data)
+        known: T | None = self._recent.get(key)
+        if known is not None:
+            return known
+        known = self._older.get(key)
+        if known is None:
+            known = _read(item, read)
+        if len(data) <= _LARGEST:
+            self._remember(key, known, len(data))
+        return known
+
+    def _remember(self, key: Any, known: Any, size: int) -> None:
+        if self._size > self._most:
+            self._older, self._recent, self._size = self._recent, {}, 0
+        self._recent[key] = known
+        self._size += size
+
+
+def _read(item: Json, read: Callable[[Json], T]) -> T:
+    try:
+        check_depth(item, MAX_DEPTH - _ABOVE_AN_ITEM)
+    except ValueError as error:
+        raise Malformed(f"item: {error}") from None
+    return read(item)
