@@ -19,7 +19,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 T = TypeVar("T")
-Reader: TypeAlias = Callable[[Any, str], Any]
+Writer: TypeAlias = Callable[[Any], Any]
+Place: TypeAlias = tuple[Any, str | int] | None
+"""Where data is: the place that holds it, and its name or number there. The path is only put together for an error."""
+
+Reader: TypeAlias = Callable[[Any, Place], Any]
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
 """Types whose values are JSON data already."""
@@ -32,35 +36,49 @@ class DecodeError(ValueError):
 def encode(value: Any) -> Any:
     """`value` as JSON data. Fields with their default value are left out, except for tags."""
     kind: Any = type(value)
-    if kind in _PLAIN:
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, Path):
-        return base64.b64encode(value.read_bytes()).decode("ascii")
-    if kind is dict or isinstance(value, Mapping):
-        return {str(key): encode(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [encode(item) for item in value]
-    if hasattr(kind, "__dataclass_fields__"):
+    return value if kind in _PLAIN else _writer(kind)(value)
+
+
+@cache
+def _writer(kind: Any) -> Writer:
+    """The function that encodes values of exactly this type; every attempt is encoded several times."""
+    if issubclass(kind, Enum):
+        return lambda value: value.value
+    if issubclass(kind, bool | int | float | str):
+        return lambda value: value
+    if issubclass(kind, bytes):
+        return lambda value: base64.b64encode(value).decode("ascii")
+    if issubclass(kind, Path):
+        return lambda value: base64.b64encode(value.read_bytes()).decode("ascii")
+    if issubclass(kind, Mapping):
+        return lambda value: {
+            str(key): item if type(item) in _PLAIN else encode(item) for key, item in value.items()
+        }
+    if issubclass(kind, list | tuple):
+        return lambda value: [item if type(item) in _PLAIN else encode(item) for item in value]
+    if dataclasses.is_dataclass(kind):
+        return _write_dataclass(kind)
+    raise TypeError(f"can't encode a {kind.__name__}")
+
+
+def _write_dataclass(kind: Any) -> Writer:
+    tag, defaults = _tag(kind), _defaults(kind)
+
+    def write(value: Any) -> Any:
         found = {}
-        tag = _tag(kind)
-        for name, default in _defaults(kind):
+        for name, default in defaults:
             item = getattr(value, name)
             if name == tag or (item is not default and item != default):
-                found[name] = encode(item)
+                found[name] = item if type(item) in _PLAIN else encode(item)
         return found
-    raise TypeError(f"can't encode a {type(value).__name__}")
+
+    return write
 
 
 def decode(kind: type[T], data: Any) -> T:
     """The value of type `kind` that `data` describes."""
     reader: Reader = _reader(kind)  # type: ignore[arg-type]
-    value: T = reader(data, "")
+    value: T = reader(data, None)
     return value
 
 
@@ -105,22 +123,31 @@ def _reader(kind: Any) -> Reader:
     if dataclasses.is_dataclass(kind):
         return _read_dataclass(kind)
     if kind is float:
-        return lambda data, at: float(_expect(data, (int, float), at))
-    return lambda data, at: _expect(data, kind, at)
+        return lambda data, at: data if type(data) is float else float(_expect(data, (int, float), at))
+    return lambda data, at: data if type(data) is kind else _expect(data, kind, at)
 
 
-def _expect(data: Any, kind: Any, at: str) -> Any:
+def _expect(data: Any, kind: Any, at: Place) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
         wanted = getattr(kind, "__name__", "number")
-        raise DecodeError(f"{at or 'value'}: expected {wanted}, found {type(data).__name__}")
+        raise DecodeError(f"{_path(at) or 'value'}: expected {wanted}, found {type(data).__name__}")
     return data
 
 
-def _read_bytes(data: Any, at: str) -> bytes:
+def _path(at: Place) -> str:
+    """The path to a place: `exchanges[2].request`."""
+    parts: list[str] = []
+    while at is not None:
+        at, part = at
+        parts.append(f"[{part}]" if isinstance(part, int) else f".{part}")
+    return "".join(reversed(parts)).removeprefix(".")
+
+
+def _read_bytes(data: Any, at: Place) -> bytes:
     try:
         return base64.b64decode(_expect(data, str, at), validate=True)
     except binascii.Error as error:
-        raise DecodeError(f"{at or 'value'}: expected base64: {error}") from None
+        raise DecodeError(f"{_path(at) or 'value'}: expected base64: {error}") from None
 
 
 def _read_union(args: tuple[Any, ...]) -> Reader:
@@ -136,12 +163,12 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
     tag = _tag(rest[0]) or ""
     by_tag = {dict(_defaults(member))[tag]: _reader(member) for member in rest}
 
-    def read(data: Any, at: str) -> Any:
+    def read(data: Any, at: Place) -> Any:
         if data is None and optional:
             return None
         found = _expect(data, dict, at).get(tag)
         if not isinstance(found, str) or found not in by_tag:
-            raise DecodeError(f"{at or 'value'}: {found!r} is not one of {', '.join(map(str, by_tag))}")
+            raise DecodeError(f"{_path(at) or 'value'}: {found!r} is not one of {', '.join(map(str, by_tag))}")
         return by_tag[found](data, at)
 
     return read
@@ -157,9 +184,9 @@ def _read_by_shape(members: list[Any]) -> Reader:
 
 
 def _read_literal(choices: tuple[Any, ...]) -> Reader:
-    def read(data: Any, at: str) -> Any:
+    def read(data: Any, at: Place) -> Any:
         if data not in choices:
-            raise DecodeError(f"{at or 'value'}: {data!r} is not one of {', '.join(map(repr, choices))}")
+            raise DecodeError(f"{_path(at) or 'value'}: {data!r} is not one of {', '.join(map(repr, choices))}")
         return data
 
     return read
@@ -168,13 +195,13 @@ def _read_literal(choices: tuple[Any, ...]) -> Reader:
 def _read_tuple(args: tuple[Any, ...]) -> Reader:
     if len(args) == 2 and args[1] is Ellipsis:
         inner = _reader(args[0])
-        return lambda data, at: tuple(inner(item, f"{at}[{i}]") for i, item in enumerate(_expect(data, list, at)))
+        return lambda data, at: tuple(inner(item, (at, i)) for i, item in enumerate(_expect(data, list, at)))
     readers = [_reader(arg) for arg in args]
 
-    def read(data: Any, at: str) -> Any:
+    def read(data: Any, at: Place) -> Any:
         if len(_expect(data, list, at)) != len(readers):
-            raise DecodeError(f"{at or 'value'}: expected {len(readers)} items, found {len(data)}")
-        return tuple(reader(item, f"{at}[{i}]") for i, (reader, item) in enumerate(zip(readers, data, strict=True)))
+            raise DecodeError(f"{_path(at) or 'value'}: expected {len(readers)} items, found {len(data)}")
+        return tuple(reader(item, (at, i)) for i, (reader, item) in enumerate(zip(readers, data, strict=True)))
 
     return read
 
@@ -182,22 +209,22 @@ def _read_tuple(args: tuple[Any, ...]) -> Reader:
 def _read_mapping(key: Any, value: Any) -> Reader:
     inner = _reader(value)
 
-    def read(data: Any, at: str) -> Any:
+    def read(data: Any, at: Place) -> Any:
         found = _expect(data, dict, at)
         if key is int and not all(name.removeprefix("-").isdecimal() for name in found):
-            raise DecodeError(f"{at or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}")
-        return {(int(name) if key is int else name): inner(item, f"{at}.{name}") for name, item in found.items()}
+            raise DecodeError(f"{_path(at) or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}")
+        return {(int(name) if key is int else name): inner(item, (at, name)) for name, item in found.items()}
 
     return read
 
 
 def _read_enum(kind: type[Enum]) -> Reader:
-    def read(data: Any, at: str) -> Any:
+    def read(data: Any, at: Place) -> Any:
         try:
             return kind(data)
         except ValueError:
             choices = ", ".join(str(member.value) for member in kind)
-            raise DecodeError(f"{at or 'value'}: {data!r} is not one of {choices}") from None
+            raise DecodeError(f"{_path(at) or 'value'}: {data!r} is not one of {choices}") from None
 
     return read
 
@@ -208,16 +235,16 @@ def _read_dataclass(kind: Any) -> Reader:
     needed = {name for name, default in _defaults(kind) if default is dataclasses.MISSING}
     readers: dict[str, Reader] = {}
 
-    def read(data: Any, at: str) -> Any:
+    def read(data: Any, at: Place) -> Any:
         if not readers:
             readers.update({name: _reader(hints[name]) for name in names})
         found = _expect(data, dict, at)
         for name in found:
             if name not in readers:
-                raise DecodeError(f"{at or kind.__name__}: unknown field {name!r}")
+                raise DecodeError(f"{_path(at) or kind.__name__}: unknown field {name!r}")
         missing = needed - found.keys()
         if missing:
-            raise DecodeError(f"{at or kind.__name__}: field {min(missing)!r} is missing")
-        return kind(**{name: readers[name](item, f"{at}.{name}".lstrip(".")) for name, item in found.items()})
+            raise DecodeError(f"{_path(at) or kind.__name__}: field {min(missing)!r} is missing")
+        return kind(**{name: readers[name](item, (at, name)) for name, item in found.items()})
 
     return read

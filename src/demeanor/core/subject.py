@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from demeanor.core.identity_cache import by_identity
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
@@ -31,6 +33,11 @@ class Subject:
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits that change with agent, model, settings, or what answers for the model."""
-        parts = [self.agent, self.model, dict(self.settings), self.model_hash]
-        text = json.dumps(parts, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return _fingerprint(self)
+
+
+@by_identity
+def _fingerprint(subject: Subject) -> str:
+    parts = [subject.agent, subject.model, dict(subject.settings), subject.model_hash]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -134,8 +134,11 @@ def _judge_and_store(
         record, evidence = judged(trial, attempt, capture, judging, evidence)
     finally:
         answers = judging.judge.answers if judging.judge else ()
-        capture = replace(capture, after=discard_spooled(capture.after), judge_answers=answers)
-    evidence = replace(evidence, after=capture.after)
+        after = discard_spooled(capture.after)
+        if after is not capture.after or answers != capture.judge_answers:
+            capture = replace(capture, after=after, judge_answers=answers)
+    if evidence.after is not after:
+        evidence = replace(evidence, after=after)
     verdict = record.verdict
     prompt, facts = record.prompt_hash, capture.facts
     version = facts.get("agent_version") or (agent.version() if capture.ends and "worker" not in facts else None)

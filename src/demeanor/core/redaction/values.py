@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from demeanor.core.redaction.encodings import SHORTEST
@@ -94,21 +95,28 @@ class _Search:
         elif kind is bytes:
             self.contents.append(value)
         elif kind is tuple or kind is list:
-            for item in value:
-                self.walk(item)
+            self._walk_all(value)
         elif kind is dict or isinstance(value, Mapping):
-            for key, item in value.items():
-                self.walk(key)
-                self.walk(item)
-        elif (names := _fields(kind)) and id(value) not in self._seen:
+            self._walk_all(value)
+            self._walk_all(value.values())
+        elif (items := _items(kind)) and id(value) not in self._seen:
             self._seen.add(id(value))
             if kind is Entry:
                 self._entry(value)
             elif kind is Tree:
                 self._tree(value)
             else:
-                for name in names:
-                    self.walk(getattr(value, name))
+                self._walk_all(items(value))
+
+    def _walk_all(self, values: Iterable[Any]) -> None:
+        """Most values are numbers or short texts; a call for each of them would take most of the time."""
+        for value in values:
+            kind = type(value)
+            if kind is str:
+                if len(value) >= SHORTEST:
+                    self.texts.append(value)
+            elif kind not in _WITHOUT_TEXT:
+                self.walk(value)
 
     def _entry(self, entry: Entry) -> None:
         content = entry.read()
@@ -171,6 +179,15 @@ class _Rebuild:
             return dataclasses.replace(entry, target=target)
         digest = hashlib.sha256(clean).hexdigest()
         return dataclasses.replace(entry, content=clean, size=len(clean), sha256=digest, target=target)
+
+
+@cache
+def _items(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Reads all fields of a dataclass at once; None for other types."""
+    names = _fields(kind)
+    if len(names) == 1:
+        return lambda value: (getattr(value, names[0]),)
+    return attrgetter(*names) if names else None
 
 
 @cache

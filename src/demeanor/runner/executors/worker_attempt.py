@@ -98,29 +98,26 @@ class WorkerAttempts:
     async def _result(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> object:
         """The worker's reply; raises WorkerLost if the attempt is given up."""
         silence = self._run.silence
-        result = asyncio.ensure_future(link.attempt(request.run, request.nonce, pack_message(request), seconds=silence))
-        lost = asyncio.ensure_future(link.lost.wait())
+        reply = link.attempt(request.run, request.nonce, pack_message(request), seconds=silence)
         limit = trial.timeout + _GRACE
         try:
-            while not result.done():
-                await asyncio.wait({result, lost}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-                if not result.done():
+            while not reply.done():
+                await asyncio.wait((reply,), timeout=limit)
+                if not reply.done():
                     await self._require_progress(link, trial, request)
                 limit = _GRACE
-            return result.result()
+            return reply.result()
         except WorkerLost as error:
             link.give_up(request.nonce, f"{trial.id}, attempt {request.attempt}, from {link}")
-            if result.done() and not link.lost.is_set():
+            if reply.done() and not link.lost:
                 self._pool.lose(link, str(error))
             raise
         finally:
-            result.cancel()
-            lost.cancel()
+            if not reply.cancel() and not reply.cancelled():
+                reply.exception()  # it is not read if this attempt was cancelled
 
     async def _require_progress(self, link: WorkerLink, trial: Trial, request: AttemptRequest) -> None:
-        """Raise WorkerLost if the worker was given up, or if the attempt has been running for too long; end it then."""
-        if link.lost.is_set():
-            raise WorkerLost(link.why_lost)
+        """Raise WorkerLost if the attempt has been running for too long; end it then."""
         run, nonce = request.run, request.nonce
         seconds = await link.call(seconds_of_attempt, run, nonce, seconds=self._run.silence)
         if isinstance(seconds, float) and seconds > trial.timeout + _GRACE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from demeanor.runner.executors.archive import Archive
@@ -58,7 +59,8 @@ class WorkerLink:
         """Attempts in a row that could not be made there."""
         self.usable = False
         """Whether it is given attempts."""
-        self.lost = asyncio.Event()
+        self.lost = False
+        """Whether it was given up."""
         self.why_lost = ""
         self.watch: asyncio.Task[None] | None = None
         self._client = client
@@ -112,14 +114,19 @@ class WorkerLink:
                 await self.call(put_start_here, run, start.sha256, start.packed, seconds=_SEND_SECONDS)
                 self._sent.add(start.sha256)
 
-    async def attempt(self, run: str, nonce: str, packed: bytes, *, seconds: float) -> object:
-        """The worker's reply; raises WorkerLost if a call is not answered in time, or UnknownRun."""
+    def attempt(self, run: str, nonce: str, packed: bytes, *, seconds: float) -> asyncio.Future[object]:
+        """The worker's reply; WorkerLost if a call is not answered in time or the worker is given up, or UnknownRun."""
         reply: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        if self.lost:
+            reply.set_exception(WorkerLost(self.why_lost))
+            return reply
         self._replies[nonce] = reply
+        reply.add_done_callback(partial(self._forget, nonce))
         self._begin_call(run, nonce, packed, seconds)
-        try:
-            return await reply
-        finally:
+        return reply
+
+    def _forget(self, nonce: str, reply: asyncio.Future[object]) -> None:
+        if self._replies.get(nonce) is reply:
             del self._replies[nonce]
 
     def give_up(self, nonce: str, what: str) -> None:
@@ -188,7 +195,8 @@ class WorkerLink:
         """Give the worker up, with everything that it is doing."""
         self.usable = False
         self.why_lost = why
-        self.lost.set()
+        self.lost = True
+        self._fail(list(self._replies), WorkerLost(why))
 
 
 def _is_reply(pair: object) -> bool:

@@ -153,7 +153,7 @@ class WorkerPool:
 
     def _admit(self, link: WorkerLink) -> None:
         """Use a worker, unless it can't make attempts or differs from the others."""
-        if link.lost.is_set():
+        if link.lost:
             self.notes.append(f"the worker {link} is not used: {link.why_lost}")
             return
         problem = link.report.problem or ("" if self._setup.allow_different else self._difference(link))
@@ -169,7 +169,7 @@ class WorkerPool:
         if abs(link.clock_skew) > _CLOCK_SECONDS:
             ahead = "ahead" if link.clock_skew > 0 else "behind"
             return f"its clock is {abs(link.clock_skew):.0f} s {ahead}"
-        others = [other for other in self._links.values() if other is not link and not other.lost.is_set()]
+        others = [other for other in self._links.values() if other is not link and not other.lost]
         best = min((len(other.report.missing) for other in others if not other.report.problem), default=None)
         if best is not None and len(link.report.missing) > best:
             return "; ".join(link.report.missing.values())
@@ -223,7 +223,7 @@ class WorkerPool:
         """Use a worker again that was silent; what it was doing meanwhile was given up, so it ends that."""
         await link.discard_late(self._setup.run, seconds=self._silence)
         await link.call(cancel_attempts, self._setup.run, None, seconds=self._silence)
-        link.lost = asyncio.Event()
+        link.lost = False
         link.usable = True
         self.notes.append(f"the worker {link} answers again")
         self._count()
