@@ -14,15 +14,22 @@ NOBODY = 65534
 
 
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """Start a server for the duration of the block; yields its URL. Raises if PostgreSQL is not installed."""
+def postgres_server(keep: Path | None = None) -> Iterator[str]:
+    """Start a server for the duration of the block; yields its URL. Raises if PostgreSQL is not installed.
+
+    Its data is in the folder `keep`, which is used again if it exists; by default it is removed in the end.
+    """
     programs = _programs()
     # PostgreSQL refuses to run as root, and a socket's path may have no more than 107 characters.
     own = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
     if own:
         os.chown(folder, NOBODY, NOBODY)
-    data = folder / "data"
+    data = keep or folder / "data"
+    if keep and not keep.exists():
+        keep.mkdir(parents=True, mode=0o700)
+        if own:
+            os.chown(keep, NOBODY, NOBODY)
 
     def call(program: str, *words: str) -> None:
         subprocess.run(
@@ -30,13 +37,17 @@ def postgres_server() -> Iterator[str]:
         )
 
     try:
-        call("initdb", "-D", str(data), "-U", "demeanor", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+        if not (data / "PG_VERSION").exists():
+            call(
+                "initdb", "-D", str(data), "-U", "demeanor", "--auth=trust", "--no-sync", "--encoding=UTF8",
+                "--locale=C",
+            )  # fmt: skip
         options = f"-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=50"
         call("pg_ctl", "-D", str(data), "-w", "-t", "60", "-l", str(folder / "log"), "-o", options, "start")
         try:
             yield f"postgresql://demeanor@/postgres?host={folder}"
         finally:
-            call("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+            call("pg_ctl", "-D", str(data), "-m", "fast" if keep else "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
