@@ -51,9 +51,7 @@ def _writer(kind: Any) -> Writer:
     if issubclass(kind, Path):
         return lambda value: base64.b64encode(value.read_bytes()).decode("ascii")
     if issubclass(kind, Mapping):
-        return lambda value: {
-            str(key): item if type(item) in _PLAIN else encode(item) for key, item in value.items()
-        }
+        return lambda value: {str(key): item if type(item) in _PLAIN else encode(item) for key, item in value.items()}
     if issubclass(kind, list | tuple):
         return lambda value: [item if type(item) in _PLAIN else encode(item) for item in value]
     if dataclasses.is_dataclass(kind):
@@ -212,7 +210,9 @@ def _read_mapping(key: Any, value: Any) -> Reader:
     def read(data: Any, at: Place) -> Any:
         found = _expect(data, dict, at)
         if key is int and not all(name.removeprefix("-").isdecimal() for name in found):
-            raise DecodeError(f"{_path(at) or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}")
+            raise DecodeError(
+                f"{_path(at) or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}"
+            )
         return {(int(name) if key is int else name): inner(item, (at, name)) for name, item in found.items()}
 
     return read

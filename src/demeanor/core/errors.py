@@ -71,8 +71,9 @@ class UnknownName(UsageError):
         self.known = tuple(sorted(known))
         close = nearest(name, self.known)
         remedy = f"did you mean {close!r}?" if close else _known(kind, self.known)
-        place = f"{where}: " if where else ""
-        super().__init__(f"{place}unknown {kind} {name!r}\n  → {remedy}")
+        self.without_place = f"unknown {kind} {name!r}\n  → {remedy}"
+        """The message without the file or store that was searched."""
+        super().__init__(f"{where}: {self.without_place}" if where else self.without_place)
 
 
 _MOST_KNOWN = 20

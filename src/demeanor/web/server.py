@@ -105,7 +105,7 @@ def _answered(make: Callable[[], str]) -> tuple[int, str]:
     try:
         return 200, make()
     except UnknownName as error:
-        return 404, _problem("Not found", str(error))
+        return 404, _problem("Not found", error.without_place)  # a path of this machine means nothing to a reader
     except StoreUnavailable as error:
         return 503, _problem("The store is not available", str(error))
     except StoreError as error:

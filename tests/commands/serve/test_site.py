@@ -265,6 +265,7 @@ def test_what_does_not_exist_is_said(dashboard: Dashboard):
     for path in [*wrong, f"{trial}/..%2F..%2Fetc", "/run/..%2F..%2Fetc%2Fpasswd"]:
         assert dashboard.get(path).status == 404, path
     assert "did you mean 'reads_before_it_edits'" in dashboard.page_of_404("/eval/reads_before_it_edit")
+    assert "demeanor.db" not in dashboard.page_of_404("/run/nope"), "a path of the server"
     assert dashboard.get("/runs?kind=weekly").status == 400
 
 
