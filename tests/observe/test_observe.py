@@ -226,6 +226,30 @@ def test_a_bad_exit_tells_the_last_words():
     assert observe(capture(exit_ok=False, ends=ends), {}).misdeed == "ended with exit code 3\nboom"
 
 
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        (
+            "error: unexpected argument '--no-such'\n\n  tip: try '-- --no-such'\n\nUsage: a [OPTIONS]\n\nTry '--help'.",
+            "error: unexpected argument '--no-such'\n… 1 line left out\n  tip: try '-- --no-such'\n\nUsage: a [OPTIONS]\n\n"
+            "Try '--help'.",
+        ),
+        (
+            "loader:1\n  throw err;\n\nError: Cannot find module 'x'\n    at a\n    at b\n  code: 'X'\n}\n\nNode.js v20",
+            "Error: Cannot find module 'x'\n… 4 lines left out\n    at b\n  code: 'X'\n}\n\nNode.js v20",
+        ),
+        ("thread 'main' panicked at a.rs\n1\n2\n3\n4\n5", "thread 'main' panicked at a.rs\n1\n2\n3\n4\n5"),
+        ("0\n1\n2\n3\n4\nValueError: x", "… 1 line left out\n1\n2\n3\n4\nValueError: x"),
+        ("error_handler.py\n1\n2\n3\n4\n5", "… 1 line left out\n1\n2\n3\n4\n5"),
+    ],
+    ids=["usage", "stack", "panic", "last", "no-error"],
+)
+def test_a_bad_exit_tells_the_error_before_a_stack_or_usage(printed: str, shown: str):
+    """The last lines of the output are not always the ones that say what happened."""
+    ends = (ProcessEnd(exit_code=2, stderr=Output(text=printed, total_bytes=len(printed))),)
+    assert observe(capture(exit_ok=False, ends=ends), {}).misdeed == f"ended with exit code 2\n{shown}"
+
+
 def test_an_agent_that_fails_before_its_first_request_did_not_start():
     """It is not judged: the trial is void, with the agent's last output. An agent without a model is judged."""
     ends = (ProcessEnd(exit_code=1, stderr=Output(text="ImportError: no module\n", total_bytes=23)),)

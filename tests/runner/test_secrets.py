@@ -14,13 +14,15 @@ COMMON = {
     "letters": {"key": "fLqTzWbNxRkVmHsPdJgCyQaE"},
 }
 
+HEADERS = {"X-Auth": "header-secret-1", "HTTP-Referer": "https://git.example/acme", "User-Agent": "acme-agent/1.0"}
+
 
 def test_keys_passed_variables_headers_and_passwords_are_known() -> None:
     """Also if their names do not suggest a secret. Short values, ordinary words and paths are not secrets."""
     config = Config(
         root=Path(),
         store="postgresql://me:very-secret-1@host/db",
-        providers={"acme": {"key_env": "ACME", "headers": {"X-Auth": "header-secret-1"}}, **COMMON},
+        providers={"acme": {"key_env": "ACME", "headers": HEADERS}, **COMMON},
         agents={"a": {"pass_env": ["PASSED", "LIBRARIES", "ABSENT"], "env": {"A_TOKEN": "token-in-file-1"}}},
     )
     environ = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from demeanor.core.capture import HIDDEN_FILE, Capture
@@ -20,6 +21,8 @@ _CAUSES = {
 }
 _MISSES = {"cassette": VoidCause.CASSETTE, "prefix": VoidCause.PREFIX}
 _CORRUPT = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
+_STATES_ERROR = re.compile(r"\W*(?:[\w.]*(?:error|exception)|fatal)\b.*\w|.*\bpanicked at\b", re.IGNORECASE)
+_LAST_LINES = 5
 
 
 def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
@@ -128,6 +131,16 @@ def _bad_exit(capture: Capture) -> str:
     """How its last program ended, with its last output and the files that the sandbox hid from it."""
     end = capture.ends[-1]
     how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
-    output = excerpt(end.stderr.text or end.stdout.text, lines=5)
+    output = _last_output(end.stderr.text or end.stdout.text)
     hidden = (note for note in capture.notes if HIDDEN_FILE in note)
     return "\n".join(filter(None, (f"ended with {how}", output, *hidden)))
+
+
+def _last_output(text: str) -> str:
+    """The last lines, after the line that states the error: many programs print their usage or a stack behind it."""
+    lines = text.splitlines()
+    stated = next((index for index, line in enumerate(lines) if _STATES_ERROR.match(line)), len(lines))
+    if stated >= len(lines) - _LAST_LINES:
+        return excerpt(text, lines=_LAST_LINES)
+    error = lines.pop(stated)
+    return f"{excerpt(error, lines=1)}\n{excerpt(chr(10).join(lines), lines=_LAST_LINES)}"

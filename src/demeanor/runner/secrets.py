@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from demeanor.config.config import Config
-from demeanor.core.redaction.encodings import can_be_secret, telling
+from demeanor.core.redaction.encodings import can_be_secret, secret_headers, telling
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
@@ -29,13 +29,13 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _provider_secrets(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The key and headers of a provider."""
+    """The key and headers of a provider, except headers that describe the client."""
     key, variable = table.get("key"), table.get("key_env")
     if isinstance(key, str):
         yield f"{name}.key", key
     if isinstance(variable, str) and environ.get(variable):
         yield variable, environ[variable]
-    yield from ((f"{name}.{header}", value) for header, value in _strings(table.get("headers")).items())
+    yield from ((f"{name}.{header}", value) for header, value in secret_headers(_strings(table.get("headers"))).items())
 
 
 def _passed_secrets(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

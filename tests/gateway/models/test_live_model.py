@@ -334,6 +334,15 @@ async def test_headers_and_doubly_escaped_keys_are_masked() -> None:
     assert b"got" in reply.body
 
 
+async def test_headers_that_describe_the_client_do_not_change_answers() -> None:
+    """Some providers ask for the project's URL and name, which occur in answers and are executed in calls."""
+    body = b'{"choices": [{"message": {"role": "assistant", "content": "git clone https://git.example/acme/my-tool"}}]}'
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    async with raw_provider(head.encode(), body) as url:
+        reply, _ = await asked(url, headers={"HTTP-Referer": "https://git.example/acme/my-tool", "X-Title": "my-tool-2"})
+    assert reply.body == body
+
+
 async def test_the_key_stays_out_of_descriptions() -> None:
     """The repr of a provider does not contain its key."""
     assert KEY not in repr(

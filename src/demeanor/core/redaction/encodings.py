@@ -15,6 +15,11 @@ SHORTEST = 8
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKIE|AUTH|_DSN\b", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z]{1,20}|[\d.,:_-]+|[~.]?/\S*|[a-z]{2}_[A-Z]{2}(\.\S*)?|C\.UTF-8")
+_DESCRIPTIVE_HEADERS = frozenset(
+    ("accept", "accept-language", "anthropic-beta", "anthropic-version", "content-type", "http-referer", "openai-beta")
+    + ("origin", "referer", "user-agent", "x-title")
+)
+"""Headers that describe the client: their values, such as the URL of a project, occur in ordinary answers."""
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 
@@ -26,6 +31,15 @@ def telling(environ: Mapping[str, str]) -> dict[str, str]:
 def can_be_secret(value: str) -> bool:
     """Whether a value can be distinguished from ordinary text: not short, not a plain word, number, path or locale."""
     return len(value) >= SHORTEST and not _PLAIN.fullmatch(value)
+
+
+def secret_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers whose values can be secrets: all except those that describe the client."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name.lower() not in _DESCRIPTIVE_HEADERS and can_be_secret(value)
+    }
 
 
 def forms(value: str) -> tuple[bytes, ...]:

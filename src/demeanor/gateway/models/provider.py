@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from demeanor.core.exchange import ProviderError
-from demeanor.core.redaction.encodings import can_be_secret
+from demeanor.core.redaction.encodings import can_be_secret, secret_headers
 from demeanor.gateway.models.echo_mask import EchoMask, secret_forms
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamInterrupted
@@ -157,8 +157,9 @@ class Provider:
             return self._to_provider_error(error)
 
     def _secrets(self) -> Iterator[str]:
-        """The key, and the values of the configured headers with their last words, as in `Bearer …`."""
-        for value in (self.key, *self._headers.values(), *(text.rpartition(" ")[2] for text in self._headers.values())):
+        """The key, and the values of the headers that can be secrets with their last words, as in `Bearer …`."""
+        headers = secret_headers(self._headers).values()
+        for value in (self.key, *headers, *(text.rpartition(" ")[2] for text in headers)):
             if can_be_secret(value):
                 yield value
 
