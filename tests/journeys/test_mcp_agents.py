@@ -10,6 +10,7 @@ from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_ag
 from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
+WITHOUT_MCP = ("aider", "mini-swe-agent", "pi", "vibe")
 
 MODEL = """
 def play(turn):
@@ -38,9 +39,12 @@ def looks_it_up(rig, result):
 
 @pytest.mark.parametrize("agent", selected_agents(("gemini-cli", "claude-code", "qwen-code")))
 def test_a_fixture_is_used_recorded_and_broken(project: Project, agent: str):
-    """Without any setting of the agent: its first call fails, its second is answered."""
+    """Without any setting of the agent: its first call fails, its second is answered. Agents without MCP are skipped."""
     installed(agent)
     project.write(demeanor_toml='[models.m]\nscript = "model.py"\n', model_py=MODEL, eval_mcp_py=EVALS)
     words = ("run", "eval_mcp.py", "--policy", "all", "--trials", "1", "--subject", f"{agent}:m")
     ran = project.demeanor(*words, DEMEANOR_AGENTS=str(AGENTS_FOLDER), PATH=os.environ["PATH"])
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    if agent in WITHOUT_MCP:
+        assert "can't do this (mcp)" in ran.stdout, ran.stdout + ran.stderr
+    else:
+        assert ran.returncode == 0, ran.stdout + ran.stderr

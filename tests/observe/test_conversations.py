@@ -144,9 +144,10 @@ def test_sub_agents_that_take_turns_are_told_apart_by_their_calls():
     assert by == [("a1", 1, "1"), ("b1", 2, "2"), ("a2", 1, None), ("b2", 2, None)]
 
 
-def test_a_sub_agent_with_a_copy_of_the_conversation_is_followed_to_its_end():
+@pytest.mark.parametrize("task", ["Check the parser.", "Check line 12\nof the parser."])
+def test_a_sub_agent_with_a_copy_of_the_conversation_is_followed_to_its_end(task: str):
     """It has the system prompt, the tools and the opening of the main conversation, which continues afterwards."""
-    agent, task = "You are an agent.", "Check the parser."
+    agent = "You are an agent."
     start = (user("Do it."), model(call("c1", task=task)))
     copy = (*start, told("c1", "started"), user(task))
     trajectory = seen(
@@ -164,26 +165,30 @@ def test_a_sub_agent_with_a_copy_of_the_conversation_is_followed_to_its_end():
 @pytest.mark.parametrize(
     ("log", "later", "turns"),
     [
-        (("Done.",), False, ["Done."]),
-        (("Done.", "Noted."), False, ["Done.", "Noted."]),
-        (("Done.",), True, ["Done.", "Noted.", "Bye."]),
-        ((), False, ["Done.", "Noted."]),
+        (("Done.",), False, ("Done.",)),
+        (("Done.", "Noted."), False, ("Done.", "Noted.")),
+        (("Done.",), True, ("Done.", "Noted.", "Bye.")),
+        ((), False, ("Done.", "Noted.")),
     ],
     ids=["unheard", "in-the-log", "in-a-later-request", "no-log"],
 )
-def test_an_answer_that_nobody_heard_is_not_the_agents(log: tuple[str, ...], later: bool, turns: list[str]):
+@pytest.mark.parametrize("noted", ["Noted.", "Noted 12\nfacts."])
+def test_an_answer_that_nobody_heard_is_not_the_agents(
+    log: tuple[str, ...], later: bool, turns: tuple[str, ...], noted: str
+):
     """It continues the conversation with a message that is not the user's; only what became of the answer tells."""
     agent, start = "You are an agent.", (user("Do it."), model("Done."))
     aside = (*start, user("Update your memory."))
+    log, turns = (tuple(noted if text == "Noted." else text for text in texts) for texts in (log, turns))
     exchanges = [
         asked(1, agent, user("Do it."), says=(Text(text="Done."),)),
-        asked(2, agent, *aside, says=(Text(text="Noted."),)),
-        asked(3, agent, *aside, model("Noted."), user("Do it. Now."), says=(Text(text="Bye."),)),
+        asked(2, agent, *aside, says=(Text(text=noted),)),
+        asked(3, agent, *aside, model(noted), user("Do it. Now."), says=(Text(text="Bye."),)),
     ]
     trajectory = seen(*exchanges[: 3 if later else 2], log=log)
-    assert [event.text for event in trajectory.events if isinstance(event, Said)] == turns
+    assert tuple(event.text for event in trajectory.events if isinstance(event, Said)) == turns
     asides = [(event.purpose, event.said) for event in trajectory.events if isinstance(event, Aside)]
-    assert asides == ([] if "Noted." in turns else [("memory", "Noted.")])
+    assert asides == ([] if noted in turns else [("memory", noted)])
 
 
 def test_a_system_prompt_with_another_time_in_it_is_the_same_conversation():
@@ -207,9 +212,9 @@ def test_a_resumed_conversation_with_another_system_prompt_is_the_same_one():
 
 def test_the_next_prompt_may_come_from_a_program_that_starts_anew():
     """It has the user's prompt, and the system prompt or the tools of before; otherwise it is a sub-agent."""
-    prompts = ("Do it.", "Do more.", "Finish.")
+    prompts = ("Do it.", "Do 12\nmore.", "Finish.")
     first = asked(1, "Agent.", user("Do it."), says=(Text(text="One."),))
-    second = asked(2, "Agent with notes.", user("Do more."), says=(Text(text="Two."),))
+    second = asked(2, "Agent with notes.", user("Do 12\nmore."), says=(Text(text="Two."),))
     third = offering(asked(3, "Agent with notes.", user("Finish."), says=(Text(text="Three."),)), "bash")
     assert heard(seen(first, second, third, prompts=prompts)) == ["One.", "Two.", "Three."]
     assert heard(seen(first, offering(second, "bash"), prompts=prompts)) == ["One.", "sub-agent 1: Two."]

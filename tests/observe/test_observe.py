@@ -230,13 +230,12 @@ def test_a_bad_exit_tells_the_last_words():
     ("printed", "shown"),
     [
         (
-            "error: unexpected argument '--no-such'\n\n  tip: try '-- --no-such'\n\nUsage: a [OPTIONS]\n\nTry '--help'.",
-            "error: unexpected argument '--no-such'\n… 1 line left out\n  tip: try '-- --no-such'\n\nUsage: a [OPTIONS]\n\n"
-            "Try '--help'.",
+            "error: unexpected argument '--no'\n\n  tip: try '-- --no'\n\nUsage: a\n\nTry '--help'.",
+            "error: unexpected argument '--no'\n… 1 line left out\n  tip: try '-- --no'\n\nUsage: a\n\nTry '--help'.",
         ),
         (
-            "loader:1\n  throw err;\n\nError: Cannot find module 'x'\n    at a\n    at b\n  code: 'X'\n}\n\nNode.js v20",
-            "Error: Cannot find module 'x'\n… 4 lines left out\n    at b\n  code: 'X'\n}\n\nNode.js v20",
+            "loader:1\n  throw err;\n\nError: Can't find module 'x'\n  at a\n  at b\n  code: 'X'\n}\n\nNode.js",
+            "Error: Can't find module 'x'\n… 4 lines left out\n  at b\n  code: 'X'\n}\n\nNode.js",
         ),
         ("thread 'main' panicked at a.rs\n1\n2\n3\n4\n5", "thread 'main' panicked at a.rs\n1\n2\n3\n4\n5"),
         ("0\n1\n2\n3\n4\nValueError: x", "… 1 line left out\n1\n2\n3\n4\nValueError: x"),

@@ -105,7 +105,8 @@ _KINDS = {"skills": Kind.READ}
 
 
 def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(home_files={f"{_SETTINGS}/cline_mcp_settings.json": server_file(servers)})
+    """With a time limit, because Cline otherwise gives servers only a few seconds to start."""
+    return Overrides(home_files={f"{_SETTINGS}/cline_mcp_settings.json": server_file(servers, timeout=120)})
 
 
 RECIPE = Recipe(

@@ -209,7 +209,8 @@ _KINDS = {
 
 
 def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(settings={"mcp_servers": server_tables(servers)})
+    """Required servers are waited for; otherwise Codex leaves out those that do not start within a second."""
+    return Overrides(settings={"mcp_servers": server_tables(servers, required=True, startup_timeout_sec=120)})
 
 
 RECIPE = Recipe(

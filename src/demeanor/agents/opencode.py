@@ -188,7 +188,8 @@ def add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
 
 
 def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    tables = {name: {"type": "local", "command": list(words)} for name, words in servers.items()}
+    """With a time limit in milliseconds: the default is five seconds."""
+    tables = {name: {"type": "local", "command": list(words), "timeout": 120_000} for name, words in servers.items()}
     return Overrides(settings={"mcp": tables})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from demeanor.mcp.probe import first_message
 from demeanor.mcp.record import CallRecorder, read_server_file
 
 
@@ -19,9 +20,10 @@ def main() -> int:
             from demeanor.mcp.relay import Relay
 
             return Relay(record).run(sys.argv[3:])
+        first = first_message(0, 1)
         from demeanor.mcp.server import serve
 
-        serve(file.fixture, record)
+        serve(file.fixture, record, first)
     except Exception as error:
         record.failed(f"{type(error).__name__}: {error}")
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from demeanor.core.fault import FaultKind
 from demeanor.core.mcp_fixture import Fixture, Reply, shown_arguments
+from demeanor.mcp.probe import Resumed
 from demeanor.mcp.record import CallRecorder
 
 
@@ -77,13 +79,14 @@ class FixtureServer:
         os._exit(1)
 
 
-def serve(fixture: Fixture, record: CallRecorder) -> None:
-    """Serve until the client closes the input."""
+def serve(fixture: Fixture, record: CallRecorder, first: bytes) -> None:
+    """Serve until the client closes the input; `first` is what was read of it already."""
     answers = FixtureServer(fixture, record)
     server: Server[Any] = Server(record.file.name, on_list_tools=answers.list_tools, on_call_tool=answers.call_tool)
 
     async def run() -> None:
-        async with stdio_server() as (read, write):
+        source = io.TextIOWrapper(io.BufferedReader(Resumed(first, 0)), encoding="utf-8", errors="replace")
+        async with stdio_server(anyio.wrap_file(source)) as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
     anyio.run(run)

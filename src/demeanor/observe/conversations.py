@@ -167,9 +167,9 @@ class _Separation:
     def _is_unheard(self, index: int) -> bool:
         """Whether neither the agent's log nor a later request contains the answer, so that it is not the agent's."""
         answer = self._source.exchanges[index].response
-        text = plain(answer.text) if answer is not None else ""
-        if answer is None or answer.calls or not text or not self._source.told:
+        if answer is None or answer.calls or not self._source.told:
             return False
+        text = plain(answer.text)
         later = (RequestText(exchange.request) for exchange in self._source.exchanges[index + 1 :])
         return not any(text in plain(said) for said in self._source.told) and not any(
             request.contains(text, role="assistant") for request in later

@@ -339,7 +339,9 @@ async def test_headers_that_describe_the_client_do_not_change_answers() -> None:
     body = b'{"choices": [{"message": {"role": "assistant", "content": "git clone https://git.example/acme/my-tool"}}]}'
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     async with raw_provider(head.encode(), body) as url:
-        reply, _ = await asked(url, headers={"HTTP-Referer": "https://git.example/acme/my-tool", "X-Title": "my-tool-2"})
+        reply, _ = await asked(
+            url, headers={"HTTP-Referer": "https://git.example/acme/my-tool", "X-Title": "my-tool-2"}
+        )
     assert reply.body == body
 
 

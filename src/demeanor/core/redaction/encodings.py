@@ -16,8 +16,10 @@ SHORTEST = 8
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKIE|AUTH|_DSN\b", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z]{1,20}|[\d.,:_-]+|[~.]?/\S*|[a-z]{2}_[A-Z]{2}(\.\S*)?|C\.UTF-8")
 _DESCRIPTIVE_HEADERS = frozenset(
-    ("accept", "accept-language", "anthropic-beta", "anthropic-version", "content-type", "http-referer", "openai-beta")
-    + ("origin", "referer", "user-agent", "x-title")
+    {
+        *("accept", "accept-language", "anthropic-beta", "anthropic-version", "content-type", "http-referer"),
+        *("openai-beta", "origin", "referer", "user-agent", "x-title"),
+    }
 )
 """Headers that describe the client: their values, such as the URL of a project, occur in ordinary answers."""
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
