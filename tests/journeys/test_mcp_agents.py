@@ -39,7 +39,7 @@ def looks_it_up(rig, result):
 
 @pytest.mark.parametrize("agent", selected_agents(("gemini-cli", "claude-code", "qwen-code")))
 def test_a_fixture_is_used_recorded_and_broken(project: Project, agent: str):
-    """Without any setting of the agent: its first call fails, its second is answered. Agents without MCP are skipped."""
+    """Without any setting of the agent: its first call fails, its second is answered. Others are skipped."""
     installed(agent)
     project.write(demeanor_toml='[models.m]\nscript = "model.py"\n', model_py=MODEL, eval_mcp_py=EVALS)
     words = ("run", "eval_mcp.py", "--policy", "all", "--trials", "1", "--subject", f"{agent}:m")
