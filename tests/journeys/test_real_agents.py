@@ -18,6 +18,7 @@ import pytest
 from demeanor.core.agent import Ability
 from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_agents
 from tests.helpers.project import Project
+from tests.journeys.test_good_and_bad import AGENTS as WITH_BEHAVIOURS
 
 pytestmark = pytest.mark.agents
 AGENTS = selected_agents(
@@ -27,12 +28,11 @@ AGENTS = selected_agents(
     )
 )
 """The slowest first, so that the workers of pytest end at the same time."""
-SLOW = ("opencode", "cline", "gemini-cli")
-SHOWN_ELSEWHERE = {"answer", "deny", "edit", "final-text", "search", "sub-agents", "turns"}
-"""What test_good_and_bad.py shows of the slow agents: each trial of theirs takes seconds of CPU time. With
-DEMEANOR_TEST_AGENTS, they are checked for everything here too."""
 SMOKE = ("codex", "goose")
 """Agents that start quickly; all run many trials in one command in test_good_and_bad.py."""
+SHOWN_ELSEWHERE = {"answer", "deny", "edit", "final-text", "search", "sub-agents", "turns"}
+"""What test_good_and_bad.py shows of its agents; here, only those that start quickly are checked for it again. With
+DEMEANOR_TEST_AGENTS, every agent is checked for everything."""
 ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 
 
@@ -40,7 +40,7 @@ ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 def test_real_agents_pass_the_conformance_suite(project: Project, name: str):
     """Except for the abilities that their adapters declare as unsupported."""
     installed(name)
-    short = name in SLOW and not os.environ.get("DEMEANOR_TEST_AGENTS")
+    short = name in WITH_BEHAVIOURS and name not in SMOKE and not os.environ.get("DEMEANOR_TEST_AGENTS")
     left = [ability.value for ability in Ability if short and ability not in SHOWN_ELSEWHERE]
     words = [word for ability in left for word in ("--ability", ability)]
     ran = project.demeanor("agents", "check", name, "--json", *words, **ENV)
