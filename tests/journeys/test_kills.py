@@ -11,7 +11,9 @@ import pytest
 KILLS = Path(__file__).parents[2] / "benchmarks/kills.py"
 
 
-@pytest.mark.parametrize(("sandbox", "who"), [("bubblewrap", "main"), ("bubblewrap", "all"), ("landlock", "main")])
+@pytest.mark.parametrize(
+    ("sandbox", "who"), [("bubblewrap", "main"), ("bubblewrap", "all"), ("landlock", "main"), ("landlock", "all")]
+)
 def test_nothing_is_left_after_kill_9(sandbox: str, who: str) -> None:
     """Whenever it is killed."""
     options = ("--count", "4", "--jobs", "2", "--sandbox", sandbox, "--who", who, "--grace", "120")

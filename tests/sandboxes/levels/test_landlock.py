@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -23,7 +25,7 @@ from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
 from demeanor.sandboxes.levels.landlock import LandlockSandbox, LandlockSession
 from demeanor.sandboxes.supervisor import landlock_abi
-from tests.helpers.processes import alive, parent
+from tests.helpers.processes import alive, children, command_line, parent
 from tests.sandboxes.conftest import SOON, SandboxHarness, wait_until
 
 T = TypeVar("T")
@@ -32,6 +34,13 @@ PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
 READS = () if PYTHON.startswith("/usr/") else (sys.prefix, sys.base_prefix)
 
 needs_landlock = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
+needs_namespaces = pytest.mark.skipif(
+    shutil.which("bwrap") is None
+    or subprocess.run(
+        ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"], check=False, capture_output=True
+    ).returncode,
+    reason="namespaces can't be made here",
+)
 
 
 class LandlockHarness(SandboxHarness):
@@ -90,7 +99,7 @@ def test_an_agent_works_in_its_own_folders_without_privileges(harness: LandlockH
             ("file", "added"), ("evil", "added"),
         }  # fmt: skip
         assert session.collect_files(("log", "t", "none")) == {"log": b"x\n", "t": b"y\n"}
-        assert session.facts == {"network": "gateway", "disk": "copy"}
+        assert {name: session.facts[name] for name in ("network", "disk")} == {"network": "gateway", "disk": "copy"}
 
     harness.in_landlock(body)
 
@@ -231,19 +240,87 @@ def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(har
 
 
 @needs_landlock
-def test_killing_its_supervisor_ends_everything_and_voids(harness: LandlockHarness) -> None:
-    """The fork server kills the orphans before the attempt ends."""
+@needs_namespaces
+@pytest.mark.parametrize("number", [0, 1], ids=["init", "supervisor"])
+def test_killing_its_init_or_supervisor_ends_everything_and_voids(harness: LandlockHarness, number: int) -> None:
+    """The kernel kills everything in the pid namespace, and nothing is known about the program's end."""
 
     async def body(session: LandlockSession) -> None:
         task = asyncio.create_task(run(session, "sleep", "99", mark=harness.mark))
         (pid,) = await asyncio.to_thread(wait_until, harness.processes)
-        os.kill(parent(pid), signal.SIGKILL)
-        with pytest.raises(WorldError, match="supervisor was killed") as failure:
+        above = [parent(pid), parent(parent(pid))]  # the init, if there is one, and the supervisor
+        os.kill(above[number], signal.SIGKILL)
+        with pytest.raises(WorldError, match=r"(supervisor|init of the pid namespace) was killed") as failure:
             await task
         assert failure.value.cause is VoidCause.SANDBOX
         assert not alive(pid)
 
     harness.in_landlock(body)
+
+
+DRIVER = """
+import json, sys
+from pathlib import Path
+from tests.sandboxes.levels.test_landlock import LandlockHarness, run
+harness = LandlockHarness(Path(sys.argv[1]))
+harness.mark = sys.argv[2]
+async def body(session):
+    end = await run(session, "sh", "-c", sys.argv[3], mark=harness.mark)
+    return end.stdout.text, end.leftovers, dict(session.facts)
+print(json.dumps(harness.in_landlock(body)))
+"""
+DRIVER_ENV = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), *sys.path]), "PATH": os.environ["PATH"]}
+
+
+@needs_landlock
+@needs_namespaces
+def test_killing_all_of_demeanor_at_once_ends_everything(harness: LandlockHarness) -> None:
+    """Nothing of Demeanor is left that could kill a daemon: the kernel does, with the namespace of its processes."""
+    place, script = harness.folder / "driven", "setsid sh -c 'sleep 1000' & sleep 1000"
+    with subprocess.Popen([sys.executable, "-c", DRIVER, str(place), harness.mark, script], env=DRIVER_ENV) as driver:
+        wait_until(lambda: len([pid for pid in harness.processes() if "sleep" in command_line(pid)]) >= 2)
+        servers = children(driver.pid)
+        supervisors = [pid for server in servers for pid in children(server)]
+        assert (len(servers), len(supervisors) >= 1) == (1, True)
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # none of them can act on the death of another
+            for pid in (driver.pid, *servers, *supervisors):
+                os.kill(pid, number)
+    wait_until(lambda: harness.processes() == [])
+
+
+@needs_landlock
+@needs_namespaces
+def test_an_agent_sees_its_own_processes_only(harness: LandlockHarness) -> None:
+    """Their numbers in /proc are those that it can signal, and nothing of the host is among them."""
+
+    async def body(session: LandlockSession) -> None:
+        script = (
+            "sleep 99 & until grep -qs sleep /proc/$!/comm; do :; done; grep -l sleep /proc/[0-9]*/comm | grep -c .;"
+            " kill $! && echo killed; wait; ls -d /proc/[0-9]* | wc -l"
+        )
+        end = await run(session, "sh", "-c", script)
+        ones, killed, seen = end.stdout.text.split()
+        assert (ones, killed) == ("1", "killed")
+        assert int(seen) <= 4  # the init, sh, ls and wc
+        assert session.facts["open.processes"] == "its own, and the init of their namespace"
+        assert (session.facts["ends"], session.facts["limit.processes"]) == ("pid namespace", "hard 1024")
+
+    harness.in_landlock(body)
+
+
+@needs_landlock
+@needs_namespaces
+def test_without_namespaces_processes_are_found_and_killed_one_by_one(harness: LandlockHarness) -> None:
+    """The level works where no namespace can be made, and the record says what that means."""
+    place, script = harness.folder / "driven", "setsid sh -c 'sleep 1000' & ls -d /proc/[0-9]* | wc -l"
+    user = ["--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns", "--die-with-parent"]
+    argv = ["bwrap", "--dev-bind", "/", "/", *user, sys.executable, "-c", DRIVER, str(place), harness.mark, script]
+    ended = subprocess.run(argv, env=DRIVER_ENV, stdout=subprocess.PIPE, text=True, check=True)
+    seen, leftovers, facts = json.loads(ended.stdout)
+    assert (int(seen) > 5, leftovers >= 1) == (True, True)
+    assert (facts["ends"], facts["limit.processes"]) == ("process tree", "soft 1024")
+    assert facts["open.processes"].startswith("seen")
+    assert harness.processes() == []
 
 
 @needs_landlock

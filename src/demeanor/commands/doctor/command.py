@@ -230,11 +230,13 @@ def _sandbox(config: Config) -> DoctorItem:
     from demeanor.commands.doctor.probes import probe_sandbox
 
     try:
-        probe_sandbox(config.sandbox, config)
+        facts = probe_sandbox(config.sandbox, config)
     except DemeanorError as error:
         problem, _, remedy = str(error).partition("\n  → ")
         return DoctorItem(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
     promise = _PROMISES.get(config.sandbox, "")
+    if config.sandbox == "landlock" and facts["ends"] != "pid namespace":
+        promise += ", and the host's, because namespaces can't be created here"
     return DoctorItem(name=f"sandbox {config.sandbox}", state="ok", detail=f"works: {promise}")
 
 
@@ -248,7 +250,7 @@ def _store(config: Config) -> Iterator[DoctorItem]:
 
 _PROMISES = {
     "none": "separate workspace, HOME and environment, reliable cleanup; no protection against hostile code",
-    "landlock": "reads an allow-list, writes its own folders, connects to one port; sees the host's processes",
+    "landlock": "reads an allow-list, writes its own folders, connects to one port; sees its own processes",
     "seatbelt": "reads an allow-list, writes its own folders, connects to one port; best effort",
     "docker": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",
     "podman": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",

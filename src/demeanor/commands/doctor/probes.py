@@ -28,9 +28,12 @@ inconclusive  it does not happen without a sandbox either (or could not be tried
 """
 
 
-def probe_sandbox(name: str, config: Config) -> None:
-    """Run a program in the sandbox; raise UsageError if that does not work."""
-    asyncio.run(verified_sandbox(name, config).stop())
+def probe_sandbox(name: str, config: Config) -> Mapping[str, str]:
+    """Run a program in the sandbox, and return the level's facts; raise UsageError if that does not work."""
+    sandbox = verified_sandbox(name, config)
+    facts = sandbox.facts
+    asyncio.run(sandbox.stop())
+    return facts
 
 
 def working_levels(config: Config) -> list[str]:

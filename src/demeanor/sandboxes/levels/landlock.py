@@ -1,7 +1,7 @@
 """`--sandbox landlock`: agents read an allow-list, write to their own folders, and connect to their gateway's port.
 
 For machines where user namespaces can't be created. It isolates less than bubblewrap:
-docs/sandbox-guarantees.md says what.
+docs/sandbox-guarantees.md says what. Where namespaces can be created, each program has its own pid namespace.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
 from demeanor.sandboxes.host.uids import attempt_uid, chown_tree, unused_uid
 from demeanor.sandboxes.levels.none import NoneSession
 from demeanor.sandboxes.supervisor import landlock_abi
+from demeanor.sandboxes.supervisor.landlock_supervisor import NAMESPACE, NO_NAMESPACE
 
 _ETC = (*HOST_ETC, "passwd", "group", "hosts", "nsswitch.conf")
 """The readable part of /etc; it includes the host's users."""
@@ -64,6 +65,24 @@ class LandlockSpec:
         return int(self.listener.getsockname()[1]) if self.listener is not None else None
 
 
+class LandlockClient(SupervisorClient):
+    """The client of one attempt's supervisor."""
+
+    def __init__(self, control: socket.socket) -> None:
+        super().__init__(control)
+        self.namespace: bool | None = None
+        """Whether its programs have their own pid namespace; None before the first one starts."""
+
+    def receive(self, control: socket.socket) -> bytes | None:
+        """Receive from the supervisor. Its message about the namespace comes first, and gives None."""
+        data = super().receive(control)
+        for line in (NAMESPACE, NO_NAMESPACE):
+            if data and data.startswith(line):
+                self.namespace = line == NAMESPACE
+                return data.removeprefix(line) or None
+        return data
+
+
 class LandlockSandbox(SandboxLevel):
     """Each attempt runs restricted by landlock, as its own user when Demeanor is root."""
 
@@ -83,25 +102,23 @@ class LandlockSandbox(SandboxLevel):
         runtime = SandboxRuntime(root, mode, memory=ceilings.memory)
         super().__init__(runtime, path=path, pass_env=pass_env, ceilings=ceilings, network=network)
         self._templates: dict[Path, TemplateCopy] = {}
+        self._namespace = False
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record says about this level, and about what it leaves open."""
         limits = self._ceilings
         version = landlock_abi.version()
-        own_user = unused_uid() not in {None, attempt_uid()}
         return {
             "sandbox": self.name,
-            "ends": "process tree",
             "network": self._network,
             "landlock": f"version {version}",
             "open.address": "any, at the port of the gateway",
-            "open.processes": "seen" if version >= landlock_abi.SIGNALS_VERSION else "seen and signalled",
+            **self.process_facts(namespace=self._namespace),
             "open.permissions": "none" if os.getuid() == 0 else "of this user's files everywhere",
             "open.tmp": "shared, and out of reach: TMPDIR is its own",
             "limit.wall": "hard",
             "limit.idle": "hard",
-            "limit.processes": f"{'hard' if own_user else 'soft'} {limits.processes}",
             "limit.disk": "unsupported",
             "limit.file_size": f"hard {limits.disk}",
             "limit.files": "unsupported",
@@ -110,6 +127,17 @@ class LandlockSandbox(SandboxLevel):
             else f"soft {limits.memory}, hard {limits.process_memory} of each process",
             "limit.output": "hard",
             **self.probe_facts,
+        }
+
+    def process_facts(self, *, namespace: bool) -> dict[str, str]:
+        """What depends on whether programs have their own pid namespace. An ordinary user's is in a user namespace,
+        where the kernel counts processes anew."""
+        own_count = namespace or unused_uid() not in {None, attempt_uid()}
+        seen = "seen" if landlock_abi.version() >= landlock_abi.SIGNALS_VERSION else "seen and signalled"
+        return {
+            "ends": "pid namespace" if namespace else "process tree",
+            "open.processes": "its own, and the init of their namespace" if namespace else seen,
+            "limit.processes": f"{'hard' if own_count else 'soft'} {self._ceilings.processes}",
         }
 
     def verify(self) -> None:
@@ -129,7 +157,7 @@ class LandlockSandbox(SandboxLevel):
             copy = self._templates[template.folder] = await in_thread(read_template, template.folder)
         attempt_dir = AttemptDir(self._runtime.new_path(), copy)
         uid = attempt_uid()
-        client: SupervisorClient | None = None
+        client: LandlockClient | None = None
         listener: socket.socket | None = None
         try:
             try:
@@ -138,7 +166,7 @@ class LandlockSandbox(SandboxLevel):
                     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
             except OSError as error:
                 raise WorldError(VoidCause.SANDBOX, f"can't create the workspace: {error}") from error
-            client = SupervisorClient(self._runtime.launcher().landlock_supervisor())
+            client = LandlockClient(self._runtime.launcher().landlock_supervisor())
             spec = LandlockSpec(folder=attempt_dir.path, uid=uid, listener=listener, network=network, filter=rules)
             session = LandlockSession(attempt_dir, self, client, spec, template.tree)
             session.spool = Path(self._runtime.new_path())
@@ -190,11 +218,12 @@ class LandlockSandbox(SandboxLevel):
         """Run a command in a temporary copy of a workspace; for checks, called from a worker thread."""
         rules, uid = _checked_filter("none"), attempt_uid()
         with self._runtime.temporary_workspace(tree, uid if os.getuid() == 0 else None) as folder:
-            client = SupervisorClient(self._runtime.launcher().landlock_supervisor())
+            client = LandlockClient(self._runtime.launcher().landlock_supervisor())
             try:
                 spec = LandlockSpec(folder=folder, uid=uid, listener=None, network="none", filter=rules)
                 return command_result(self.start_program(client, spec, Launch(argv=argv), command_limits(timeout)))
             finally:
+                self._namespace = bool(client.namespace)
                 client.close()
 
 
@@ -205,7 +234,7 @@ class LandlockSession(NoneSession):
         self,
         attempt_dir: AttemptDir,
         sandbox: LandlockSandbox,
-        client: SupervisorClient,
+        client: LandlockClient,
         spec: LandlockSpec,
         before: Tree,
     ) -> None:
@@ -222,7 +251,9 @@ class LandlockSession(NoneSession):
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record says about this session."""
-        return {"network": self._spec.network, "disk": "copy"}
+        found = self._client.namespace
+        processes = {} if found is None else self._sandbox.process_facts(namespace=found)
+        return {"network": self._spec.network, "disk": "copy", **processes}
 
     def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files to HOME, before the first program runs."""

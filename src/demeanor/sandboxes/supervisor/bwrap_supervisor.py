@@ -22,25 +22,17 @@ from typing import Any
 
 from demeanor.sandboxes.supervisor import linux
 from demeanor.sandboxes.supervisor.cgroup import Cgroup
-from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
+from demeanor.sandboxes.supervisor.memory_watch import OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
+from demeanor.sandboxes.supervisor.namespace_tree import NamespaceTree
 from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, mount_workspace, write_home_files
 from demeanor.sandboxes.supervisor.pid_namespace import NamespaceInit
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
-from demeanor.sandboxes.supervisor.process_tree import (
-    become_subreaper,
-    children,
-    cpu_ticks,
-    descendants,
-    send_signal,
-    sigchld_fd,
-)
+from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd
 from demeanor.sandboxes.supervisor.supervisor import DEFAULT_SIGNALS, watch
 
 _SIGNAL_EXIT_CODES = 128
 _MAX_SIGNAL = 64
-_EXIT_TIMEOUT_MS = 500
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _ARGS_FD, FILTER_FD, STATUS_FD = 50, 51, 52
 """The descriptors from which bubblewrap reads its arguments and the seccomp filter, and to which it writes its status.
 A supervisor has far fewer files open, so these numbers are free.
@@ -173,27 +165,14 @@ def _read_all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-class BwrapTree(MeasuredTree):
+class BwrapTree(NamespaceTree):
     """The outer init, bubblewrap, the init of its pid namespace, and all processes in that namespace."""
 
     def __init__(self, init: NamespaceInit, memory: int, oom_kills: OomKills) -> None:
-        super().__init__(init.pid, memory, oom_kills)
-        self._init = init
-        self.wakeup = init.reports
-        self._bwrap_status: int | None = None
-        self._wrappers = {init.pid, init.program}
-        self._counted: set[int] = set()
+        super().__init__(init, memory, oom_kills)
+        self._wrappers.add(init.program)
 
-    def reap(self, options: int = os.WNOHANG) -> bool:
-        """Wait for the outer init, which ends after everything else. The program's own status is that of bubblewrap."""
-        alive = super().reap(options)
-        if self._bwrap_status is None:
-            self._bwrap_status = self._init.status()
-        if self._bwrap_status is not None:
-            self.status = self._bwrap_status
-        return alive
-
-    def _inner_init(self) -> list[int]:
+    def roots(self) -> list[int]:
         """The init that bubblewrap started: its child, or that of the outer init when bubblewrap has ended."""
         outer = children(self.leader)
         below = children(self._init.program) if self._init.program in outer else []
@@ -201,41 +180,21 @@ class BwrapTree(MeasuredTree):
         self._wrappers.update(found)
         return found
 
-    def signal(self, number: int) -> list[int]:
-        """Send a signal to the processes inside. KILL is sent to their init instead, because the kernel then kills the
-        whole namespace at once; the outer init waits for it, which is how we get to know the resources it used.
-        """
-        inner = self._inner_init()
-        inside = descendants(inner)
-        if number == signal.SIGKILL:
-            # The resource usage of processes that die with their init is not reported to us: count it before.
-            self.cpu += sum(cpu_ticks(pid) for pid in inside if pid not in self._counted) / _TICKS_PER_SECOND
-            self._counted.update(inside)
-            for pid in (self._init.program, *inner):
-                self._kill(pid)
-            self._init.kill(_EXIT_TIMEOUT_MS)
-        else:
-            send_signal(inside, number)
-        return [*self._wrappers, *inside]
+    def kill_namespace(self, *, empty: bool) -> None:
+        """Kill the inner init. The outer init waits for it, which is how we get to know the resources it used."""
+        for pid in (self._init.program, *self.roots()):
+            self._kill(pid)
+        super().kill_namespace(empty=True)
 
     def _kill(self, pid: int) -> None:
         """Kill a process through a pidfd, after checking that its pid was not reused by another process."""
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(pid)
             try:
-                if pid in (*children(self.leader), *self._inner_init()):
+                if pid in (*children(self.leader), *self.roots()):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
             finally:
                 os.close(handle)
-
-    def kill(self) -> None:
-        """Kill until nothing is left."""
-        super().kill()
-        self._init.close()
-
-    def members(self) -> list[int]:
-        """The pids whose memory counts."""
-        return descendants(self._inner_init())
 
     def report(self) -> bytes:
         """The report. bubblewrap exits with 128 + N, as shells do, when signal N ended its program."""
@@ -243,5 +202,4 @@ class BwrapTree(MeasuredTree):
             number = os.WEXITSTATUS(self.status) - _SIGNAL_EXIT_CODES
             if 0 < number <= _MAX_SIGNAL:
                 self.status = number
-        self.leftovers -= self._wrappers
         return super().report()

@@ -16,7 +16,7 @@ import time
 
 from demeanor.sandboxes.supervisor.bwrap_supervisor import serve_bwrap
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent
-from demeanor.sandboxes.supervisor.landlock_supervisor import serve_landlock
+from demeanor.sandboxes.supervisor.landlock_supervisor import namespaces_work, serve_landlock
 from demeanor.sandboxes.supervisor.messages import reason, receive, receive_fds, reply
 from demeanor.sandboxes.supervisor.persistent import serve_persistent
 from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd, signal_all
@@ -81,6 +81,8 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
             if not fds:
                 break
             control = socket.socket(fileno=fds[0])
+            if kind == LANDLOCK:
+                namespaces_work()  # its supervisors inherit the answer
             pid = os.fork()
             if pid == 0:
                 become_supervisor(control, kind, parent)

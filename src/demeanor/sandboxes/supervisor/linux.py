@@ -19,7 +19,7 @@ from contextlib import contextmanager
 NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
 """Namespace flags: mounts, users, network."""
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _MAX_OOM_SCORE = b"1000"

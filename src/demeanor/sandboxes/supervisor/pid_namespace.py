@@ -30,12 +30,13 @@ _LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, as a
 class NamespaceInit:
     """The first process of a pid namespace, and what it reports about its program."""
 
-    def __init__(self, spawn: Callable[[], int]) -> None:
-        """`spawn` starts the program, in the new namespace. Raises OSError if it can't be started."""
+    def __init__(self, spawn: Callable[[], int], flags: int = 0) -> None:
+        """`spawn` starts the program, in the new namespace; `flags` name further namespaces to be created with it.
+        Raises OSError if it can't be started."""
         self.reports, report = os.pipe()
         """Becomes readable when the program ends."""
         try:
-            self.pid = _clone()
+            self.pid = _clone(flags)
             """Its pid, as the supervisor sees it."""
             if self.pid == 0:
                 os.close(self.reports)
@@ -85,12 +86,11 @@ class NamespaceInit:
         os.close(self.reports)
 
 
-def _clone() -> int:
+def _clone(flags: int) -> int:
     """Fork into a new pid namespace."""
-    return linux.checked(
-        _LIBC.syscall(_CLONE[os.uname().machine], ctypes.c_long(_NEWPID | signal.SIGCHLD), None, None, None, None),
-        "creating a pid namespace",
-    )
+    number = ctypes.c_long(_NEWPID | flags | signal.SIGCHLD)
+    result = _LIBC.syscall(_CLONE[os.uname().machine], number, None, None, None, None)
+    return linux.checked(result, "creating a pid namespace")
 
 
 def _run_init(spawn: Callable[[], int], report: int) -> NoReturn:
