@@ -101,7 +101,7 @@ def one_kill(number: int, args: argparse.Namespace, moment: float) -> list[str]:
             time.sleep(moment)
         else:  # while agents run: the start takes most of the time
             while run.poll() is None and not marked(f"daemon-{mark}"):
-                time.sleep(0.01)
+                time.sleep(0.1)  # a look at all processes takes a while
             time.sleep(moment / 10)
         victims = own_processes(mark) if args.who == "all" else [run.pid]
         for pid in victims:
@@ -111,7 +111,7 @@ def one_kill(number: int, args: argparse.Namespace, moment: float) -> list[str]:
         run.wait()
         deadline = time.monotonic() + args.grace
         while (left := marked(mark)) and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.2)
         problems = [f"process {pid}: {command}" for pid, command in left.items()]
         problems += [f"mount {line}" for line in Path("/proc/mounts").read_text().splitlines() if mark in line]
         if args.who == "main":

@@ -69,6 +69,37 @@ def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Pr
     assert project.temporary() == []
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["by others", "by the agent"])
+def test_a_disk_that_becomes_full_while_an_agent_runs_voids_the_trial_unless_the_agent_filled_it(
+    project: Project, own: bool
+) -> None:
+    """An agent without a disk of its own can't write for a reason that is not its own."""
+    mark = project.folder.parent / "mark"
+    mark.mkdir()
+    fills = "mkdir d; head -c 17000000 /dev/zero > d/big; chmod 0 d; cat /dev/zero > rest"
+    waits = f"mkdir {mark}/up; until test -d {mark}/full; do :; done"
+    script = f"{fills if own else waits}; {WRITES}; test -s out.txt"
+    config = CONFIG.format(script=script).replace("jobs = 2", "jobs = 1\nattempts = 1")
+    project.write(demeanor_toml=config, evals__eval_writes_py=MANY.replace("trials=36", "trials=1"))
+    fill = f"until test -d {mark}/up; do sleep 0.01; done; cat /dev/zero > $TMPDIR/full || true; mkdir {mark}/full"
+    ran = in_namespace(
+        project,
+        f"""
+        export TMPDIR={project.folder.parent}/small; mkdir $TMPDIR; mount -t tmpfs -o size=20m small $TMPDIR
+        {"" if own else f"( {fill} ) &"}
+        demeanor run || true
+        """,
+    )
+    (record,) = ledger(project)
+    verdict = record["verdict"]
+    assert isinstance(verdict, dict), ran.stdout + ran.stderr
+    if own:
+        assert verdict["outcome"] == "fail", verdict
+    else:
+        assert (verdict["outcome"], verdict["cause"]) == ("void", "sandbox"), verdict
+        assert "became full while the agent ran" in verdict["detail"]
+
+
 def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None:
     """The same by a limit of the process, which needs no namespace."""
     talks = f"{WRITES}; head -c 60000 /dev/urandom | base64"

@@ -44,7 +44,7 @@ from demeanor.runner.gateways import make_gateway
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
 from demeanor.runner.users import UserContext, user_trial
-from demeanor.sandboxes.host.runtime import require_space
+from demeanor.sandboxes.host.disk_space import require_space
 from demeanor.store.captures.capture_json import capture_json
 from demeanor.vcs.build import run_build
 

@@ -23,13 +23,11 @@ from demeanor.core.tree_restore import restore
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove
+from demeanor.sandboxes.host.disk_space import require_space
 from demeanor.sandboxes.host.launcher import Launcher
 from demeanor.sandboxes.host.stale_runs import remove_stale_runs
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent, find_parent
-
-_LEAST_SPACE = 2**20
-"""Bytes; a disk with less is full."""
 
 T = TypeVar("T")
 
@@ -44,16 +42,6 @@ async def in_thread(function: Callable[..., T], *arguments: object) -> T:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([call])
         raise
-
-
-def require_space(folder: Path) -> None:
-    """Raise WorldError if the disk of a folder is full: agents would fail for a reason that is not theirs."""
-    try:
-        found = os.statvfs(folder)
-    except OSError as error:
-        raise WorldError(VoidCause.SANDBOX, f"{folder} can't be used: {error.strerror}") from error
-    if found.f_bavail * found.f_frsize < _LEAST_SPACE:
-        raise WorldError(VoidCause.SANDBOX, f"No space left on device: the disk of {folder} is full")
 
 
 class SandboxRuntime:

@@ -22,6 +22,7 @@ from demeanor.core.tree_io import Known, TooMany, scan
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
 from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_template, remove
+from demeanor.sandboxes.host.disk_space import free_bytes, require_space_after
 from demeanor.sandboxes.host.level import (
     LevelSession,
     SandboxLevel,
@@ -167,9 +168,14 @@ class NoneSession(LevelSession):
                 file.write(content)
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
-        """Run a program to its end; when this returns or raises, every process it started is gone."""
+        """Run a program to its end; when this returns or raises, every process it started is gone. Raises WorldError
+        if something else has filled the disk meanwhile.
+        """
+        folder = Path(self._attempt_dir.path)
+        free = free_bytes(folder) if folder.exists() else 0
         clean, self.clean = self.clean, False
         end = await super().run(launch, limits=limits, last_activity=last_activity)
+        require_space_after(folder, free)
         self.clean = clean and end.ended_by == "exit" and not end.leftovers
         return end
 
