@@ -21,8 +21,11 @@ from demeanor.core.tree import Tree, changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
+from demeanor.sandboxes.levels.landlock import LandlockSandbox
 from tests.helpers.processes import alive, command_line, parent, read
 from tests.sandboxes.conftest import SOON, SandboxHarness, mounts, wait_until
+from tests.sandboxes.levels.test_landlock import PYTHON as PUBLIC_PYTHON
+from tests.sandboxes.levels.test_landlock import READS, needs_landlock
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -276,18 +279,53 @@ def test_a_short_peak_of_memory_is_a_breach_too(harness: SandboxHarness) -> None
     assert harness.in_sandbox(sandbox, body) == (["memory", "exit", "memory"] if grouped else ["exit"] * 3)
 
 
-def test_a_burst_is_refused_where_there_are_no_control_groups(harness: SandboxHarness) -> None:
-    """A process can't have more data than its limit for a moment either: the kernel refuses it."""
-    sandbox = BubblewrapSandbox(root=harness.folders, ceilings=Ceilings(memory=60 * 2**20))
+ONE_BURST = "x = bytearray(800 * 2**20)\nprint('burst')"
+THREADS = """
+import threading
+def take(): mine.append(bytearray(20 * 2**20))
+mine = []
+threads = [threading.Thread(target=take) for _ in range(40)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("burst" if len(mine) == 40 else "")
+"""
+MANY_PROCESSES = """
+import os, signal
+for _ in range(20):
+    if os.fork() == 0:
+        mine = bytearray(b"x") * (20 * 2**20)
+        signal.pause()
+signal.pause()
+"""
+SHARED = """
+import mmap, os
+mine = mmap.mmap(-1, 200 * 2**20)
+for start in range(0, len(mine), 4096): mine[start] = 1
+mine.close()
+print("burst")
+"""
+
+
+@pytest.mark.parametrize("level", [BubblewrapSandbox, pytest.param(LandlockSandbox, marks=needs_landlock)])
+def test_memory_is_limited_where_there_are_no_control_groups(harness: SandboxHarness, level: type[Any]) -> None:
+    """A process can't have more data than its limit for a moment either, in one thread or many: the kernel refuses it.
+    Many processes together are polled, and shared pages also show in the kernel's record of the peak."""
+    harness.folder.chmod(0o755)
+    sandbox = level(root=harness.folders, ceilings=Ceilings(memory=60 * 2**20))
     sandbox._runtime._memory = None  # as on a machine where no control group can be created
-    assert sandbox.facts["limit.memory"] == "soft 62914560, hard 78643200 of each process"
+    told = "soft 62914560 (polling), hard 78643200 of each process (RLIMIT_DATA)"
+    assert sandbox.facts["limit.memory"] == told
+    python, reads = (sys.executable, PYTHON) if level is BubblewrapSandbox else (PUBLIC_PYTHON, READS)
 
-    async def body(session: BubblewrapSession) -> tuple[int | None, str]:
-        code = "x = bytearray(800 * 2**20)\nprint('burst')"
-        end = await run(session, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)
-        return end.exit_code, end.stdout.text
+    async def body(session: BubblewrapSession) -> dict[str, tuple[str, str]]:
+        codes = {"one": ONE_BURST, "threads": THREADS, "processes": MANY_PROCESSES, "shared": SHARED}
+        ends = {name: await run(session, python, "-I", "-S", "-c", code, reads=reads) for name, code in codes.items()}
+        return {name: (end.ended_by, end.stdout.text.strip()) for name, end in ends.items()}
 
-    assert harness.in_sandbox(sandbox, body) == (1, "")
+    found = harness.in_sandbox(sandbox, body)
+    assert [found[name][1] for name in ("one", "threads")] == ["", ""]
+    assert found["processes"] == ("memory", "")
+    assert found["shared"][0] == "memory"
 
 
 def groups_of(pid: int) -> str:

@@ -362,7 +362,10 @@ def test_what_stays_open_is_in_the_facts(harness: LandlockHarness) -> None:
     assert facts["sandbox"] == "landlock"
     assert facts["open.address"] == "any, at the port of the gateway"
     assert facts["open.processes"].startswith("seen")
-    assert facts["limit.memory"] in ("hard 7", "soft 7, hard 67108864 of each process")
+    assert facts["limit.memory"] in (
+        "hard 7 (control group)",
+        "soft 7 (polling), hard 67108864 of each process (RLIMIT_DATA)",
+    )
     assert (facts["limit.disk"], facts["limit.files"]) == ("unsupported", "unsupported")
 
 

@@ -1,7 +1,7 @@
 """The space on the disk that agents share with everything else, where they have no disk of their own."""
 
 # pathlib is slower than the system calls, of which there may be many here.
-# ruff: noqa: PTH101, PTH116
+# ruff: noqa: PTH101
 
 from __future__ import annotations
 
@@ -40,9 +40,16 @@ def require_space_after(folder: Path, before: int) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """The free space on the disk of a folder."""
+    """The free space on the disk of a folder; raises OSError if there is none."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
+
+
+def space_before(folder: Path) -> int:
+    """The free space for `require_space_after`; 0 if the folder was moved away."""
+    with contextlib.suppress(OSError):
+        return free_bytes(folder)
+    return 0
 
 
 def _used_bytes(folder: Path) -> int:

@@ -87,6 +87,10 @@ class SandboxRuntime:
         """The limit of each process's memory, where no control group limits all of them together."""
         return {} if self.cgroup_parent else {"RLIMIT_DATA": limits.process_memory}
 
+    def process_memory_fact(self, limits: Ceilings) -> str:
+        """The same for a trial's record, with what enforces it."""
+        return f"soft {limits.memory} (polling), hard {limits.process_memory} of each process (RLIMIT_DATA)"
+
     def new_path(self) -> str:
         """The path of a folder that does not exist yet; raises WorldError if the disk is full."""
         folder = self.launcher().folder

@@ -87,8 +87,9 @@ class BubblewrapSandbox(SandboxLevel):
             "limit.processes": f"hard {limits.processes}",
             "limit.disk": f"hard {limits.disk}",
             "limit.files": f"hard {limits.files}",
-            "limit.memory": f"soft {limits.memory}, "
-            + (f"hard {cgroups.memory} with the disk" if cgroups else f"hard {limits.process_memory} of each process"),
+            "limit.memory": f"soft {limits.memory} (polling), hard {cgroups.memory} with the disk (control group)"
+            if cgroups
+            else self._runtime.process_memory_fact(limits),
             "limit.output": "hard",
             **self.probe_facts,
         }

@@ -94,7 +94,8 @@ class ContainerSandbox(SandboxLevel):
             "limit.processes": f"{'hard' if 'processes' in self._enforced else 'soft'} {limits.processes}",
             "limit.disk": f"hard {limits.disk}, and as much in /tmp",
             "limit.files": "unsupported",
-            "limit.memory": f"soft {limits.memory}" + (f", hard {total} with the disk" if hard else ""),
+            "limit.memory": f"soft {limits.memory} (polling)"
+            + (f", hard {total} with the disk (control group)" if hard else ""),
             "limit.output": "hard",
             **self.probe_facts,
         }

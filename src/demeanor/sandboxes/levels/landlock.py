@@ -122,9 +122,9 @@ class LandlockSandbox(SandboxLevel):
             "limit.disk": "unsupported",
             "limit.file_size": f"hard {limits.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"hard {limits.memory}"
+            "limit.memory": f"hard {limits.memory} (control group)"
             if self._runtime.cgroup_parent
-            else f"soft {limits.memory}, hard {limits.process_memory} of each process",
+            else self._runtime.process_memory_fact(limits),
             "limit.output": "hard",
             **self.probe_facts,
         }

@@ -22,7 +22,7 @@ from demeanor.core.tree_io import Known, TooMany, scan
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
 from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_template, remove
-from demeanor.sandboxes.host.disk_space import free_bytes, require_space_after
+from demeanor.sandboxes.host.disk_space import require_space_after, space_before
 from demeanor.sandboxes.host.level import (
     LevelSession,
     SandboxLevel,
@@ -172,7 +172,7 @@ class NoneSession(LevelSession):
         if something else has filled the disk meanwhile.
         """
         folder = Path(self._attempt_dir.path)
-        free = free_bytes(folder) if folder.exists() else 0
+        free = space_before(folder)
         clean, self.clean = self.clean, False
         end = await super().run(launch, limits=limits, last_activity=last_activity)
         require_space_after(folder, free)
