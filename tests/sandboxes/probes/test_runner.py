@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.levels.container import ContainerSandbox
 from demeanor.sandboxes.levels.landlock import LandlockSandbox
 from demeanor.sandboxes.levels.none import NoneSandbox
+from demeanor.sandboxes.probes import program
 from demeanor.sandboxes.probes.result import Probe
 from demeanor.sandboxes.probes.runner import REQUIRED, SURVIVAL, is_left_open, matrix, probe
 from demeanor.sandboxes.supervisor import landlock_abi
+from tests.helpers.processes import with_command
+from tests.sandboxes.conftest import wait_until
 from tests.sandboxes.levels.test_container import engines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the levels need Linux")
@@ -94,6 +98,23 @@ def test_every_level_keeps_what_it_promises() -> None:
         opened = {one.name for one in found["landlock"] if one.state == "open"}
         assert ("see a process of the host" in opened) == (landlock_processes() == "process tree")
         assert "reach another address at the gateway's port" in opened
+
+
+def test_daemons_of_the_control_end_with_demeanor() -> None:
+    """They run without any sandbox, so nothing else would end them if Demeanor were killed while it probes."""
+    mark = f"hf-{uuid.uuid4().hex[:10]}"
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from demeanor.sandboxes.probes import program; program._DAEMON_SECONDS = 100_000.0\n"
+        "program.stay([sys.argv[2], sys.argv[2]], sys.argv[3])\n"
+    )
+    lifeline, ours = os.pipe()
+    argv = [sys.executable, "-c", code, str(Path(program.__file__).parents[3]), mark, str(lifeline)]
+    subprocess.run(argv, pass_fds=[lifeline], stdout=subprocess.DEVNULL, check=True)
+    os.close(lifeline)
+    assert with_command(mark) != []
+    os.close(ours)
+    wait_until(lambda: with_command(mark) == [])
 
 
 def test_the_same_holds_for_a_plain_user() -> None:

@@ -13,6 +13,7 @@ import ctypes
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import struct
@@ -182,8 +183,10 @@ def _mount() -> None:
     _call(_LIBC.mount(b"x", b"/proc", b"tmpfs", ctypes.c_ulong(0), None))
 
 
-def stay(names: list[str], stop: str) -> None:
-    """Leave two daemons behind: one in its own session, and one that forks repeatedly."""
+def stay(names: list[str], lifeline: str) -> None:
+    """Leave two daemons behind: one in its own session, and one that forks repeatedly. They end when the other end of
+    `lifeline` is closed, the number of an inherited pipe, or after a minute; `never` for no pipe.
+    """
     until = time.monotonic() + _DAEMON_SECONDS
     for name, action in zip(names, (_wait, _fork_repeatedly), strict=True):
         reading, writing = os.pipe()
@@ -192,23 +195,28 @@ def stay(names: list[str], stop: str) -> None:
             if os.fork() == 0:
                 _LIBC.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
                 os.write(writing, b"x")
-                action(until, stop)
+                action(until, lifeline)
             os._exit(0)
         os.read(reading, 1)
         os.wait()
     print("up")
 
 
-def _wait(until: float, stop: str) -> None:
-    while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
+def _goes_on(until: float, lifeline: str) -> bool:
+    closed = lifeline != "never" and bool(select.select([int(lifeline)], [], [], 0)[0])
+    return time.monotonic() < until and not closed
+
+
+def _wait(until: float, lifeline: str) -> None:
+    while _goes_on(until, lifeline):
         time.sleep(0.01)
     os._exit(0)
 
 
-def _fork_repeatedly(until: float, stop: str) -> None:
+def _fork_repeatedly(until: float, lifeline: str) -> None:
     """Most generations are short, to be hard to catch; some are long enough to be seen in a list of processes."""
     generations = 0
-    while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
+    while _goes_on(until, lifeline):
         generations += 1
         time.sleep(0.0005 if generations % 10 else 0.03)
         if os.fork() != 0:

@@ -142,17 +142,27 @@ def _answers(end: ProcessEnd) -> dict[str, str]:
 
 
 def _daemons_without_sandbox() -> dict[str, str]:
-    """Whether daemons of an ordinary process survive it. They are stopped when that was seen."""
+    """Whether daemons of an ordinary process survive it. They end when that was seen, or when Demeanor is killed: then
+    the pipe that they inherit is closed."""
     names = _daemon_names()
-    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
-        stop = Path(folder, "stop")
-        argv = [_python()[0], "-I", "-S", str(PROGRAM), "stay", str(stop), *names]
-        subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_TIMEOUT)
+    lifeline, ours = os.pipe()
+    try:
+        argv = [_python()[0], "-I", "-S", str(PROGRAM), "stay", str(lifeline), *names]
+        subprocess.run(
+            argv,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=_TIMEOUT,
+            pass_fds=[lifeline],
+        )
         alive = _running(names, for_seconds=_UNTIL_SEEN)
-        stop.touch()
-        deadline = time.monotonic() + _TIMEOUT
-        while _running(names) and time.monotonic() < deadline:
-            time.sleep(0.005)
+    finally:
+        os.close(ours)
+        os.close(lifeline)
+    deadline = time.monotonic() + _TIMEOUT
+    while _running(names) and time.monotonic() < deadline:
+        time.sleep(0.005)
     return {what: _survival(name in alive) for what, name in zip(SURVIVAL, names, strict=True)}
 
 
