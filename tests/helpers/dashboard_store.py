@@ -139,7 +139,7 @@ def _night(results: Path, address: str, number: int, draw: random.Random) -> str
     cells = tuple(
         named_cell(
             one, subject, policy=policy, trials=0 if one == OPENS else TRIALS,
-            skipped="REVIEW_BOT_TOKEN is not set" if one == OPENS else None,
+            skipped="REVIEW_BOT_TOKEN is not set" if one == OPENS else None, layer=3 if one == RENAMES else 2,
         )
         for one, policy in POLICIES.items()
         for subject in SUBJECTS

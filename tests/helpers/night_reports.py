@@ -88,6 +88,7 @@ def a_week() -> NightReport:
         *nights({"answers_in_german": "fff fff fff fff fff fff fff fff"}, policy=fails),
         *nights({"keeps_quiet": "ppp ppp ppp ppp ppp ppp ppp vvv"}),
         *nights({"opens_a_pull_request": "s s s s s s s s"}),
+        *nights({"repair-the-parser": "ppp ppf ppp ppp pff ppp ppp ppp"}, layer=3),
         *nights({"was_removed": "ppp ppp ppp ppp - - - -"}),
         *nights({"saves_the_note": "- - - - - ppp ppp ppp"}, subject="acme-cli:large-2", policy=always),
     ]  # fmt: skip

@@ -119,6 +119,9 @@ class RunCell:
     demeanor: str = ""
     """The version of Demeanor; empty for an import."""
 
+    layer: int = 2
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
     @property
     def judged(self) -> int:
         """The number of trials with a verdict of pass or fail."""

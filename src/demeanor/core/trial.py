@@ -68,19 +68,29 @@ class Cell:
     needed: int | None = None
     """The number of trials that must be judged, if it is configured; None means the policy's own rule."""
 
+    stored_layer: int | None = None
+    """The layer of an eval that was rebuilt from its name; None if the eval itself tells it."""
+
+    @property
+    def layer(self) -> int:
+        """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+        return self.eval.layer if self.stored_layer is None else self.stored_layer
+
     @property
     def id(self) -> str:
         """`eval/subject`: unique within a run."""
         return f"{self.eval.name}/{self.subject}"
 
 
-def named_cell(name: str, subject: str, *, policy: Policy, trials: int, skipped: str | None = None) -> Cell:
+def named_cell(
+    name: str, subject: str, *, policy: Policy, trials: int, skipped: str | None = None, layer: int = 2
+) -> Cell:
     """A cell rebuilt from names and numbers, for an eval whose file may be gone or on another machine."""
     agent, _, model = subject.partition(":")
     who = Subject(agent=agent, model=model)
     one = Eval(name=name, policy=policy, scenario=Scenario(prompts=()), checks=(), source=Source(path=Path(name)))
     numbered = tuple(Trial(eval=one, subject=who, number=n + 1, timeout=0) for n in range(trials))
-    return Cell(eval=one, subject=who, trials=numbered, skipped=skipped)
+    return Cell(eval=one, subject=who, trials=numbered, skipped=skipped, stored_layer=layer)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

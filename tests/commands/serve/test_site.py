@@ -68,6 +68,17 @@ def test_only_evals_that_need_a_few_nights_are_near_promotion(dashboard: Dashboa
     assert [one.eval for one in near_promotion(found)] == ["c", "e", "b"]
 
 
+def test_every_page_of_an_eval_names_the_layer_of_a_whole_task(dashboard: Dashboard):
+    """The run's pages also say how each layer did; a behaviour has no tag."""
+    last = dashboard.store.last
+    for path in ("/", f"/run/{last}"):
+        page = dashboard.page(path)
+        assert re.search(r"layer 2, behaviour: 14 of 15 held · layer 3, whole tasks: 3 of 3 held", page.text), path
+        assert page.text.count("layer 3, whole task ") == (3 if path.startswith("/run") else 1), path
+    assert "layer 3, whole task" in dashboard.page(f"/eval/{RENAMES}").text
+    assert "layer 3" not in dashboard.page(f"/eval/{READS}").text
+
+
 def test_the_newest_night_is_next_to_the_name(dashboard: Dashboard):
     """Its score is the first thing in a cell; the bars are labelled newest first."""
     text = dashboard.get("/").text
@@ -105,11 +116,12 @@ def test_every_link_of_every_page_leads_somewhere(dashboard: Dashboard):
     [
         ("status=rejected", 1), ("status=undecided", 1), ("status=skipped", 3), ("status=void", 1), ("status=news", 1),
         ("policy=ALWAYS_PASSES", 3), (f"subject={CAREFUL}", 7), ("cause=provider", 1), ("tag=safety", 3),
+        ("layer=3+whole+task", 3), ("layer=2+behaviour", 18),
         ("q=HAIKU", 3), (f"q=haiku&subject={CAREFUL}", 1), ("q=nothing-has-this", 0),
     ],
 )  # fmt: skip
 def test_a_run_can_be_filtered(dashboard: Dashboard, query: str, cells: int):
-    """By decision, policy, subject, cause of a void, tag and text."""
+    """By decision, policy, subject, cause of a void, tag, layer and text."""
     text = dashboard.page(f"/run/{dashboard.store.last}?{query}").text
     assert (f"{cells} of 21 cells" in text) if cells else "No cell of this run matches" in text
 

@@ -67,6 +67,7 @@ def test_a_history_from_before_notes_gets_their_table(address: str):
         database.rows("DELETE FROM migrations WHERE name = ?", (name,))
     for table in ("notes", "run_states", "derived"):
         database.rows(f"DROP TABLE {table}")
+    database.rows("ALTER TABLE cells DROP COLUMN layer")
     database.close()
     with open_history(address) as history:
         add_note(history, NOTE)

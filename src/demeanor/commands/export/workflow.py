@@ -35,8 +35,14 @@ def report_of_past_run(history: History, name: str = "latest") -> RunReport:
 
 def _cell(found: RunCell) -> Cell:
     """Rebuild a cell of the plan from the history."""
-    skipped = found.skip_reason
-    return named_cell(found.eval, found.subject, policy=found.policy, trials=found.planned, skipped=skipped)
+    return named_cell(
+        found.eval,
+        found.subject,
+        policy=found.policy,
+        trials=found.planned,
+        skipped=found.skip_reason,
+        layer=found.layer,
+    )
 
 
 def export(

@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.commands.history.report import EvalHistory, PastCell, Segment, SubjectHistory
 from demeanor.commands.report import phrases
 from demeanor.commands.report.terminal import sparkline
-from demeanor.commands.run.phrases import POLICIES
+from demeanor.commands.run.phrases import LAYERS, POLICIES
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
@@ -27,7 +27,8 @@ def history_terminal(found: EvalHistory, screen: Screen | None = None) -> str:
 
 def _lines(found: EvalHistory, screen: Screen) -> Iterator[Text]:
     runs = "all runs" if found.kind == "all" else f"{found.kind} runs"
-    yield Text.assemble((screen.safe(one_line(found.eval, width=300)), "bold"), (f"  {runs}", "dim"))
+    layer = f", layer {found.layer}: {LAYERS[found.layer]}" if found.layer == 3 else ""
+    yield Text.assemble((screen.safe(one_line(found.eval, width=300)), "bold"), (f"  {runs}{layer}", "dim"))
     for one in found.subjects:
         yield Text()
         yield from _subject(one, screen)

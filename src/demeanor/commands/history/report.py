@@ -94,6 +94,9 @@ class EvalHistory:
     subjects: tuple[SubjectHistory, ...]
     """One per subject."""
 
+    layer: int = 2
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
 
 HISTORY_DOCUMENT = ReportDocument("history", EvalHistory)
 """The JSON document of this report."""
@@ -113,7 +116,9 @@ def eval_history(
     With `subject`, only that one is shown; the change points are those of all subjects together all the same.
     """
     by_subject: dict[str, list[RunCell]] = {}
+    layer = 2
     for cell in cells:
+        layer = cell.layer
         by_subject.setdefault(cell.subject, []).append(cell)
     courses = rate_histories(cell for own in by_subject.values() for cell in own)
     found = tuple(
@@ -121,7 +126,7 @@ def eval_history(
         for one, own in by_subject.items()
         if subject in {None, one}
     )
-    return EvalHistory(eval=name, kind=kind, subjects=found)
+    return EvalHistory(eval=name, kind=kind, subjects=found, layer=layer)
 
 
 def _subject(

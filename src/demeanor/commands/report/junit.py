@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from demeanor.commands.report import phrases
 from demeanor.commands.report.report import FailingCell, NightReport, NightRow, SubjectNights
+from demeanor.commands.run.phrases import LAYERS
 from demeanor.core.tally import Decision
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers
@@ -47,6 +48,7 @@ def _properties(report: NightReport, row: NightRow) -> Iterator[tuple[str, str]]
     now = row.tonight
     yield "status", phrases.status(row)
     yield "policy", row.policy.value
+    yield "layer", f"{row.layer} ({LAYERS[row.layer]})"
     if row.decision is not None:
         yield "decision", f"{row.decision.answer} ({row.decision.rule}): {row.decision.reason}"
     yield "trials", f"{now.passed} passed, {now.failed} failed, {now.voided} void, {now.missing} not carried out"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from demeanor.commands.report import phrases
 from demeanor.commands.report.digest import digest, verdict
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
-from demeanor.commands.run.phrases import POLICIES
+from demeanor.commands.run.phrases import LAYERS, POLICIES
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers
 from demeanor.render.markdown import code_block, fit, html_code, inline_code, table_row
@@ -26,7 +26,10 @@ _MAX_BYTES = 900_000
 
 def night_markdown(report: NightReport, *, most_bytes: int = _MAX_BYTES) -> str:
     """The report as markdown of at most about `most_bytes` bytes."""
-    parts = [f"### {phrases.title(report)}", f"**{verdict(report)}**", _code(phrases.origin(report)), *_digest(report)]
+    parts = [f"### {phrases.title(report)}", f"**{verdict(report)}**", _code(phrases.origin(report))]
+    layers = phrases.layers(report)
+    parts += [f"{layers[0].upper()}{layers[1:]}."] if layers else []
+    parts += _digest(report)
     tables = ["\n".join(_subject(report, one)) for one in report.subjects]
     details = [*_failing_cells("Failed", report, report.failures, report.more_failures)]
     details += _failing_cells("Void: run, but not judged", report, report.voids, report.more_voids)
@@ -54,17 +57,26 @@ def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
     yield f"{phrases.counts(one)} · {phrases.used(one.totals[-1])}\n"
     *earlier, _ = report.nights
     tonight = "Tonight [95 %]" if report.run.kind == "nightly" else "This run [95 %]"
-    head = ["", "Eval", "Policy", *(_code(phrases.column(night, report)) for night in earlier), tonight]
+    tasks = phrases.has_tasks(one.rows)
+    head = [
+        "",
+        "Eval",
+        "Policy",
+        *(["Layer"] if tasks else []),
+        *(_code(phrases.column(night, report)) for night in earlier),
+        tonight,
+    ]
     head += ["Change", "Together"] if earlier else []
     head += ["Void", "Time", "Tokens", "Cost"]
     yield table_row(head)
-    yield table_row([":-:", ":--", ":--", *([":-:"] * (len(head) - 3))])
-    yield table_row(_overall(one, bool(earlier)))
+    left = 4 if tasks else 3
+    yield table_row([":-:", *[":--"] * (left - 1), *([":-:"] * (len(head) - left))])
+    yield table_row(_overall(one, bool(earlier), tasks))
     for row in one.rows:
-        yield table_row(_cells(row, bool(earlier)))
+        yield table_row(_cells(row, bool(earlier), tasks))
 
 
-def _overall(one: SubjectNights, history: bool) -> list[str]:
+def _overall(one: SubjectNights, history: bool, tasks: bool) -> list[str]:
     *earlier, now = one.totals
     shown = [f"**{numbers.percent(total.rate.value)}**" if total.rate else phrases.MISSING for total in earlier]
     tonight = f"**{numbers.rate(now.rate)}**" if now.rate else "no data"
@@ -73,6 +85,7 @@ def _overall(one: SubjectNights, history: bool) -> list[str]:
         "",
         "**Total pass rate**",
         "",
+        *([""] if tasks else []),
         *shown,
         tonight,
         *([phrases.points_with_interval(one.change), ""] if history else []),
@@ -83,7 +96,7 @@ def _overall(one: SubjectNights, history: bool) -> list[str]:
     ]
 
 
-def _cells(row: NightRow, history: bool) -> list[str]:
+def _cells(row: NightRow, history: bool, tasks: bool) -> list[str]:
     *earlier, now = row.cells
     answer = "absent" if row.decision is None else row.decision.answer
     tonight = numbers.rate(now.rate) if now.rate else phrases.state(now)
@@ -91,6 +104,7 @@ def _cells(row: NightRow, history: bool) -> list[str]:
         "★" if row.decision is not None and row.decision.news else _SIGNS.get(answer, phrases.MISSING),
         _code(row.eval),
         POLICIES[row.policy] + (f" ({phrases.EXPECTED_FAIL})" if phrases.status(row) == phrases.EXPECTED_FAIL else ""),
+        *([f"{row.layer} {LAYERS[row.layer]}"] if tasks else []),
         *(_cell(cell) for cell in earlier),
         _marks(now) + tonight,
         *([phrases.points_with_interval(row.change), phrases.together(row)] if history else []),

@@ -72,6 +72,9 @@ class HeatRow:
     policy: str
     """Its policy in a word."""
 
+    layer: int
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
     cells: tuple[HeatCell | None, ...]
     """One per subject; None if it does not run with that subject."""
 
@@ -127,6 +130,9 @@ class NightView:
     used: str
     """Time, tokens and cost of all subjects."""
 
+    layers: str
+    """How many cells of each layer hold; empty if there are no whole tasks."""
+
     worse: tuple[RateShift, ...]
     """What got significantly worse."""
 
@@ -167,6 +173,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         facts=tuple(phrases.origin(report).split(" · ")),
         used=f"{numbers.duration(spent.seconds)} · {numbers.tokens(spent, uncounted)} tokens"
         f" · {numbers.money(spent, unpriced)}",
+        layers=phrases.layers(report) or "",
         worse=report.worse,
         better=report.better,
         news=report.news,
@@ -217,6 +224,7 @@ def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str], *, l
     return HeatRow(
         eval=name,
         policy=POLICIES[next(iter(own.values())).policy],
+        layer=next(iter(own.values())).layer,
         cells=tuple(
             _heat_cell(own[subject], subject, labelled=labelled) if subject in own else None for subject in subjects
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from demeanor.commands.report.report import (
     FailingCell,
@@ -16,6 +16,7 @@ from demeanor.commands.report.report import (
     NightTotal,
     SubjectNights,
 )
+from demeanor.commands.run.phrases import held_by_layer
 from demeanor.commands.run.policies import EXPECTED
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
@@ -70,6 +71,18 @@ def origin(report: NightReport) -> str:
     here = report.nights[-1].origin
     parts += [f"imported from {here}"] if here != "demeanor" else []
     return " · ".join(one_line(part, width=200) for part in parts)
+
+
+def layers(report: NightReport) -> str | None:
+    """How many cells of each layer held in this run; None if it has no whole tasks."""
+    return held_by_layer(
+        (row.layer, row.decision.answer) for one in report.subjects for row in one.rows if row.decision is not None
+    )
+
+
+def has_tasks(rows: Iterable[NightRow]) -> bool:
+    """Whether an eval of a table is a whole task, so that there are layers to tell apart."""
+    return any(row.layer == 3 for row in rows)
 
 
 def when(started: str) -> str:

@@ -132,6 +132,9 @@ class NightRow:
     together: Together
     """The shown nights since the last change, combined."""
 
+    layer: int = 2
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
     @property
     def tonight(self) -> NightCell:
         """This night's cell."""

@@ -57,6 +57,7 @@ def night_row(
         decision=decide(tally) if tally is not None else None,
         change=_step(cells, runs),
         together=_together(cells, across=across),
+        layer=latest.layer,
     )
 
 

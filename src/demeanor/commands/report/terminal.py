@@ -36,6 +36,8 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
     yield Text(screen.safe(phrases.title(report)), "bold")
     yield from wrapped(Text(screen.safe(verdict(report)), _VERDICT_STYLES[report.verdict]), screen.width)
     yield from wrapped(Text(screen.safe(phrases.origin(report)), "dim"), screen.width)
+    if layers := phrases.layers(report):
+        yield from wrapped(Text(screen.safe(layers)), screen.width)
     yield from _digest(report, screen)
     for one in report.subjects:
         yield Text()
@@ -112,6 +114,8 @@ def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> I
     yield column("", _status, rank=3, right=False)
     yield Column(title="eval", cells=names, comfort=24, least=8)
     yield column("policy", lambda row: Text(policy_word(row.policy, screen.width), "dim"), right=False)
+    if phrases.has_tasks(rows):
+        yield column("layer", lambda row: Text(str(row.layer), "dim"), rank=3)
     yield column(tonight, lambda row: _tonight(row, screen))
     if many:
         yield column("change", lambda row: _change(row, screen))

@@ -49,6 +49,7 @@ def _properties(cell: CellReport) -> Iterator[tuple[str, str]]:
     found = cell.tally
     yield "status", words.status(cell)
     yield "policy", found.policy.value
+    yield "layer", f"{cell.layer} ({words.LAYERS[cell.layer]})"
     yield "decision", f"{cell.decision.answer} ({cell.decision.rule}): {cell.decision.reason}"
     yield "trials", f"{found.passed} passed, {found.failed} failed, {found.voided} void, {found.missing} missing"
     yield "judged", f"{found.judged} of {found.planned}"

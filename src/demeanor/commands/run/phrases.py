@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from demeanor.commands.run.failure_groups import Failure
@@ -23,6 +23,9 @@ POLICIES: Mapping[Policy, str] = {
     Policy.USUALLY_FAILS: "usually fails",
 }
 """Policies, short enough for a column."""
+
+LAYERS: Mapping[int, str] = {2: "behaviour", 3: "whole task"}
+"""The layers of the test pyramid that evals belong to."""
 
 _NARROW = 100
 
@@ -145,12 +148,20 @@ def expected(report: RunReport) -> list[CellReport]:
 
 def layers(report: RunReport) -> str | None:
     """How many cells of each layer held; None if the run has no whole tasks, so that there is only one layer."""
-    if all(cell.layer == 2 for cell in report.cells):
+    return held_by_layer((cell.layer, cell.decision.answer) for cell in report.cells)
+
+
+def held_by_layer(cells: Iterable[tuple[int, str]]) -> str | None:
+    """How many of some cells, given by layer and answer, held in each layer; None if there are no whole tasks."""
+    by_layer: dict[int, list[str]] = {}
+    for layer, answer in cells:
+        by_layer.setdefault(layer, []).append(answer)
+    if set(by_layer) <= {2}:
         return None
     parts = []
-    for layer, name in ((2, "behaviour"), (3, "whole tasks")):
-        answers = [cell.decision.answer for cell in report.cells if cell.layer == layer]
+    for layer, answers in sorted(by_layer.items()):
         if ran := len(answers) - answers.count("skipped"):
+            name = LAYERS[layer] if layer == 2 else f"{LAYERS[layer]}s"
             parts.append(f"layer {layer}, {name}: {answers.count('accept')} of {ran} held")
     return " · ".join(parts) or None
 

@@ -34,7 +34,7 @@ def plan_json(plan: Plan, estimate: PlanEstimate) -> str:
             "eval": cell.eval.name,
             "subject": str(cell.subject),
             "policy": cell.eval.policy.value,
-            "layer": cell.eval.layer,
+            "layer": cell.layer,
             "trials": len(cell.trials),
             "timeout": cell.trials[0].timeout if cell.trials else None,
             "skipped": cell.skipped,

@@ -191,7 +191,7 @@ def _cell_report(
         tags=cell.eval.tags,
         owner=cell.eval.owner,
         issue=cell.eval.issue,
-        layer=cell.eval.layer,
+        layer=cell.layer,
         cases_of=cell.eval.cases_of,
     )
 

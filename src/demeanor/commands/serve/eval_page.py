@@ -72,6 +72,7 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     latest = chosen[-1].run
     return {
         "name": name,
+        "layer": cells[-1].layer,
         "subjects": [_subject(one, name, links) for one in found.subjects],
         "kind": found.kind,
         "has_others": len(nightly) < len(cells),
@@ -127,7 +128,7 @@ def _point(past: PastCell, name: str, subject: str, links: Links) -> ChartPoint:
 def _source(definition: Eval, root: Path) -> tuple[str, str]:
     """Where the eval is defined, and its text as far as it is short."""
     path, line = definition.source.path, definition.source.line
-    file = path if path.is_file() else path / "scenario.toml"
+    file = path if path.is_file() else path / ("scenario.toml" if definition.task is None else "task.toml")
     shown = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     try:
         lines = file.read_text("utf-8", "replace").splitlines()

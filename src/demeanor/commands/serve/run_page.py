@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.commands.report.rows import tally_of
-from demeanor.commands.run.phrases import MEANINGS, POLICIES
+from demeanor.commands.run.phrases import LAYERS, MEANINGS, POLICIES, held_by_layer
 from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
@@ -31,6 +31,7 @@ from demeanor.store.history.price_notes import stored_price_notes
 PAGE = 50
 RUNS_PAGE = 20
 _MOST_NOTES = 500
+_LAYER_NAMES = {layer: f"{layer} {name}" for layer, name in LAYERS.items()}
 SORTS = ("plan", "eval", "rate", "time", "tokens", "cost")
 STATUSES = ("rejected", "undecided", "accepted", "skipped", "news", "void")
 
@@ -105,6 +106,8 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "uncounted": sum(line.cell.uncounted for line in lines),
         "causes": {cause: len(cells) for cause, cells in causes.items()},
         "skipped": _skip_reasons(lines),
+        "layers": held_by_layer((line.cell.layer, line.decision.answer) for line in lines) or "",
+        "layer_names": _LAYER_NAMES.values(),
         "subjects": sorted({line.cell.subject for line in lines}),
         "policies": [policy.value for policy in Policy],
         "tags": sorted({tag for one in evals.values() for tag in one.tags}),
@@ -163,6 +166,7 @@ def _filtered(
     status, policy, subject, cause = (query.get(name, "") for name in ("status", "policy", "subject", "cause"))
     text, tag, name = query.get("q", "").lower(), query.get("tag", ""), query.get("eval", "")
     void = set(causes.get(cause, ()))
+    layer = query.get("layer", "")
     tagged = {one.name for one in context.evals()[0].values() if tag in one.tags} if tag else set()
     return [
         line
@@ -170,6 +174,7 @@ def _filtered(
         if (not status or line.status == status or (status == "void" and line.cell.voided))
         and (not policy or line.cell.policy.value == policy)
         and (not subject or line.cell.subject == subject)
+        and (not layer or _LAYER_NAMES.get(line.cell.layer) == layer)
         and (not cause or (line.cell.eval, line.cell.subject) in void)
         and (not tag or line.cell.eval in tagged)
         and (not name or line.cell.eval == name)

@@ -32,7 +32,12 @@ def copy_runs(source: SqlHistory, target: SqlHistory) -> Iterator[CopiedRun]:
     for run in reversed(source.runs()):
         cells = [
             PlannedCell(
-                eval=cell.eval, subject=cell.subject, policy=cell.policy, planned=cell.planned, skipped=cell.skip_reason
+                eval=cell.eval,
+                subject=cell.subject,
+                policy=cell.policy,
+                planned=cell.planned,
+                skipped=cell.skip_reason,
+                layer=cell.layer,
             )
             for cell in source.cells(run.name)
         ]

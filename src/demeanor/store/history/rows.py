@@ -24,7 +24,7 @@ ATTEMPT_COLUMNS = (
 CELL_COLUMNS = (
     "r.name, r.started, r.kind, c.eval, c.subject, c.policy, t.passed, t.failed, t.voided, c.skipped, r.commit_id,"
     " t.eval_hash, t.prompt_hash, t.agent_version, t.fingerprint, t.seconds, t.turns, t.input_tokens, t.output_tokens,"
-    " t.cost_usd, c.planned, t.attempts, t.unpriced, t.uncounted, r.branch, r.dirty, r.demeanor"
+    " t.cost_usd, c.planned, t.attempts, t.unpriced, t.uncounted, r.branch, r.dirty, r.demeanor, c.layer"
 )
 _OWN_COLUMNS = {  # all other fields of a record are in `more`
     "eval", "subject", "number", "attempt", "verdict", "final", "ended", "spent", "policy", "eval_hash", "prompt_hash",
@@ -144,7 +144,7 @@ def run_cell(row: Row) -> RunCell:
     (
         run, started, kind, name, subject, policy, passed, failed, voided, skipped, commit, eval_hash, prompt_hash,
         version, fingerprint, seconds, turns, sent, received, cost, planned, attempts, unpriced, uncounted, branch,
-        dirty, demeanor,
+        dirty, demeanor, layer,
     ) = row  # fmt: skip
     return RunCell(
         run=run, started=started, kind=kind, eval=name, subject=subject, policy=_POLICIES[policy], passed=passed,
@@ -152,7 +152,7 @@ def run_cell(row: Row) -> RunCell:
         prompt_hash=prompt_hash, agent_version=version, fingerprint=fingerprint or "",
         spent=_spent(seconds, turns, sent, received, cost),
         planned=planned, attempts=attempts, unpriced=unpriced, uncounted=uncounted, skip_reason=skipped, branch=branch,
-        dirty=None if dirty is None else bool(dirty), demeanor=demeanor,
+        dirty=None if dirty is None else bool(dirty), demeanor=demeanor, layer=layer,
     )  # fmt: skip
 
 

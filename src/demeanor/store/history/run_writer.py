@@ -36,6 +36,9 @@ class PlannedCell:
     skipped: str | None = None
     """Why the cell is skipped; None if it is not."""
 
+    layer: int = 2
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WrittenRecord:
@@ -57,6 +60,7 @@ def planned_cells(plan: Plan) -> tuple[PlannedCell, ...]:
             policy=cell.eval.policy,
             planned=len(cell.trials),
             skipped=cell.skipped,
+            layer=cell.layer,
         )
         for cell in plan.cells
     )
@@ -124,7 +128,7 @@ class RunWriter:
         if not new:
             return False
         self._database.many(
-            "INSERT INTO cells (run_id, eval, subject, policy, planned, skipped) VALUES (?, ?, ?, ?, ?, ?)"
+            "INSERT INTO cells (run_id, eval, subject, policy, planned, skipped, layer) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING",
             [
                 (
@@ -133,6 +137,7 @@ class RunWriter:
                     cell.policy.value,
                     cell.planned,
                     None if cell.skipped is None else rows.clean(cell.skipped),
+                    cell.layer,
                 )
                 for key, cell in new.items()
             ],

@@ -171,11 +171,13 @@ def imported_run(
     return RunInfo(id=name, started=started, uid=uid, kind=kind, commit=commit, dirty=dirty)
 
 
-def cells_of(records: Iterable[WrittenRecord], skipped: Iterable[PlannedCell] = ()) -> tuple[PlannedCell, ...]:
+def cells_of(
+    records: Iterable[WrittenRecord], skipped: Iterable[PlannedCell] = (), *, layer: int = 2
+) -> tuple[PlannedCell, ...]:
     """The cells of some attempts, and the skipped cells without attempts."""
     numbers: dict[tuple[str, str], set[int]] = {}
     for one in records:
         numbers.setdefault((one.record.eval, one.record.subject), set()).add(one.record.number)
-    tried = [PlannedCell(eval=e, subject=s, planned=len(found)) for (e, s), found in numbers.items()]
+    tried = [PlannedCell(eval=e, subject=s, planned=len(found), layer=layer) for (e, s), found in numbers.items()]
     untried = {(cell.eval, cell.subject): cell for cell in skipped if (cell.eval, cell.subject) not in numbers}
     return (*tried, *untried.values())

@@ -43,6 +43,7 @@ def read(path: Path, options: ImportOptions) -> Imported:
                     policy=decode(Policy, tally.get("policy")),
                     planned=planned,
                     skipped=tally.get("skipped"),
+                    layer=3 if cell.get("layer") == 3 else 2,
                 )
             )
             attempts += [WrittenRecord(record=record) for record in records]

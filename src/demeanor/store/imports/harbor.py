@@ -58,7 +58,7 @@ def read(results: list[Path], source: Path, options: ImportOptions) -> Imported:
         records.append(WrittenRecord(record=replace(record, number=counted[cell])))
     started = min((when for when, *_ in found if when), default="1970-01-01T00:00:00.000+00:00")
     run = imported_run(ORIGIN, started=started, uid=_uid(source, results), kind=options.kind or "ci")
-    return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records), records=tuple(records))
+    return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records, layer=3), records=tuple(records))
 
 
 def _uid(source: Path, results: list[Path]) -> str:

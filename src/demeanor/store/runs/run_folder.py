@@ -78,6 +78,7 @@ class RunFolder:
                     "eval": cell.eval.name,
                     "subject": str(cell.subject),
                     "policy": cell.eval.policy.value,
+                    "layer": cell.layer,
                     "trials": len(cell.trials),
                     "skipped": cell.skipped,
                 }
@@ -146,7 +147,7 @@ class RunFolder:
             raise StoreError(f"{path}: can't be read: {error}") from None
 
     def cells(self) -> tuple[Mapping[str, Any], ...]:
-        """The plan in run.json: `eval`, `subject`, `policy`, `trials` and `skipped` of each cell."""
+        """The plan in run.json: `eval`, `subject`, `policy`, `layer`, `trials` and `skipped` of each cell."""
         return tuple(self._run_json().get("cells", ()))
 
     def packed_capture(self, record: Record) -> bytes | None:

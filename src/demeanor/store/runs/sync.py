@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from demeanor.store.runs.run_folder import RunFolder
 
 PENDING = "history-pending"
 """A file in the folder of a run that could not be written to the history, until it was."""
+
+_REWARD = re.compile(r"\S+ at least \S+")
 
 
 def sync_run(database: Database, run: RunFolder) -> int:
@@ -44,14 +47,26 @@ def written_records(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenR
 
 
 def planned_cells_of(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCell]:
-    """The plan in run.json. Older versions did not store policies there, but in the records."""
+    """The plan in run.json. Older versions did not store policies and layers there; the records tell them."""
+    records = tuple(records)
     policies = {record.cell: record.policy for record in records}
+    tasks = {record.eval for record in records if _is_task(record)}
     for cell in run.cells():
         name, subject = str(cell["eval"]), str(cell["subject"])
         policy = cell.get("policy") or policies.get(f"{name}/{subject}", Policy.USUALLY_PASSES)
         yield PlannedCell(
-            eval=name, subject=subject, policy=Policy(policy), planned=int(cell["trials"]), skipped=cell.get("skipped")
+            eval=name,
+            subject=subject,
+            policy=Policy(policy),
+            planned=int(cell["trials"]),
+            skipped=cell.get("skipped"),
+            layer=int(cell.get("layer") or (3 if name in tasks else 2)),
         )
+
+
+def _is_task(record: Record) -> bool:
+    """Whether an attempt was made at a whole task: its only check is then a reward, such as `reward at least 1`."""
+    return any(_REWARD.fullmatch(one.check) for one in record.verdict.findings[:1])
 
 
 def _stored_attempts(database: Database, uid: str) -> int:
