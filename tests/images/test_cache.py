@@ -45,6 +45,38 @@ def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path: Path) -> No
     assert [one.name for one in cache.images()] == ["c:1"]
 
 
+def disk_use(folder: Path) -> int:
+    """The size of all files, each counted once."""
+    found = {info.st_ino: info.st_size for path in folder.rglob("rootfs/*") if (info := path.stat())}
+    return sum(found.values())
+
+
+def test_a_root_is_not_removed_before_those_that_share_its_files(tmp_path: Path) -> None:
+    """That would free nothing, although it was not used for the longest time; so the size is what the disk has."""
+    cache = ImageCache(tmp_path)
+    base = add(cache, "base", 1000, used=1)
+    for used, name in enumerate("ab", 2):
+        add(cache, name, 10, used=used, parent=base)
+    assert disk_use(tmp_path) == cache.size() == 1020
+    assert cache.prune(1015) == 10
+    assert [one.origin for one in cache.roots()] == ["base", "b"]
+    assert disk_use(tmp_path) == cache.size() == 1010
+    assert cache.prune(500) == 1010
+    assert disk_use(tmp_path) == 0
+
+
+def test_a_file_with_two_names_in_a_root_counts_once(tmp_path: Path) -> None:
+    """Images have programs with several names."""
+
+    def fill(root: Path) -> None:
+        (root / "bunzip2").write_bytes(b"x" * 700)
+        (root / "bzcat").hardlink_to(root / "bunzip2")
+
+    cache = ImageCache(tmp_path)
+    cache.add_root("key", parent=None, origin="x", fill=fill)
+    assert cache.size() == disk_use(tmp_path) == 700
+
+
 def test_a_root_in_use_is_kept(tmp_path: Path) -> None:
     """Until it is not used any more."""
     cache = ImageCache(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 
 from demeanor.core.errors import UsageError
 from demeanor.images.cache import CachedImage, ImageCache
+from demeanor.images.layer import remove_tree
 from demeanor.images.pull import PullProgress, import_archive, import_layout, pull
 from tests.helpers.image_registry import (
     ARCHITECTURE,
@@ -113,6 +114,19 @@ def test_changed_content_is_refused(tmp_path: Path) -> None:
         import_layout(folder, "a:1", cache)
     assert cache.images() == []
     assert cache.roots() == []
+
+
+def test_a_layer_that_was_damaged_in_the_cache_is_downloaded_again(registry: ImageRegistry, tmp_path: Path) -> None:
+    """Its size is the same, but not its digest; nothing is unpacked from it."""
+    cache = ImageCache(tmp_path / "cache")
+    image, _ = pulled(registry, "base:1", cache)
+    (blob,) = (path for path in (tmp_path / "cache/blobs").iterdir() if path.stat().st_size == len(BASE))
+    remove_tree(tmp_path / "cache/roots" / image.key)
+    blob.write_bytes(b"x" * len(BASE))
+    again, seen = pulled(registry, "base:1", cache)
+    assert again == image
+    assert seen[-1].done == len(BASE)
+    assert blob.read_bytes() == BASE
 
 
 def test_a_changed_manifest_is_refused(tmp_path: Path) -> None:

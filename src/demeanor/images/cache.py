@@ -18,7 +18,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,9 @@ class CachedRoot:
     used: float
     """When it was last used, in seconds since 1970."""
 
+    parent: str | None
+    """The key of the root whose files it shares."""
+
 
 class ImageCache:
     """The cache in a folder."""
@@ -90,9 +93,14 @@ class ImageCache:
         return folder
 
     def blob(self, blob: Blob) -> Path | None:
-        """A downloaded blob."""
+        """A downloaded blob; None if there is none, or if its content is not what its digest says."""
         path = self.folder / "blobs" / blob.digest.removeprefix("sha256:")
-        return path if path.is_file() and path.stat().st_size == blob.size else None
+        try:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None
+        return path if f"sha256:{found}" == blob.digest else None
 
     def add_blob(self, blob: Blob, pieces: Iterable[bytes], *, where: str) -> Path:
         """Store a blob; raises UsageError if its content is not what its digest says."""
@@ -111,6 +119,10 @@ class ImageCache:
                     f"{where}: the content of {blob.digest} does not match its digest, so it was discarded"
                 )
         return path
+
+    def scratch(self) -> AbstractContextManager[Path]:
+        """A new folder, which is removed at the end; by the next process, if this one is killed."""
+        return temporary_folder(self._make("roots"), _TEMPORARY)
 
     def root(self, key: str) -> Path | None:
         """A root file system."""
@@ -132,7 +144,8 @@ class ImageCache:
                 with self.in_use(parent) as base:
                     _link_tree(base, root)
             fill(root)
-            write_atomically(folder / "root.json", json.dumps({"origin": origin, "size": _own_size(root)}))
+            facts = {"origin": origin, "size": _own_size(root), "parent": parent}
+            write_atomically(folder / "root.json", json.dumps(facts))
             with contextlib.suppress(OSError):  # another process was faster; its root is the same
                 folder.rename(roots / key)
         self.prune(self._limit, keep={key})
@@ -183,8 +196,9 @@ class ImageCache:
             facts = _read_json(file)
             info = _info(file)
             if facts and info and not file.parent.name.startswith(_TEMPORARY):
+                key, parent = file.parent.name, facts.get("parent")
                 found.append(
-                    CachedRoot(key=file.parent.name, origin=facts["origin"], size=facts["size"], used=info.st_mtime)
+                    CachedRoot(key=key, origin=facts["origin"], size=facts["size"], used=info.st_mtime, parent=parent)
                 )
         return sorted(found, key=lambda root: root.used)
 
@@ -208,13 +222,25 @@ class ImageCache:
             if size > limit and not file.name.startswith("."):
                 size -= info.st_size
                 file.unlink(missing_ok=True)
-        for root in self.roots():
-            if size > limit and root.key not in (keep or ()) and self._remove_root(root.key):
-                size -= root.size
+        size -= self._remove_roots(size - limit, keep or set())
         for image in self.images():
             if not self.root(image.key):
                 self._image_file(image.name, self.folder / "images").unlink(missing_ok=True)
         return before - size
+
+    def _remove_roots(self, wanted: int, keep: set[str]) -> int:
+        """Remove roots of at least `wanted` bytes, as far as possible; returns how many bytes were removed. A root that
+        shares its files with another one in the cache goes after that: the disk would have them all the same.
+        """
+        removed, kept = 0, self.roots()
+        while removed < wanted:
+            needed = {root.parent for root in kept} | keep
+            root = next((one for one in kept if one.key not in needed and self._remove_root(one.key)), None)
+            if root is None:
+                break
+            kept.remove(root)
+            removed += root.size
+        return removed
 
     def _remove_root(self, key: str) -> bool:
         """Remove a root, unless it is in use."""
@@ -255,7 +281,8 @@ def _link_tree(source: Path, target: Path) -> None:
 
 
 def _own_size(root: Path) -> int:
-    """The size of the files that are in this root only."""
+    """The size of the files that are in this root only: all their names are in it."""
+    seen: dict[int, int] = {}
     size, folders = 0, [str(root)]
     while folders:
         with os.scandir(folders.pop()) as items:
@@ -264,7 +291,8 @@ def _own_size(root: Path) -> int:
                     folders.append(item.path)
                 else:
                     found = item.stat(follow_symlinks=False)
-                    size += found.st_size if found.st_nlink == 1 else 0
+                    seen[found.st_ino] = names = seen.get(found.st_ino, 0) + 1
+                    size += found.st_size if names == found.st_nlink else 0
     return size
 
 

@@ -68,3 +68,39 @@ def test_a_mistake_is_named(words: list[str], complaint: str, capsys: pytest.Cap
     """With exit code 2 and what to do."""
     assert main(["harbor", *words]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def a_program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let `mmdebstrap` be a shell script."""
+    folder.mkdir()
+    (folder / "mmdebstrap").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "mmdebstrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_a_debian_image_is_made_from_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its archive, the last argument, becomes an image; what mmdebstrap does is shown, and nothing else is left."""
+    made = tmp_path / "made"
+    (made / "bin").mkdir(parents=True)
+    a_program(tmp_path / "programs", monkeypatch, f'echo "I: downloading"; for f; do :; done; tar -cf "$f" -C {made} .')
+    assert main(["harbor", "rootfs", "make", "debian:12"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("debian:12 is ready: sha256:")
+    assert "debian:12: downloading\n" in shown.err
+    assert len(list((tmp_path / "cache/images/roots").iterdir())) == 1
+
+
+def test_an_ordinary_user_is_told_what_mmdebstrap_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or to pull the image instead; other errors have no such advice."""
+    a_program(tmp_path / "a", monkeypatch, 'echo "E: unable to pick chroot mode automatically"; exit 25')
+    assert main(["harbor", "rootfs", "make", "debian:12"]) == 2
+    shown = capsys.readouterr().err
+    assert "apt-get install fakechroot" in shown
+    assert "demeanor harbor images pull debian:12" in shown
+    a_program(tmp_path / "b", monkeypatch, 'echo "E: no such suite"; exit 25')
+    assert main(["harbor", "rootfs", "make", "debian:12"]) == 2
+    assert "fakechroot" not in capsys.readouterr().err

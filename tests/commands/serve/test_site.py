@@ -73,7 +73,7 @@ def test_every_page_of_an_eval_names_the_layer_of_a_whole_task(dashboard: Dashbo
     last = dashboard.store.last
     for path in ("/", f"/run/{last}"):
         page = dashboard.page(path)
-        assert re.search(r"layer 2, behaviour: 14 of 15 held · layer 3, whole tasks: 3 of 3 held", page.text), path
+        assert re.search(r"layer 2, behaviour: 13 of 15 held · layer 3, whole tasks: 3 of 3 held", page.text), path
         assert page.text.count("layer 3, whole task ") == (3 if path.startswith("/run") else 1), path
     assert "layer 3, whole task" in dashboard.page(f"/eval/{RENAMES}").text
     assert "layer 3" not in dashboard.page(f"/eval/{READS}").text

@@ -7,9 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import deque
-from pathlib import Path
 
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
@@ -20,6 +18,7 @@ _SUITES = {"11": "bullseye", "12": "bookworm", "13": "trixie"}
 _NAME = re.compile(r"debian:([a-z0-9]+)(?:-slim)?")
 _LAST_LINES = 5
 _STEP = "I: "
+_NO_CHROOT = "unable to pick chroot mode"
 
 
 def make_rootfs(name: str) -> ExitCode:
@@ -32,8 +31,8 @@ def make_rootfs(name: str) -> ExitCode:
     if program is None:
         raise UsageError("mmdebstrap, which makes Debian images, is not installed\n  → apt-get install mmdebstrap")
     cache = ImageCache.of_user(os.environ)
-    with tempfile.TemporaryDirectory(prefix="demeanor-rootfs-") as folder:
-        archive = Path(folder, "rootfs.tar")
+    with cache.scratch() as folder:
+        archive = folder / "rootfs.tar"
         lines = deque[str](maxlen=_LAST_LINES)
         with subprocess.Popen(
             [program, "--variant=minbase", "--include=ca-certificates", suite, str(archive)],
@@ -50,8 +49,18 @@ def make_rootfs(name: str) -> ExitCode:
                     sys.stderr.flush()
         if process.returncode != 0:
             last = "\n  ".join(lines)
-            raise UsageError(f"mmdebstrap failed with exit code {process.returncode}:\n  {last}")
+            raise UsageError(f"mmdebstrap failed with exit code {process.returncode}:\n  {last}{_remedy(last, name)}")
         sys.stderr.write(f"{name}: unpacking {archive.stat().st_size / 2**20:.1f} MB\n")
         image = import_archive(archive, name, cache)
     print(f"{image.name} is ready: {image.digest}")
     return ExitCode.ACCEPTED
+
+
+def _remedy(output: str, name: str) -> str:
+    """What to do about a failure: an ordinary user needs a substitute for root's rights."""
+    if _NO_CHROOT not in output:
+        return ""
+    return (
+        "\n  → an ordinary user needs fakechroot (apt-get install fakechroot), or subordinate user ids with uidmap"
+        f"\n  → without either: demeanor harbor images pull {name}"
+    )
