@@ -69,6 +69,8 @@ class HarborProject:
         self.temp = folder / "tmp"
         self.temp.mkdir(mode=0o755)
         self.output = ""
+        self.prefix: tuple[str, ...] = ()
+        """The program that starts Harbor, with its arguments; for example `unshare`."""
         self.mark = f"mark-{uuid.uuid4().hex}"
 
     def task(
@@ -127,7 +129,7 @@ class HarborProject:
         """Start Harbor. What it prints goes to a file: a pipe would be held open by what is left, and hide it."""
         with (self.folder / "out.txt").open("w") as file:
             return subprocess.Popen(
-                [harbor(), *words],
+                [*self.prefix, harbor(), *words],
                 env={**self.env, **(variables or {})},
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -96,6 +97,50 @@ def test_a_task_runs_on_its_image(harbor_project: HarborProject) -> None:
     assert built[0].isdigit()
     assert built[0] == built[1]
     assert len(cache.roots()) == 2
+
+
+PLAIN = """\
+FROM lab/plain:1
+WORKDIR /app
+RUN id -u > /who && echo built > note && chown 7:7 note && rm /etc/os
+COPY --chown=app notes.txt /app/
+"""
+
+
+def test_an_ordinary_user_builds_and_runs_on_an_image(harbor_project: HarborProject, tmp_path: Path) -> None:
+    """With one user, who is root inside: steps may change owners without effect, which apt insists on. The solution
+    gets 1, doing nothing gets 0, and a task with another user is refused with its line.
+    """
+    project = harbor_project
+    alone = (str(shutil.which("unshare")), "--user", "--map-user=1000", "--map-group=1000")
+    if subprocess.run([*alone, "true"], check=False).returncode:
+        pytest.skip("a user can't be mapped to another one here")
+    root = small_rootfs(tmp_path / "root")
+    (root / "etc/os").write_text("base\n")
+    cache = ImageCache(project.folder / "home/.cache/demeanor/images")
+    archive = archive_of(root, tmp_path / "root.tar.gz")
+    layout = write_layout(tmp_path / "layout", *manifest([archive.read_bytes()], {"Env": ["PATH=/bin"]}))
+    import_layout(layout, "lab/plain:1", cache)
+    test = '[ "$(cat /who /app/note /app/done)" = "$(printf "0\\nbuilt\\n0")" ] && [ ! -e /etc/os ]'
+    task = project.task(
+        "plain",
+        dockerfile=PLAIN,
+        solve="id -u > /app/done",
+        test=f"if {test}; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
+        files={"environment/notes.txt": "note\n"},
+    )
+    other = project.task("other", dockerfile="FROM lab/plain:1\nUSER app\nRUN id\n")
+    project.prefix = alone
+    try:
+        (solved,), (idle,) = project.run(path=task), project.run(path=task, agent="nop")
+        (refused,) = project.run(path=other)
+    finally:
+        project.prefix = ()
+    assert (solved.exception, solved.message, solved.reward) == (None, "", 1)
+    assert (idle.exception, idle.message, idle.reward) == (None, "", 0)
+    assert refused.exception == "SandboxBuildFailedError"
+    assert "Dockerfile:3: RUN: exit code 126" in refused.message
+    assert "root is the only user in this sandbox" in refused.message
 
 
 def test_a_prebuilt_image_is_pulled_if_that_is_asked_for(harbor_project: HarborProject, tmp_path: Path) -> None:
