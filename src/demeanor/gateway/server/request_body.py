@@ -45,7 +45,8 @@ class LargeBodies:
         while len(body) <= _LARGE and (chunk := await request.content.readany()):
             body += chunk
         if len(body) <= min(_LARGE, limit):
-            return bytes(body), parse(bytes(body))
+            whole = bytes(body)
+            return whole, parse(whole)
         async with self._own:
             while len(body) <= limit and (chunk := await request.content.readany()):
                 body += chunk

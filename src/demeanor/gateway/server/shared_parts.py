@@ -25,6 +25,7 @@ class SharedParts:
         self.distinct = 0
         """Bytes of different content so far, approximately."""
         self._messages: dict[Hashable, list[Message]] = {}
+        self._sizes: dict[int, tuple[Message, int]] = {}
         self._tools: tuple[Tool, ...] = ()
         self._requests: dict[int, Request] = {}
 
@@ -34,21 +35,24 @@ class SharedParts:
         if (known := self._requests.get(key)) is not None and known == request:
             return known
         shared = [self._share(message) for message in request.messages]
-        size = sum(_size(part) for message, new in shared if not new for part in message.parts)
-        self.distinct += max(len(body) - size, 0)
+        self.distinct += max(len(body) - sum(repeated for _, repeated in shared), 0)
         self._tools = self._tools if request.tools == self._tools else request.tools
         result = replace(request, tools=self._tools, messages=tuple(message for message, _ in shared))
         self._requests[key] = result
         return result
 
-    def _share(self, message: Message) -> tuple[Message, bool]:
-        """A message that is equal to this one, and whether it is new."""
+    def _share(self, message: Message) -> tuple[Message, int]:
+        """A message that is equal to this one, and the size of its content if it is not new."""
+        known = self._sizes.get(id(message))
+        if known is not None:  # the very same object: a dialect reads an item that is repeated once
+            return known
         same = self._messages.setdefault(_key(message), [])
-        for known in same:
-            if known == message:
-                return known, False
+        for equal in same:
+            if equal == message:
+                return self._sizes[id(equal)]
         same.append(message)
-        return message, True
+        self._sizes[id(message)] = message, sum(map(_size, message.parts))
+        return message, 0
 
 
 def _key(message: Message) -> Hashable:
