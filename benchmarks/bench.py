@@ -1,10 +1,11 @@
 """The bench: the same work with Demeanor, with other tools and with a bare loop, interleaved, on this machine.
 
-    python benchmarks/bench.py [--quick] [--rounds N] [--sizes 200,2000] [--peers NAME,… | none] [--write]
+    python benchmarks/bench.py [--quick] [--short] [--rounds N] [--sizes 200,2000] [--peers NAME,… | none] [--write]
 
 Other tools are installed into environments of their own in ~/.cache/demeanor-bench (or $DEMEANOR_BENCH_CACHE).
-`--quick` measures 200 trials with Demeanor and the bare loop, for before and after a change; `--write` writes
-docs/benchmarks.md.
+`--quick` measures 200 trials with Demeanor and the bare loop, for before and after a change. `--short` leaves out
+20,000 trials and gives slow tools one round of 2,000, which takes less than 20 minutes on two idle cores. `--write`
+writes docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--sizes", default=f"200,2000,{LARGE}")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--sizes", help=f"numbers of trials; 200,2000,{LARGE} unless told")
+    parser.add_argument("--asking", type=int, default=MODEL_TRIALS, help="the number of trials that ask a model")
     parser.add_argument("--peers", default="all", help="names, `all` or `none`")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     args = parser.parse_args()
+    args.sizes = args.sizes or ("200,2000" if args.short else f"200,2000,{LARGE}")
     if args.quick:
         args.rounds, args.sizes, args.peers = min(args.rounds, 3), "200", "none"
     adopt_orphans()
@@ -89,33 +93,28 @@ def _measured(
     own = [bare_tool(url), demeanor_tool("none", url, kept), demeanor_tool("bubblewrap", url)]
     tools = [*own, *(peer_tool(peer, url) for peer in peers)]
     works = []
-    for size in sorted(sizes, reverse=True):  # so that the run that is kept is that of the last size
-        if size >= LARGE:
-            works.append(_work(own, "sh", size, 1))
-            stored, bytes_each, stored_trials = stored_run(kept, 3), bytes_per_trial(kept, size), size
-            continue
-        if not args.quick:
-            works.append(_work(tools, "python", size, args.rounds))
-        works.append(_work(own, "sh", size, args.rounds))
-        if LARGE not in sizes:
-            stored, bytes_each, stored_trials = stored_run(kept, 3), bytes_per_trial(kept, size), size
-    asking = [tool for tool in tools if tool.name.startswith(("bare", "Demeanor", "pydantic", "pytest", "vitest"))]
+    slow_rounds = 1 if args.short else 2
+    for size in sorted(sizes):  # so that the run that is kept is the largest one
+        if not args.quick and size < LARGE:
+            works.append(_work(tools, "python", size, args.rounds, slow_rounds))
+        works.append(_work(own, "sh", size, args.rounds if size < LARGE else 1))
+    stored, bytes_each = stored_run(kept, 3), bytes_per_trial(kept, max(sizes))
     if not args.quick:
-        works.append(_work(asking, "model", MODEL_TRIALS, args.rounds))
+        works.append(_work([tool for tool in tools if tool.asks], "model", args.asking, args.rounds))
     return Figures(
         machine=facts,
         works=sorted(works, key=lambda work: (work.program != "python", work.program, work.trials)),
         start_up={**start_up(2 * args.rounds + 1), **peer_start_up(peers, args.rounds)},
         stored=stored,
-        stored_trials=stored_trials,
+        stored_trials=max(sizes),
         size=bytes_each,
         keeps={tool.name: tool.keeps for tool in tools},
         left_out=left_out,
     )
 
 
-def _work(tools: Sequence[Tool], program: str, trials: int, rounds: int) -> Work:
-    samples = interleaved(tools, program, trials, rounds)
+def _work(tools: Sequence[Tool], program: str, trials: int, rounds: int, slow_rounds: int = 2) -> Work:
+    samples = interleaved(tools, program, trials, rounds, slow_rounds)
     most = {tool.name: tool.most for tool in tools if tool.most is not None and tool.most < trials}
     return Work(program=program, trials=trials, samples=samples, most=most)
 

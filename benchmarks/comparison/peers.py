@@ -150,6 +150,9 @@ class Peer:
     own: Path | None = None
     """Its environment, if it is not one of the bench."""
 
+    asks: bool = True
+    """Whether the program of a trial can reach a server on this machine."""
+
     @property
     def home(self) -> Path:
         """Its environment."""
@@ -158,7 +161,7 @@ class Peer:
     def install(self) -> str | None:
         """Install it if it is not; returns the problem."""
         if self.own is not None:
-            return None if (self.own / "bin/python").exists() else f"{self.own.name} does not exist; run: make harbor"
+            return None if (self.own / ".ready").exists() else f"{self.own.name} is not installed; run: make harbor"
         marker = self.home / ".ready"
         if marker.exists():
             return None
@@ -281,6 +284,7 @@ PEERS = (
         own=ROOT / ".venv-harbor",
         most=20,
         slow=True,
+        asks=False,
         keeps="keeps everything; isolated by our bubblewrap environment",
         prepare=_prepare_harbor,
         passed=lambda work: sum(path.read_text().strip() == "1" for path in work.glob("jobs/*/*/verifier/reward.txt")),

@@ -31,6 +31,9 @@ ASKING = (sys.executable, "-I", "-S", "-c", _ASK)
 PROGRAMS: Mapping[str, tuple[str, ...]] = {"sh": SHELL, "python": PYTHON, "model": ASKING}
 """The programs of trials: the cheapest process that there is, an interpreter, and one that asks a model over HTTP."""
 
+_MANY = 1000
+"""Trials from which slow tools get fewer rounds."""
+
 _CONFIG = """\
 subjects = ["writer{model}"]
 attempts = 1
@@ -77,6 +80,9 @@ class Tool:
 
     keeps: str = ""
     """What it keeps and isolates."""
+
+    asks: bool = True
+    """Whether its trials can ask the model server."""
 
 
 def bare_loop(trials: int, program: str) -> None:
@@ -169,15 +175,20 @@ def peer_tool(peer: Peer, model_url: str) -> Tool:
         return found
 
     name = f"{peer.name} {peer.version()}"
-    return Tool(name=name, run=run, most=peer.most, slow=peer.slow, keeps=peer.keeps)
+    return Tool(name=name, run=run, most=peer.most, slow=peer.slow, keeps=peer.keeps, asks=peer.asks)
 
 
-def interleaved(tools: Sequence[Tool], program: str, trials: int, rounds: int) -> dict[str, list[Sample]]:
-    """Let every tool do the work in every round, so that a busy moment affects all of them."""
+def interleaved(
+    tools: Sequence[Tool], program: str, trials: int, rounds: int, slow_rounds: int = 2
+) -> dict[str, list[Sample]]:
+    """Let every tool do the work in every round, so that a busy moment affects all of them.
+
+    Slow tools get `slow_rounds` rounds of many trials, and those that get few trials anyway none.
+    """
     found: dict[str, list[Sample]] = {tool.name: [] for tool in tools}
     for number in range(rounds):
         for tool in tools:
-            if tool.slow and trials > 1000 and number >= 2:
+            if trials > _MANY and ((tool.slow and number >= slow_rounds) or tool.most is not None):
                 continue
             try:
                 sample = tool.run(min(trials, tool.most or trials), program)
