@@ -15,7 +15,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demeanor.gateway.local.llama_process import CONTEXT_EXCEEDED, EngineError, EngineLimits, LlamaProcess
+from demeanor.gateway.local.llama_process import CONTEXT_EXCEEDED, EngineLimits, LlamaProcess
+from demeanor.gateway.local.slots import EngineError
 from tests.helpers.light_model import light_model
 from tests.helpers.processes import alive
 
@@ -102,6 +103,21 @@ async def test_a_conversation_that_is_too_long_is_reported() -> None:
         with pytest.raises(EngineError) as caught:
             await engine.chat({"messages": [{"role": "user", "content": "so " * 2000}]})
         assert caught.value.kind == CONTEXT_EXCEEDED
+
+
+async def test_a_shared_prefix_is_evaluated_once_for_all_slots() -> None:
+    """Two conversations at the same time, each in a slot of its own; the states are removed with the engine."""
+    prefix = {"role": "system", "content": "Be brief. " + "Answer with a single word in English. " * 12}
+    async with an_engine() as engine:
+        asked = [{**HI, "messages": [prefix, {"role": "user", "content": name}]} for name in ("Ann?", "Bob?")]
+        usages = [reply["usage"] for reply in await asyncio.gather(*(engine.chat(one, shared=1) for one in asked))]
+        for usage in usages:
+            assert usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"] < 20, usages
+        assert usages[0]["prompt_tokens"] > 100
+        states = engine.states
+        assert states is not None
+        assert [path.name for path in states.iterdir()] == ["1.state"]
+    assert not states.exists()
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])

@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import sys
 import threading
 from typing import Any
+
+_BATCH = 256
+"""Tokens of prompts that are evaluated at once: meanwhile, no other conversation gets a token."""
 
 
 def main() -> int:
     """Load the model, report the URL, and serve until standard input is closed."""
     parent = os.getppid()
     settings = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent, settings["states"]), daemon=True).start()
     try:
         server = _start_server(settings)
     except ImportError as error:
@@ -40,7 +44,9 @@ def _start_server(settings: dict[str, Any]) -> Any:
     params.n_parallel = settings["slots"]
     params.n_ctx = settings["slots"] * settings["context"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
+    params.n_batch = params.n_ubatch = _BATCH
     params.n_threads_http = settings["slots"] + 4
+    params.slot_save_path = settings["states"] + "/"
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.api_keys = [settings["key"]]
@@ -59,12 +65,14 @@ def _reply(**fields: str) -> int:
     return 1
 
 
-def _exit_with_parent(parent: int) -> None:
-    """Exit the process when standard input is closed or the parent changes: both mean that the parent is gone."""
+def _exit_with_parent(parent: int, states: str) -> None:
+    """Exit the process when standard input is closed or the parent changes: both mean that the parent is gone. Then
+    nothing else removes the folder of states."""
     while os.getppid() == parent:
         readable, _, _ = select.select([0], [], [], 1.0)
         if readable and not os.read(0, 4096):
             break
+    shutil.rmtree(states, ignore_errors=True)
     os._exit(0)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import select
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from typing import Any
 import aiohttp
 
 from demeanor.core.text import shortened
+from demeanor.gateway.local.free_cores import engine_threads
+from demeanor.gateway.local.slots import EngineError, SavedPrefixes, SlotPool
 from demeanor.gateway.local.weights import MAX_CONCURRENT_CHATS
 
 RUNTIME = "xllamacpp"
@@ -36,32 +40,19 @@ _NO_OPENMP = (
 )
 
 
-class EngineError(Exception):
-    """The engine can't run or did not answer. `kind` is the engine's own error type, if it gave one."""
-
-    def __init__(self, message: str, *, kind: str = "") -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineLimits:
     """How much of the machine a model may use."""
 
-    threads: int
-    """Compute threads."""
+    threads: int | None = None
+    """Compute threads; None: as many as there are free cores when the engine starts."""
 
-    slots: int = MAX_CONCURRENT_CHATS
-    """Responses that are generated at the same time."""
+    slots: int = MAX_CONCURRENT_CHATS + 1
+    """Responses that are generated at the same time. One more than there are trials, so that a new trial takes the slot
+    of one that has ended."""
 
     context: int = 8192
     """Tokens of one conversation, response included."""
-
-
-def default_limits() -> EngineLimits:
-    """All cores but one: with other work on the machine, the last core costs more than it gains."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return EngineLimits(threads=max(1, cores - 1))
 
 
 def runtime_installed() -> bool:
@@ -75,12 +66,16 @@ class LlamaProcess:
     def __init__(self, path: Path, *, limits: EngineLimits | None = None, python: str = sys.executable) -> None:
         """`path` is the model's file."""
         self._path = path
-        self._limits = limits or default_limits()
+        self._limits = limits or EngineLimits()
         self._python = python
         self._key = secrets.token_hex(24)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._url = ""
+        self._pool = SlotPool(self._limits.slots)
+        self._prefixes = SavedPrefixes()
+        self.states: Path | None = None
+        """The folder of saved states while it runs."""
         self._users: set[asyncio.AbstractEventLoop] = set()
 
     @property
@@ -94,23 +89,25 @@ class LlamaProcess:
         """The URL while it runs; requests need the key."""
         return self._url
 
-    async def chat(self, body: Mapping[str, Any]) -> Any:
-        """Send a request in the format of the OpenAI chat API; raises EngineError. Cancelling stops the generation."""
+    async def chat(self, body: Mapping[str, Any], *, shared: int = 0) -> Any:
+        """Send a request in the format of the OpenAI chat API; raises EngineError. Cancelling stops the generation.
+
+        Its first `shared` messages are evaluated once for all conversations that begin with them.
+        """
         self._users.add(asyncio.get_running_loop())
-        url = await asyncio.to_thread(self._ensure_running)
+        url, pool, prefixes = await asyncio.to_thread(self._ensure_running)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
         headers = {"Authorization": f"Bearer {self._key}"}
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout, headers=headers) as client,
-                client.post(f"{url}/v1/chat/completions", json=body) as answer,
-            ):
-                text = await answer.text()
-                if answer.status != 200:
-                    raise _engine_error(answer.status, text)
-                return json.loads(text)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise EngineError(f"the engine closed the connection: {type(error).__name__}: {error}") from None
+        messages = body["messages"]
+
+        async with (
+            aiohttp.ClientSession(timeout=timeout, headers=headers) as client,
+            pool.slot(messages, shared=shared) as slot,
+        ):
+            post = partial(_post, client, url)
+            await prefixes.load(slot, messages, post, shared=shared)
+            slot.held = messages
+            return await post("/v1/chat/completions", {**body, "id_slot": slot.number})
 
     async def close(self) -> None:
         """Release it; the process ends when no other event loop uses it."""
@@ -123,13 +120,13 @@ class LlamaProcess:
         with self._lock:
             self._end()
 
-    def _ensure_running(self) -> str:
-        """The engine's URL; starts the engine if it does not run."""
+    def _ensure_running(self) -> tuple[str, SlotPool, SavedPrefixes]:
+        """The engine's URL and what its slots hold; starts the engine if it does not run."""
         with self._lock:
             if self.pid is None:
                 self._end()
                 self._start()
-            return self._url
+            return self._url, self._pool, self._prefixes
 
     def _start(self) -> None:
         if not self._path.is_file():
@@ -141,16 +138,27 @@ class LlamaProcess:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C goes to Demeanor, which stops the engine itself
         )
-        limits = self._limits
-        settings = {"path": str(self._path), "key": self._key, "threads": limits.threads, "slots": limits.slots}
+        limits, self.states = self._limits, Path(tempfile.mkdtemp(prefix="demeanor-model-"))
+        self._pool, self._prefixes = SlotPool(limits.slots), SavedPrefixes()
+        settings = {
+            "path": str(self._path),
+            "key": self._key,
+            "threads": limits.threads or engine_threads(),
+            "slots": limits.slots,
+            "context": limits.context,
+            "states": str(self.states),
+        }
         try:
-            self._url = _handshake(process, {**settings, "context": limits.context})
+            self._url = _handshake(process, settings)
         except BaseException:
             self._end()
             raise
 
     def _end(self) -> None:
         process, self._process = self._process, None
+        states, self.states = self.states, None
+        if states is not None:
+            shutil.rmtree(states, ignore_errors=True)
         if process is None:
             return
         with process:
@@ -180,6 +188,17 @@ def _handshake(process: subprocess.Popen[bytes], settings: Mapping[str, Any]) ->
     if "url" in reply:
         return str(reply["url"])
     raise EngineError(_startup_problem(reply["problem"], reply["message"]))
+
+
+async def _post(client: aiohttp.ClientSession, url: str, path: str, body: Mapping[str, Any]) -> Any:
+    try:
+        async with client.post(url + path, json=body) as answer:
+            text = await answer.text()
+            if answer.status != 200:
+                raise _engine_error(answer.status, text)
+            return json.loads(text)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise EngineError(f"the engine closed the connection: {type(error).__name__}: {error}") from None
 
 
 def _startup_problem(kind: str, message: str) -> str:

@@ -13,11 +13,11 @@ from demeanor.gateway.local.grammar import output_schema, read_answer
 from demeanor.gateway.local.llama_process import (
     CONTEXT_EXCEEDED,
     NO_RUNTIME,
-    EngineError,
     LlamaProcess,
     runtime_installed,
 )
-from demeanor.gateway.local.prompt import chat_messages
+from demeanor.gateway.local.prompt import chat_messages, shared_messages
+from demeanor.gateway.local.slots import EngineError
 from demeanor.gateway.local.weights import Weights, weights_cache, weights_named
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.upstream import (
@@ -74,7 +74,9 @@ class LocalModel:
             yield refused
             return
         try:
-            completion = await self.engine.chat(engine_request(call.request, seed=call.seed))
+            completion = await self.engine.chat(
+                engine_request(call.request, seed=call.seed), shared=shared_messages(call.request)
+            )
             response = _response(completion, call.request, self.weights.name)
         except EngineError as error:
             yield ErrorReply(error=_provider_error(error, self.weights.name))

@@ -37,6 +37,15 @@ def chat_messages(request: Request) -> list[dict[str, str]]:
     ]
 
 
+def shared_messages(request: Request) -> int:
+    """How many messages at the start depend only on the system prompt and the tools, so that other trials have them."""
+    system, examples = _split_examples(request)
+    constant = [role for role, text in (("system", _system(request, system)), *examples) if text]
+    groups = [role for role, _ in groupby(constant)]
+    merged = bool(groups) and groups[-1] != "assistant" and bool(examples)  # with the user's message
+    return len(groups) - merged
+
+
 def _split_examples(request: Request) -> tuple[str, list[tuple[str, str]]]:
     """The system prompt without its examples, and the examples as messages.
 
