@@ -122,19 +122,20 @@ async def test_a_shared_prefix_is_evaluated_once_for_all_slots() -> None:
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_it_ends_with_its_parent(sign: signal.Signals) -> None:
-    """Even if the parent is killed."""
+    """Even if the parent is killed; nothing of it is left."""
     program = (
         "import asyncio, sys; from pathlib import Path\n"
         "from demeanor.gateway.local.llama_process import LlamaProcess, EngineLimits\n"
         "engine = LlamaProcess(Path(sys.argv[1]), limits=EngineLimits(threads=1, slots=1, context=256))\n"
-        f"asyncio.run(engine.chat({HI!r})); print(engine.pid, flush=True); sys.stdin.read()"
+        f"asyncio.run(engine.chat({HI!r})); print(engine.pid, engine.states, flush=True); sys.stdin.read()"
     )
     words = [sys.executable, "-c", program, str(light_model())]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
-        pid = int(parent.stdout.readline())
+        pid, states = parent.stdout.readline().split()
         parent.send_signal(sign)
-    assert gone(pid)
+    assert gone(int(pid))
+    assert not Path(states).exists()
 
 
 def a_python(folder: Path, *options: str, **env: str) -> str:

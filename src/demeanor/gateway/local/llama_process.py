@@ -131,6 +131,12 @@ class LlamaProcess:
     def _start(self) -> None:
         if not self._path.is_file():
             raise EngineError(f"{self._path}: there is no such file")
+        limits = self._limits
+        try:
+            self.states = Path(tempfile.mkdtemp(prefix="demeanor-model-"))
+        except OSError as error:
+            raise EngineError(f"there is no temporary folder for the engine: {error}") from None
+        self._pool, self._prefixes = SlotPool(limits.slots), SavedPrefixes()
         process = self._process = subprocess.Popen(
             [self._python, "-P", str(_HOST)],
             stdin=subprocess.PIPE,
@@ -138,17 +144,15 @@ class LlamaProcess:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C goes to Demeanor, which stops the engine itself
         )
-        limits, self.states = self._limits, Path(tempfile.mkdtemp(prefix="demeanor-model-"))
-        self._pool, self._prefixes = SlotPool(limits.slots), SavedPrefixes()
-        settings = {
-            "path": str(self._path),
-            "key": self._key,
-            "threads": limits.threads or engine_threads(),
-            "slots": limits.slots,
-            "context": limits.context,
-            "states": str(self.states),
-        }
         try:
+            settings = {
+                "path": str(self._path),
+                "key": self._key,
+                "threads": limits.threads or engine_threads(),
+                "slots": limits.slots,
+                "context": limits.context,
+                "states": str(self.states),
+            }
             self._url = _handshake(process, settings)
         except BaseException:
             self._end()
