@@ -93,7 +93,7 @@ def test_without_a_subject_a_downloaded_model_is_used(project: Project):
 def test_models_are_listed_and_removed(project: Project):
     """Licence, size, state and path; a misspelt name is an error."""
     listed = project.demeanor("models")
-    assert re.search(r"smollm2-135m +Apache-2.0 +98 MB +537 MB +not fetched +/.*/smollm2-135m.gguf", listed.stdout)
+    assert re.search(r"smollm2-135m +Apache-2.0 +98 MB +805 MB +not fetched +/.*/smollm2-135m.gguf", listed.stdout)
     rows = json.loads(project.demeanor("models", "list", "--json").stdout)
     assert {row["name"]: row["licence"] for row in rows} == {
         "qwen2.5-coder-1.5b": "Apache-2.0",

