@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from demeanor.agents.executables import executable_paths, printed_version
 from demeanor.config.table import Table, path_problem
 from demeanor.core.agent import Task
 from demeanor.core.errors import nearest
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.trajectory import Kind
 
 DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "gemini": ""}

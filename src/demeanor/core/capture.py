@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from demeanor.core.evidence import Spent
 from demeanor.core.exchange import Exchange
 from demeanor.core.judge_question import JudgeAnswer
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree

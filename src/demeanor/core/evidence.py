@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Trajectory
 from demeanor.core.tree import Tree

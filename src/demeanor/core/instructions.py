@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from demeanor.core.exchange import Request
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import Text
 from demeanor.core.volatile_text import with_placeholders
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any, TypeAlias
 
 from demeanor.core.codec import decode
+from demeanor.core.lazy_dataclass import dataclass
 
 MCP_FOLDER = ".demeanor/mcp"
 """Where in HOME the description and the record of each server are."""

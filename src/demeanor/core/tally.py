@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from demeanor.core.evidence import Spent
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 
 Estimator: TypeAlias = Literal["unbiased", "plug-in"]

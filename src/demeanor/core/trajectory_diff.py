@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import TypeAlias
 
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
 
 _Step: TypeAlias = Called | Said | ModelFailed | Faulted

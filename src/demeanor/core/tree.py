@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from demeanor.core.lazy_dataclass import dataclass
 
 EntryKind: TypeAlias = Literal["file", "link", "folder", "other"]
 

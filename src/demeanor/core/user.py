@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from demeanor.core.exchange import Exchange
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.verdict import VoidCause
 
 MOST_TURNS = 10

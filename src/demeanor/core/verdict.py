@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
+
+from demeanor.core.lazy_dataclass import dataclass
 
 
 class VoidCause(StrEnum):

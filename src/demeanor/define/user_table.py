@@ -90,11 +90,14 @@ USER_REPLY_FIELDS = (
 )
 """The keys of a reply."""
 
-_REPLY: Schema = {"anyOf": [STRING, object_schema(USER_REPLY_FIELDS)]}
-_REPLIES: Schema = {"type": "array", "items": _REPLY}
+
+def _replies_schema() -> Schema:
+    return {"type": "array", "items": {"anyOf": [STRING, object_schema(USER_REPLY_FIELDS)]}}
+
+
 SCRIPTED_FIELDS = (
-    Field(name="replies", doc_of=ScriptedUser, schema=_REPLIES, toml=_replies),
-    Field(name="answers", doc_of=ScriptedUser, schema=_REPLIES, toml=_replies),
+    Field(name="replies", doc_of=ScriptedUser, schema=_replies_schema, toml=_replies),
+    Field(name="answers", doc_of=ScriptedUser, schema=_replies_schema, toml=_replies),
     Field(name="max_turns", doc_of=ScriptedUser, schema=_NUMBER, toml=_number, default="10"),
 )
 """The keys of `[user]` for a user who follows rules."""
@@ -104,7 +107,7 @@ SIMULATED_FIELDS = (
     Field(name="persona", doc_of=SimulatedUser, schema=STRING, toml=text),
     Field(name="opening", doc_of=SimulatedUser, schema=STRING, toml=text),
     Field(name="model", doc_of=SimulatedUser, schema=STRING, toml=text),
-    Field(name="answers", doc_of=SimulatedUser, schema=_REPLIES, toml=_replies),
+    Field(name="answers", doc_of=SimulatedUser, schema=_replies_schema, toml=_replies),
     Field(name="max_turns", doc_of=SimulatedUser, schema=_NUMBER, toml=_number, default="10"),
     Field(name="check_role", doc_of=SimulatedUser, schema=BOOLEAN, toml=Table.flag, default="true"),
     Field(name="instructions", doc_of=SimulatedUser, schema=STRING, toml=text),
@@ -114,4 +117,4 @@ SIMULATED_FIELDS = (
 
 def user_schema() -> Schema:
     """The JSON schema of `user`."""
-    return {"anyOf": [_REPLIES, object_schema(SCRIPTED_FIELDS), object_schema(SIMULATED_FIELDS)]}
+    return {"anyOf": [_replies_schema(), object_schema(SCRIPTED_FIELDS), object_schema(SIMULATED_FIELDS)]}

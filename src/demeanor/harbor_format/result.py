@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from demeanor.core.evidence import Spent
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import one_line, shortened
 from demeanor.core.verdict import VoidCause
 

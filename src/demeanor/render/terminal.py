@@ -6,10 +6,10 @@ import io
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import ascii_only, printable
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, asks_user
@@ -15,6 +15,7 @@ from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import HIDDEN_FILE, Breakdown, Capture
 from demeanor.core.errors import WorldError
 from demeanor.core.fingerprints import scenario_hashes
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
 from demeanor.core.process import Limits, Output, ProcessEnd

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.git import default_branch, has_commits
 from demeanor.core.history import PastRun, RunCell
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import History
 from demeanor.core.text import count
 from demeanor.runner.plan import DEFAULT_TRIALS

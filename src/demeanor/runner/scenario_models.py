@@ -7,12 +7,13 @@ reason, so that it does not keep the others from running; a provider that does n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval, ProviderChoice
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.runner.catalog import Catalog
 
 _CLINE = "cline"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, NothingToRun, UnknownName
 from demeanor.core.eval import Eval
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.run_request import RunRequest
 from demeanor.core.select import keyword_matcher

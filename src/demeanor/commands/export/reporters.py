@@ -17,14 +17,14 @@ FORMATS = ("json", "csv", "parquet", "junit", "atif", "otlp")
 
 def check_format(name: str) -> None:
     """Raise UnknownName if there is neither a format nor a reporter of this name."""
-    others = installed(ENTRY_POINT).names
+    others = {point.name for point in installed(ENTRY_POINT)}
     if name not in FORMATS and name not in others:
         raise UnknownName("format", name, (*FORMATS, *sorted(others)))
 
 
 def render(name: str, report: str) -> str:
     """The text that a reporter makes of a report (a JSON document); raises BadInput if it fails."""
-    (point,) = list(installed(ENTRY_POINT).select(name=name))[:1]
+    point = next(point for point in installed(ENTRY_POINT) if point.name == name)
     try:
         reporter: Callable[[Any], Any] = point.load()
         text = reporter(json.loads(report))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.gate.frontier import CellRates
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
 from demeanor.runner.baselines import Baseline

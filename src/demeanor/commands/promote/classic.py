@@ -7,12 +7,12 @@ promoted while such a night is among the last seven. Demotion is the reverse: on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.promote.incubation import Incubation, incubation
 from demeanor.commands.promote.report import Candidate, Night
 from demeanor.core.error_rates import ErrorRates, Operating
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy

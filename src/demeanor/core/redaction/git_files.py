@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from demeanor.core.lazy_dataclass import dataclass
 
 MAX_BYTES = 256 * 2**20
 """A file that contains more is not searched."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from demeanor.config.table import Table
 from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
+from demeanor.core.lazy_dataclass import dataclass
 
 DATASET = "dataset.toml"
 REGISTRY = "registry.json"

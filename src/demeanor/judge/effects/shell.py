@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from demeanor.core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -7,10 +7,11 @@ import contextlib
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal
 
 from demeanor.core.errors import WorldError
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.launcher import Launcher

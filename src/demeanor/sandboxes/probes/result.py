@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from demeanor.core.lazy_dataclass import dataclass
 
 State: TypeAlias = Literal["blocked", "open", "works", "broken", "inconclusive"]
 
