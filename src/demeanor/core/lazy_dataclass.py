@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, fields
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, cast
@@ -92,26 +93,27 @@ def _init(cls: Any, *, frozen: bool) -> Callable[..., None]:
     return made
 
 
-_compared_of: dict[type, Callable[[Any], object]] = {}
-"""Class → a function that returns the fields of a value that count for `==` and `hash`."""
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
 
 
-def _compared(value: object) -> object:
-    cls: Any = value.__class__
-    get = _compared_of.get(cls)
-    if get is None:
-        names = [field.name for field in fields(cls) if field.compare]
-        get = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
-        _compared_of[cls] = get
-    return get(value)
+@cache
+def _values(cls: Any, *, compared: bool) -> Callable[[Any], tuple[object, ...]]:
+    """A function that returns the fields of a value: all, or those that count for `==` and `hash`."""
+    names = [field.name for field in fields(cls) if field.compare or not compared]
+    return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
 
 def _eq(self: object, other: object) -> bool:
-    return _compared(self) == _compared(other) if other.__class__ is self.__class__ else NotImplemented
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    values = _values(self.__class__, compared=True)
+    return values(self) == values(other)
 
 
 def _hash(self: object) -> int:
-    return hash(_compared(self))
+    return hash(_values(self.__class__, compared=True)(self))
 
 
 @recursive_repr()
@@ -128,10 +130,10 @@ def _refuse_deletion(self: object, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _state(self: Any) -> list[object]:
-    return [getattr(self, field.name) for field in fields(self)]
+def _state(self: Any) -> tuple[object, ...]:
+    return _values(self.__class__, compared=False)(self)
 
 
-def _set_state(self: Any, state: list[object]) -> None:
-    for field, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, field.name, value)
+def _set_state(self: Any, state: tuple[object, ...]) -> None:
+    for name, value in zip(_names(self.__class__), state, strict=True):
+        object.__setattr__(self, name, value)

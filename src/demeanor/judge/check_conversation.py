@@ -94,9 +94,10 @@ async def _ready(channel: Channel, conversation: CheckConversation, *, writing: 
         if not ready.done():
             ready.set_result(None)
 
-    add(channel.socket, finish)
+    descriptor = channel.socket.fileno()  # asyncio makes a text of a socket, which takes a while
+    add(descriptor, finish)
     try:
         async with asyncio.timeout(conversation.seconds_left()):
             await ready
     finally:
-        remove(channel.socket)
+        remove(descriptor)
