@@ -6,6 +6,7 @@ with entry points are searched for the name of the group first: most of the time
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,9 +22,8 @@ _METADATA = (".dist-info", ".egg-info")
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group."""
-    folders = tuple(Path(folder) for folder in sys.path)
-    archives = any(folder.is_file() for folder in folders)  # which only importlib.metadata can read
-    if not archives and not any(group.encode() in text for text in _texts(folders)):
+    archives = any(Path(folder).is_file() for folder in sys.path)  # which only importlib.metadata can read
+    if not archives and not any(group.encode() in text for text in _texts(tuple(sys.path))):
         return ()
     from importlib.metadata import entry_points
 
@@ -31,14 +31,14 @@ def installed(group: str) -> tuple[EntryPoint, ...]:
 
 
 @lru_cache(maxsize=1)
-def _texts(folders: tuple[Path, ...]) -> tuple[bytes, ...]:
+def _texts(folders: tuple[str, ...]) -> tuple[bytes, ...]:
     """The files `entry_points.txt` in these folders that may name a group of Demeanor."""
     return tuple(text for folder in folders for text in _in_folder(folder) if b"demeanor." in text)
 
 
-def _in_folder(folder: Path) -> Iterator[bytes]:
-    with suppress(OSError):
-        for about in folder.iterdir():
-            if about.suffix in _METADATA:
+def _in_folder(folder: str) -> Iterator[bytes]:
+    with suppress(OSError), os.scandir(folder or ".") as found:
+        for entry in found:
+            if entry.name.endswith(_METADATA):
                 with suppress(OSError):
-                    yield (about / "entry_points.txt").read_bytes()
+                    yield Path(entry.path, "entry_points.txt").read_bytes()

@@ -40,6 +40,7 @@ else:
 
 
 def _with_methods(cls: type, *, eq: bool, frozen: bool, kw_only: bool, slots: bool) -> type:
+    cls.__doc__ = cls.__doc__ or cls.__name__  # otherwise the standard library makes one of the signature, slowly
     own = cls.__dict__
     hashable = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only, slots=slots)(cls)

@@ -107,7 +107,9 @@ def _reject_misnamed(path: Path, found: Iterable[Eval]) -> None:
     """Raise BadInput if a file below a folder defines an eval that was not collected because of the file's name."""
     if not path.is_dir():
         return
-    collected = {(one.source.path.resolve(), one.source.line) for one in found}
+    evals = tuple(found)
+    files = {file: file.resolve() for file in {one.source.path for one in evals}}
+    collected = {(files[one.source.path], one.source.line) for one in evals}
     for file in _other_python_files(path):
         for name, lines in _decorated_evals(file):
             if not any((file.resolve(), line) in collected for line in lines):

@@ -96,7 +96,8 @@ def is_eval_file(name: str) -> bool:
 
 
 def _is_imported(one: Eval, path: Path) -> bool:
-    return is_eval_file(one.source.path.name) and one.source.path.resolve() != path.resolve()
+    file = one.source.path
+    return is_eval_file(file.name) and file != path and file.resolve() != path.resolve()
 
 
 def import_file(path: Path) -> ModuleType:
@@ -188,14 +189,20 @@ _IMPORTING = threading.RLock()
 
 def _unload_same_named(folder: Path) -> None:
     """Unload modules of other folders, so that `import helpers` finds the one in `folder`."""
+    known = {str(one) for one in _FOLDERS}  # as text: some 250 modules are compared, for every folder
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if "." in name or not file or _FOLDERS.isdisjoint(Path(file).parents[:2]):
+        file = None if "." in name else getattr(module, "__file__", None)
+        if not file or known.isdisjoint(_folders_above(file)):
             continue
         own = {folder / f"{name}.py", folder / name / "__init__.py"}
         if Path(file) not in own and any(map(Path.is_file, own)):
             for part in [part for part in sys.modules if part == name or part.startswith(f"{name}.")]:
                 del sys.modules[part]
+
+
+def _folders_above(file: str) -> tuple[str, str]:
+    inner = file.rpartition("/")[0]
+    return inner, inner.rpartition("/")[0]
 
 
 def _place(path: Path, line: int | None) -> str:
