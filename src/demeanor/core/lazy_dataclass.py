@@ -106,14 +106,14 @@ def _values(cls: Any, *, compared: bool) -> Callable[[Any], tuple[object, ...]]:
     return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
 
-def _eq(self: object, other: object) -> bool:
+def _eq(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
     values = _values(self.__class__, compared=True)
     return values(self) == values(other)
 
 
-def _hash(self: object) -> int:
+def _hash(self: Any) -> int:
     return hash(_values(self.__class__, compared=True)(self))
 
 
