@@ -107,10 +107,8 @@ def _values(cls: Any, *, compared: bool) -> Callable[[Any], tuple[object, ...]]:
 
 
 def _eq(self: Any, other: object) -> Any:
-    if other.__class__ is not self.__class__:
-        return NotImplemented
     values = _values(self.__class__, compared=True)
-    return values(self) == values(other)
+    return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
 
 def _hash(self: Any) -> int:
