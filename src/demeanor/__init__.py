@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from demeanor.core.prefix import prefix
     from demeanor.core.scenario import Approval
+    from demeanor.core.steering import Steer
     from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
     from demeanor.define.cases import csv, jsonl
     from demeanor.define.python.decorator import eval_test
@@ -32,6 +33,7 @@ __all__ = [
     "ScriptedUser",
     "SimulatedUser",
     "Stage",
+    "Steer",
     "UserReply",
     "__version__",
     "csv",
@@ -52,6 +54,7 @@ _MODULES = {
     "Policy": "demeanor.core.policy",
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",
+    "Steer": "demeanor.core.steering",
     "ScriptedUser": "demeanor.core.user",
     "SimulatedUser": "demeanor.core.user",
     "UserReply": "demeanor.core.user",

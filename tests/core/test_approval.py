@@ -56,11 +56,11 @@ def test_the_programs_in_the_sandbox_answer_like_the_approval(
 
 
 def test_the_native_agent_needs_no_other_module_of_demeanor(tmp_path: Path):
-    """The copy for Harbor contains demeanor/native and two modules of core/."""
+    """The copy for Harbor contains demeanor/native and three modules of core/."""
     source = Path(demeanor.__file__).parent
     shutil.copytree(source / "native", tmp_path / "demeanor/native")
     (tmp_path / "demeanor/core").mkdir()
-    for name in ("approval", "user_channel"):
+    for name in ("approval", "steering", "user_channel"):
         shutil.copy(source / f"core/{name}.py", tmp_path / "demeanor/core")
     argv = [sys.executable, "-P", "-s", "-S", "-m", "demeanor.native", "--help"]
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}

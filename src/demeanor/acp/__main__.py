@@ -13,6 +13,7 @@ from typing import Any
 from demeanor.acp.events import EventLog
 from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
 from demeanor.acp.session import AcpSession
+from demeanor.core.steering import Steering
 
 
 def main() -> int:
@@ -20,11 +21,12 @@ def main() -> int:
     task = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that events so far are still printed
     env = {**{name: value for name, value in os.environ.items() if name not in task["hide"]}, **task["env"]}
-    events = EventLog(_emit, task["own_kinds"], task["usual_kinds"])
+    steering = Steering(task["steer"])
+    events = EventLog(_emit, task["own_kinds"], task["usual_kinds"], steering)
     try:
         rpc = JsonRpc(task["command"], env=env, cwd=task["workspace"])
         try:
-            AcpSession(rpc, events, task).run()
+            AcpSession(rpc, events, task, steering).run()
         finally:
             rpc.close()
     except AgentFailed as error:

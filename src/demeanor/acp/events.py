@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from demeanor.core.steering import Steering, steered_event
+
 _KINDS = {"read", "edit", "delete", "search", "execute", "fetch", "think"}
 _KIND_ALIASES = {"move": "edit"}
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,99}")
@@ -22,8 +24,15 @@ _FINAL_STATUS = {"completed": True, "failed": False}
 class EventLog:
     """Emits the events of a session as they happen."""
 
-    def __init__(self, emit: Callable[[Mapping[str, Any]], None], own: Mapping[str, str], usual: Mapping[str, str]):
+    def __init__(
+        self,
+        emit: Callable[[Mapping[str, Any]], None],
+        own: Mapping[str, str],
+        usual: Mapping[str, str],
+        steering: Steering,
+    ) -> None:
         self._emit = emit
+        self._steering = steering
         self._own_kinds, self._usual_kinds = own, usual
         self._turn = 0
         self._answered = True
@@ -67,6 +76,11 @@ class EventLog:
         event = {"type": "asked", "turn": known["turn"], "id": known["id"], "tool": known["tool"], "kind": kind}
         self._emit({**event, "answer": answer, "arguments": known["arguments"] or _table(call.get("rawInput"))})
         return answer
+
+    def steered(self, one: Mapping[str, Any], delivery: str) -> None:
+        """Handle a message of the user while the agent works."""
+        self._flush()
+        self._emit(steered_event(one, max(self._turn, 1), delivery))
 
     def ended(self) -> None:
         """Handle the end of a turn: emit pending text, and calls that got no result."""
@@ -133,6 +147,8 @@ class EventLog:
         event = {"type": "called", **{name: call[name] for name in ("turn", "id", "tool", "arguments", "permission")}}
         event |= {"kind": self._kind(call), "result": call["result"], "succeeded": succeeded, "witness": "log"}
         self._emit({**event, "seconds": round(time.monotonic() - call["started"], 4)})
+        if succeeded is not None:
+            self._steering.called(call["tool"], self._kind(call))
 
     def _kind(self, call: Mapping[str, Any]) -> str:
         """The kind of a call: by the configuration, else as the agent says, else by the tool's name."""
@@ -142,6 +158,8 @@ class EventLog:
 
     def _start_turn(self) -> None:
         if self._answered:
+            if self._turn:
+                self._steering.answered()
             self._turn += 1
             self._answered = False
 

@@ -45,6 +45,10 @@ class JsonRpc:
         self._send({"id": self._last_id, "method": method, "params": params})
         return self._last_id
 
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification, which has no answer."""
+        self._send({"method": method, "params": params})
+
     def answer(self, request: Any, result: Mapping[str, Any] | None) -> None:
         """Answer a request of the agent with a result."""
         self._send({"id": request, "result": result})

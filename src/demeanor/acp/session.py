@@ -9,7 +9,10 @@ from demeanor.acp.events import EventLog
 from demeanor.acp.files import BAD_PARAMS, PathRefused, read_text, write_text
 from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
 from demeanor.acp.permission import PermissionHandler
+from demeanor.acp.questions import METHODS, QuestionHandler
+from demeanor.acp.steer import SteerHandler
 from demeanor.acp.wire import Wire
+from demeanor.core.steering import Steering
 from demeanor.core.user_channel import UserChannel
 
 _VERSION = 1
@@ -21,12 +24,14 @@ _PATIENCE = 1.0
 class AcpSession:
     """One session, with one turn per prompt."""
 
-    def __init__(self, rpc: JsonRpc, events: EventLog, task: Mapping[str, Any]) -> None:
+    def __init__(self, rpc: JsonRpc, events: EventLog, task: Mapping[str, Any], steering: Steering) -> None:
         self._rpc = rpc
         self._events = events
         self._task = task
         self._permissions = PermissionHandler(task["approval"], Wire(task["base_url"], task["token"]))
         self._user = UserChannel(task["base_url"], task["token"])
+        self._questions = QuestionHandler(self._user, asked=bool(task["user"]))
+        self._steer = SteerHandler(rpc, events, steering)
         self._session: Any = None
         self._listening = False
         self._waiting: list[tuple[Any, Mapping[str, Any]]] = []
@@ -37,16 +42,20 @@ class AcpSession:
         unsaid = list(self._task["prompts"])
         while unsaid:
             self._prompt(unsaid.pop(0))
+            unsaid, self._steer.unsaid = [*self._steer.unsaid, *unsaid], []
             if not unsaid and self._task["user"]:
                 said = self._user.reply(self._events.last_text)
                 unsaid = [said] if said is not None else []
 
     def _open(self) -> None:
         files = bool(self._task["files"])
-        capabilities = {"fs": {"readTextFile": files, "writeTextFile": files}, "terminal": False}
+        capabilities: dict[str, Any] = {"fs": {"readTextFile": files, "writeTextFile": files}, "terminal": False}
+        capabilities |= self._questions.capabilities()
         client = {"name": "demeanor", "title": "Demeanor", "version": self._task["version"]}
         params = {"protocolVersion": _VERSION, "clientCapabilities": capabilities, "clientInfo": client}
-        version = self._request("initialize", params).get("protocolVersion")
+        answer = self._request("initialize", params)
+        self._steer.opened(answer.get("agentInfo"))
+        version = answer.get("protocolVersion")
         if version != _VERSION:
             raise AgentFailed(f"the agent speaks version {version!r} of the protocol, not {_VERSION}")
         if self._task["authenticate"]:
@@ -77,6 +86,7 @@ class AcpSession:
 
     def _prompt(self, prompt: str) -> None:
         self._listening = True
+        self._steer.begin()
         params = {"sessionId": self._session, "prompt": [{"type": "text", "text": prompt}]}
         denied = self._permissions.denied
         try:
@@ -84,9 +94,12 @@ class AcpSession:
         finally:
             self._events.ended()
             self._listening = False
+        self._steer.end()
         if reason == "refusal":
             self._events.refused()
-        elif reason != "end_turn" and not (reason == "cancelled" and self._permissions.denied > denied):
+        elif reason != "end_turn" and not (
+            reason == "cancelled" and (self._permissions.denied > denied or self._steer.cancelled)
+        ):
             raise AgentFailed(f"the agent ended its turn with {reason!r}")
 
     def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,11 +112,16 @@ class AcpSession:
             if "method" in message:
                 self._handle(message)
                 self._answer_waiting(final=False)
+                if self._listening:
+                    self._steer.give(self._session)
+            elif self._steer.answered(message):
+                continue
             elif message.get("id") == request and not isinstance(message.get("id"), bool):
-                if "error" in message:
+                cancelled = self._listening and self._steer.cancelled
+                if "error" in message and not cancelled:
                     raise AgentFailed(f"the agent answered {method} with an error: {_error_text(message['error'])}")
                 result = message.get("result")
-                return result if isinstance(result, dict) else {}
+                return result if isinstance(result, dict) else {"stopReason": "cancelled"} if cancelled else {}
         raise AgentFailed(f"the agent exited ({self._rpc.describe_exit()}) before it answered {method}")
 
     def _handle(self, message: Mapping[str, Any]) -> None:
@@ -114,12 +132,20 @@ class AcpSession:
             update = params.get("update") if method == "session/update" else None
             # An agent that loads a session replays its messages first; those are not part of this trial.
             if isinstance(update, dict) and self._listening and params.get("sessionId") == self._session:
+                self._steer.saw(update)
                 self._events.update(update)
         elif method == "session/request_permission":
             self._permissions.identify(params, self._events)
-            self._waiting.append((request, params))
+            if (choice := self._questions.choice(params)) is not None:
+                self._rpc.answer(request, {"outcome": choice})
+            else:
+                self._waiting.append((request, params))
+        elif method in METHODS and self._questions.asked:
+            self._rpc.answer(request, self._questions.form(params))
         elif method in ("fs/read_text_file", "fs/write_text_file") and self._task["files"]:
             self._serve_file(method, request, params)
+        elif (messages := self._steer.pulled(method)) is not None and self._task["steer"]:
+            self._rpc.answer(request, messages)
         else:
             self._rpc.refuse(request, _UNKNOWN_METHOD, f"this client does not support {str(method)[:100]}")
 

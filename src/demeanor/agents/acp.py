@@ -85,6 +85,9 @@ class AcpAgent:
     asks_user: bool = True
     """The client asks the gateway for the user's next message."""
 
+    steers: bool = True
+    """The client sends messages while the agent works, or interrupts it."""
+
     @property
     def dialect(self) -> str | None:
         """The model API that it uses; None if it does not use the gateway."""
@@ -111,6 +114,7 @@ class AcpAgent:
             "hide": [*_CLIENT_ENV],
             "prompts": task.prompts,
             "user": task.user,
+            "steer": encode(task.steer),
             "workspace": str(task.workspace),
             "base_url": task.base_url,
             "token": task.token,

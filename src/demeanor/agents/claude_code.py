@@ -12,8 +12,9 @@ from demeanor.agents.mcp_servers import server_file
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.sessions import linked_orders, read_stream_json
+from demeanor.agents.sessions import linked_orders, prior_ids, read_stream_json
 from demeanor.agents.settings import json_file
+from demeanor.agents.streamed_input import streamed_orders
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import DEBUG_LOG, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -62,20 +63,37 @@ def _launch(task: Task, setup: Setup, prompt: str, options: tuple[str, ...]) -> 
     return Launch(argv=(*setup.program, *words, "--", prompt), env=env)
 
 
-def _message(model: str, number: int, prior: PriorMessage) -> dict[str, Any]:
+def _message(model: str, number: int, prior: PriorMessage) -> list[dict[str, Any]]:
+    """The lines of a message: results of its tool calls are a message of the user."""
+    calls = prior_ids(number, prior)
     content: dict[str, Any] = {"role": prior.role, "content": prior.text}
     if prior.role == "assistant":
+        uses = [
+            {"type": "tool_use", "id": name, "name": call.tool, "input": dict(call.arguments)} for name, call in calls
+        ]
         content = {
             "id": f"msg_{number}",
             "type": "message",
             "role": "assistant",
             "model": model,
-            "content": [{"type": "text", "text": prior.text}],
-            "stop_reason": "end_turn",
+            "content": [*([{"type": "text", "text": prior.text}] if prior.text else []), *uses],
+            "stop_reason": "tool_use" if uses else "end_turn",
             "stop_sequence": None,
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
-    return {"isSidechain": False, "userType": "external", "message": content}
+    messages = [content]
+    if calls:
+        results = [
+            {
+                "type": "tool_result",
+                "tool_use_id": name,
+                "content": call.result,
+                **({"is_error": True} if call.failed else {}),
+            }
+            for name, call in calls
+        ]
+        messages.append({"role": "user", "content": results})
+    return [{"type": one["role"], "isSidechain": False, "userType": "external", "message": one} for one in messages]
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
@@ -118,5 +136,7 @@ RECIPE = Recipe(
     approval_modes=("acceptEdits", "auto", "bypassPermissions", "dontAsk", "manual", "plan"),
     params=("append_system_prompt", "system_prompt"),
     mcp=_mcp,
+    steer=streamed_orders,
+    resumes_calls=True,
 )
 read = reader(RECIPE)

@@ -12,7 +12,7 @@ from demeanor.agents.mcp_servers import server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
+from demeanor.agents.sessions import LONG_AGO, jsonl_file, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Ability, Orders, Task
@@ -103,10 +103,18 @@ def _session_file(task: Task, session: str) -> bytes:
         "model_provider": "demeanor",
     }
     lines: list[tuple[str, dict[str, Any]]] = [("session_meta", about)]
-    for message in task.messages:
+    for number, message in enumerate(task.messages):
         kind = "input_text" if message.role == "user" else "output_text"
         content = [{"type": kind, "text": message.text}]
-        lines.append(("response_item", {"type": "message", "role": message.role, "content": content}))
+        if message.text:
+            lines.append(("response_item", {"type": "message", "role": message.role, "content": content}))
+        calls = prior_ids(number, message)
+        for name, call in calls:
+            arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+            requested = {"type": "function_call", "name": call.tool, "arguments": arguments, "call_id": name}
+            lines.append(("response_item", requested))
+        for name, call in calls:
+            lines.append(("response_item", {"type": "function_call_output", "call_id": name, "output": call.result}))
     return jsonl_file({"timestamp": LONG_AGO, "type": kind, "payload": payload} for kind, payload in lines)
 
 
@@ -225,6 +233,7 @@ RECIPE = Recipe(
     approval_modes=("danger-full-access", "read-only", "workspace-write"),
     params=("append_system_prompt",),
     mcp=_mcp,
+    resumes_calls=True,
     cannot={
         Ability.DENY_KIND: "to a model that it does not know it offers its shell only, which edits files too",
     },

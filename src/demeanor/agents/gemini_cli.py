@@ -12,11 +12,12 @@ from demeanor.agents.mcp_servers import server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.sessions import LONG_AGO, session_id
+from demeanor.agents.sessions import LONG_AGO, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_value
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import DEBUG_LOG, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
+from demeanor.core.scenario import PriorCall
 from demeanor.core.trajectory import Event, Kind
 
 _FOLDER = ".gemini"
@@ -90,10 +91,23 @@ def _policy(forbidden: tuple[str, ...]) -> bytes:
     ).encode()
 
 
+def _prior_call(name: str, call: PriorCall) -> dict[str, Any]:
+    """A tool call as it stores one."""
+    response = {"id": name, "name": call.tool, "response": {"error" if call.failed else "output": call.result}}
+    fields = {"id": name, "name": call.tool, "displayName": call.tool, "args": dict(call.arguments)}
+    status = {"status": "error" if call.failed else "success", "timestamp": LONG_AGO}
+    return {**fields, **status, "result": [{"functionResponse": response}]}
+
+
 def _session_file(task: Task) -> bytes:
     types = {"user": "user", "assistant": "gemini"}
     messages = [
         {"id": str(number), "timestamp": LONG_AGO, "type": types[message.role], "content": message.text}
+        | (
+            {"toolCalls": [_prior_call(name, call) for name, call in prior_ids(number, message)]}
+            if message.calls
+            else {}
+        )
         for number, message in enumerate(task.messages)
     ]
     info = {"sessionId": "earlier", "projectHash": "", "startTime": LONG_AGO, "lastUpdated": LONG_AGO}
@@ -161,5 +175,6 @@ RECIPE = Recipe(
     tool_kinds=_KINDS,
     approval_modes=("auto_edit", "default", "plan", "yolo"),
     mcp=_mcp,
+    resumes_calls=True,
 )
 read = reader(RECIPE)

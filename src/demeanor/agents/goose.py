@@ -14,9 +14,11 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
+from demeanor.agents.sessions import prior_ids
 from demeanor.agents.tool_denial import denied_tools
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
+from demeanor.core.scenario import PriorMessage
 from demeanor.core.trajectory import Event, Kind
 
 _SESSION = "demeanor"
@@ -86,14 +88,15 @@ def _provider(task: Task, dialect: str) -> dict[str, str]:
 
 def _session(task: Task) -> dict[str, Any]:
     """A session as goose exports it; its name must be that of the session to resume."""
+    parts = [one for number, message in enumerate(task.messages) for one in _parts(number, message)]
     messages = [
         {
-            "role": message.role,
+            "role": role,
             "created": _LONG_AGO + number,
-            "content": [{"type": "text", "text": message.text}],
+            "content": content,
             "metadata": {"userVisible": True, "agentVisible": True},
         }
-        for number, message in enumerate(task.messages)
+        for number, (role, content) in enumerate(parts)
     ]
     when = datetime.fromtimestamp(_LONG_AGO, UTC).isoformat()
     return {
@@ -107,6 +110,20 @@ def _session(task: Task) -> dict[str, Any]:
         "conversation": messages,
         "message_count": len(messages),
     }
+
+
+def _parts(number: int, prior: PriorMessage) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The role and the parts of a message; results of its tool calls are a message of the user."""
+    calls = prior_ids(number, prior)
+    own: list[dict[str, Any]] = [{"type": "text", "text": prior.text}] if prior.text else []
+    for name, call in calls:
+        value = {"name": call.tool, "arguments": dict(call.arguments)}
+        own.append({"type": "toolRequest", "id": name, "toolCall": {"status": "success", "value": value}})
+    results = []
+    for name, call in calls:
+        returned = {"content": [{"type": "text", "text": call.result}], "isError": call.failed}
+        results.append({"type": "toolResponse", "id": name, "toolResult": {"status": "success", "value": returned}})
+    return [(prior.role, own), *([("user", results)] if results else [])]
 
 
 def _permissions(forbidden: Sequence[str]) -> dict[str, Any]:
@@ -172,6 +189,7 @@ RECIPE = Recipe(
     approval_modes=("approve", "auto", "chat", "smart_approve"),
     params=("max_turns",),
     mcp=_mcp,
+    resumes_calls=True,
     cannot={
         Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
     },

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from demeanor.core.trajectory import Aside, Called, Concluded, Event, Kind, Said, Thought, deferred_call, kind_of
+from demeanor.core.trajectory import (
+    Aside,
+    Called,
+    Concluded,
+    Event,
+    Kind,
+    Said,
+    Steered,
+    Thought,
+    deferred_call,
+    kind_of,
+)
 
 
 class LogBuilder:
@@ -43,6 +54,12 @@ class LogBuilder:
         """Add reasoning of the model. Consecutive pieces with the same `message` id are joined."""
         if not sub_agent:
             self._add(Thought(turn=max(self.turn, 1), text=text), message)
+
+    def add_steered(self, text: str, after: str, delivery: str) -> None:
+        """Add a message of the user while the agent worked."""
+        how: Literal["hint", "interrupt", "prompt"] = "hint"
+        how = "interrupt" if delivery == "interrupt" else "prompt" if delivery == "prompt" else how
+        self._events.append(Steered(turn=max(self.turn, 1), text=text, after=after, delivery=how))
 
     def conclude(self, text: str) -> None:
         """Add the result of the last prompt, where the log names it."""

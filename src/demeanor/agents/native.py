@@ -56,6 +56,12 @@ class BuiltinAgent:
     asks_user: bool = True
     """It asks the gateway for the user's next message."""
 
+    steers: bool = True
+    """It takes messages of the user while it works."""
+
+    resumes_calls: bool = True
+    """An earlier conversation may have tool calls."""
+
     max_turns: int = 25
     """Maximum model answers per prompt."""
 
@@ -73,6 +79,7 @@ class BuiltinAgent:
                 "prompts": task.prompts,
                 "messages": encode(task.messages),
                 "approval": encode(task.approval),
+                **({"steer": encode(task.steer)} if task.steer else {}),
                 **({"user": task.base_url} if task.user else {}),
             }
         )

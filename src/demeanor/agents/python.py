@@ -60,6 +60,9 @@ class PythonAgent:
     prints_events: bool = True
     """It prints one event per line."""
 
+    resumes_calls: bool = True
+    """An earlier conversation is passed on as it is."""
+
     asks_user: bool = True
     """It asks the gateway for the user's next message, by `session.reply`."""
 

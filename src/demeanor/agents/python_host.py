@@ -29,7 +29,7 @@ class AgentSession:
         self.token: str = task["token"]
         self.seed: int = task["seed"]
         self.params: dict[str, Any] = task["params"]
-        self.messages: list[dict[str, str]] = task["messages"]
+        self.messages: list[dict[str, Any]] = task["messages"]
         self.approval: dict[str, Any] = task["approval"]
         self.turn = 1
         self._user = UserChannel(self.base_url, self.token) if task.get("user") else None

@@ -11,7 +11,7 @@ from demeanor.agents.mcp_servers import server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.sessions import linked_orders, read_stream_json
+from demeanor.agents.sessions import linked_orders, prior_ids, read_stream_json
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
@@ -87,8 +87,24 @@ def _settings(setup: Setup) -> dict[str, Any]:
     }
 
 
-def _message(number: int, prior: PriorMessage) -> dict[str, Any]:
-    return {"message": {"role": "user" if prior.role == "user" else "model", "parts": [{"text": prior.text}]}}
+def _message(number: int, prior: PriorMessage) -> list[dict[str, Any]]:
+    """The lines of a message: results of its tool calls follow as a line of their own."""
+    calls = prior_ids(number, prior)
+    parts: list[dict[str, Any]] = [{"text": prior.text}] if prior.text else []
+    parts += [{"functionCall": {"id": name, "name": call.tool, "args": dict(call.arguments)}} for name, call in calls]
+    message = {"role": "user" if prior.role == "user" else "model", "parts": parts}
+    lines: list[dict[str, Any]] = [{"type": prior.role, "message": message}]
+    if calls:
+        results = [
+            {"functionResponse": {"id": name, "name": call.tool, "response": {_outcome(call.failed): call.result}}}
+            for name, call in calls
+        ]
+        lines.append({"type": "tool_result", "message": {"role": "user", "parts": results}})
+    return lines
+
+
+def _outcome(failed: bool) -> str:
+    return "error" if failed else "output"
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
@@ -127,5 +143,6 @@ RECIPE = Recipe(
     approval_modes=("auto", "auto-edit", "default", "plan", "yolo"),
     params=("append_system_prompt", "system_prompt"),
     mcp=_mcp,
+    resumes_calls=True,
 )
 read = reader(RECIPE)

@@ -85,6 +85,12 @@ class Recipe:
     mcp: Callable[[Mapping[str, tuple[str, ...]]], Overrides] | None = None
     """How it is told of MCP servers (name → command); None if it has no MCP client."""
 
+    steer: Callable[[Orders, Task, Mapping[str, Kind]], Orders] | None = None
+    """How it is started so that a user can speak while it works, given the kinds of its tools; None if it can't."""
+
+    resumes_calls: bool = False
+    """Whether its session format can be given tool calls with their results."""
+
     approval_modes: tuple[str, ...] = ()
     """Its own modes for permissions."""
 
@@ -158,6 +164,16 @@ class RecipeAgent:
         return (*self.recipe.params, *self.recipe.keys)
 
     @property
+    def steers(self) -> bool:
+        """Whether a user can speak while it works."""
+        return self.recipe.steer is not None
+
+    @property
+    def resumes_calls(self) -> bool:
+        """Whether an earlier conversation may have tool calls."""
+        return self.recipe.resumes_calls
+
+    @property
     def start_seconds(self) -> float:
         """How long it may take to start on a busy machine."""
         return self.recipe.start_seconds
@@ -196,11 +212,13 @@ class RecipeAgent:
             replace(launch, env={**passed, **launch.env}, reads=(*launch.reads, *readable))
             for launch in orders.launches
         )
+        orders = replace(orders, launches=tuple(launches))
+        if task.steer and self.recipe.steer is not None:
+            orders = self.recipe.steer(orders, task, {**self.tool_kinds, **own.tool_kinds})
         debug_files = (*orders.debug_files, *self.recipe.debug_files)
         installation = self._installation()
         return replace(
             orders,
-            launches=tuple(launches),
             debug_files=debug_files,
             program=setup.program,
             installation=str(installation.resolve()) if installation else "",

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.stream_host import STEERED
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import PriorMessage
+from demeanor.core.scenario import PriorCall, PriorMessage
 from demeanor.core.trajectory import Event, Kind
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
@@ -43,13 +44,13 @@ def linked_orders(
     *,
     folder: str,
     version: str,
-    message: Callable[[int, PriorMessage], Mapping[str, Any]],
+    message: Callable[[int, PriorMessage], Sequence[Mapping[str, Any]]],
     launch: Callable[[str, tuple[str, ...]], Launch],
 ) -> Orders:
     """One launch per prompt, all in one session; prior messages are a session that exists already.
 
-    `folder` has the sessions of all workspaces; `{project}` is the name of this one. `message` is what the agent stores
-    of a prior message, and `launch` starts it with a prompt and further options.
+    `folder` has the sessions of all workspaces; `{project}` is the name of this one. `message` are the
+    lines that the agent stores of a prior message, and `launch` starts it with a prompt and further options.
     """
     session = session_id(task)
     words = [
@@ -65,15 +66,21 @@ def linked_orders(
 
 
 def _linked_session(
-    task: Task, session: str, version: str, message: Callable[[int, PriorMessage], Mapping[str, Any]]
+    task: Task, session: str, version: str, message: Callable[[int, PriorMessage], Sequence[Mapping[str, Any]]]
 ) -> bytes:
     """A session file with the prior messages, each linked to the one before."""
-    ids = [str(uuid.uuid5(uuid.UUID(session), str(number))) for number in range(len(task.messages))]
+    lines = [line for number, prior in enumerate(task.messages) for line in message(number, prior)]
+    ids = [str(uuid.uuid5(uuid.UUID(session), str(number))) for number in range(len(lines))]
     common = {"sessionId": session, "timestamp": LONG_AGO, "cwd": str(task.workspace), "version": version}
     return jsonl_file(
-        {"uuid": own, "parentUuid": parent, "type": prior.role, **common, **message(number, prior)}
-        for number, (prior, own, parent) in enumerate(zip(task.messages, ids, (None, *ids[:-1]), strict=True))
+        {"uuid": own, "parentUuid": parent, **common, **line}
+        for line, own, parent in zip(lines, ids, (None, *ids[:-1]), strict=True)
     )
+
+
+def prior_ids(number: int, prior: PriorMessage) -> list[tuple[str, PriorCall]]:
+    """The tool calls of a prior message, each with an id that depends on its place only."""
+    return [(f"call_prior_{number}_{place}", call) for place, call in enumerate(prior.calls)]
 
 
 def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
@@ -95,6 +102,9 @@ def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> t
                 if by_model and answered:
                     log.next_turn()
                 answered = not by_model if line.get("type") in ("assistant", "user", "result") else answered
+            if line.get("type") == STEERED:
+                said = as_dict(line.get("event"))
+                log.add_steered(as_text(said.get("text")), as_text(said.get("after")), as_text(said.get("delivery")))
             if line.get("type") == "result":
                 result = as_text(line.get("result")) if line.get("is_error") is False else ""
             for part in as_dicts(message.get("content")):

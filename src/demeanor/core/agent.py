@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.steering import Steer
 from demeanor.core.trajectory import Kind
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class Task:
     messages: tuple[PriorMessage, ...] = ()
     """The earlier conversation to resume."""
 
+    steer: tuple[Steer, ...] = ()
+    """What the user says while the agent works."""
+
     user: bool = False
     """Whether a user may say more after the last prompt, so that the conversation must be kept."""
 
@@ -241,6 +245,16 @@ def asks_user(agent: Agent) -> bool:
     return bool(getattr(agent, "asks_user", False))
 
 
+def steers(agent: Agent) -> bool:
+    """Whether a user can say something while it works. Its attribute `steers` says so; few agents can."""
+    return bool(getattr(agent, "steers", False))
+
+
+def resumes_calls(agent: Agent) -> bool:
+    """Whether it can resume an earlier conversation with tool calls. Its attribute `resumes_calls` says so."""
+    return bool(getattr(agent, "resumes_calls", False))
+
+
 def start_seconds(agent: Agent) -> float:
     """How long an agent may take to start on a busy machine, for each prompt; default time limits are longer by that.
 
@@ -260,6 +274,10 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:
             return f"{agent.name} can't do this ({ability}): {agent.cannot[ability]}"
+    if scenario.steer and not steers(agent):
+        return f"{agent.name} can't do this (steer): it takes no message while it works"
+    if any(message.calls for message in scenario.messages) and not resumes_calls(agent):
+        return f"{agent.name} can't do this (messages): its session format can't be given tool calls"
     if scenario.mcp and agent.params is not None and "mcp_servers" not in agent.params:
         return f"{agent.name} can't do this ({Ability.MCP}): Demeanor can't tell it about MCP servers"
     return None

@@ -58,6 +58,11 @@ def eval_hash(one: Eval, before: Tree) -> str:
         *([repr(scenario.mcp)] if scenario.mcp else []),
         *(["start", scenario.start.digest] if scenario.start else []),
         *([user_identity(scenario)] if scenario.user else []),
+        *([prior_calls(scenario)] if prior_calls(scenario) else []),
+        *([repr(scenario.steer)] if scenario.steer else []),
+        *([repr(sorted(scenario.home_files.items()))] if scenario.home_files else []),
+        *([repr(scenario.then)] if scenario.then else []),
+        *([repr(sorted(scenario.tools.items()))] if scenario.tools else []),
         *_judge(one),
     )
 
@@ -70,11 +75,12 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
         "prompt": short_hash(scenario.prompts),
         "params": short_hash({name: repr(value) for name, value in scenario.params.items()}),
         "approval": short_hash(repr(scenario.approval)),
-        "messages": short_hash(repr(scenario.messages)),
+        "messages": short_hash(repr(scenario.messages), *filter(None, [prior_calls(scenario)])),
         "faults": short_hash(_faults(scenario)),
         **({"mcp": short_hash(repr(scenario.mcp))} if scenario.mcp else {}),
         **({"start": short_hash(scenario.start.digest)} if scenario.start else {}),
         **({"user": short_hash(user_identity(scenario))} if scenario.user else {}),
+        **({"steer": short_hash(repr(scenario.steer))} if scenario.steer else {}),
         **({"home_files": short_hash(repr(sorted(scenario.home_files.items())))} if scenario.home_files else {}),
         **({"keep_home": short_hash(scenario.keep_home)} if scenario.keep_home else {}),
         **({"then": short_hash(repr(scenario.then))} if scenario.then else {}),
@@ -85,6 +91,12 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
 def _faults(scenario: Scenario) -> str:
     """The faults; those of judges and users are named apart, since they came later."""
     return repr(scenario.faults) + "".join(str(fault) for fault in scenario.faults if fault.role != "agent")
+
+
+def prior_calls(scenario: Scenario) -> str:
+    """The tool calls in the earlier conversation; empty if there are none. They came later than its texts."""
+    calls = [message.calls for message in scenario.messages]
+    return repr(calls) if any(calls) else ""
 
 
 def user_identity(scenario: Scenario) -> str:

@@ -13,6 +13,7 @@ from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.mcp_fixture import McpServer
 from demeanor.core.prefix import Prefix
 from demeanor.core.sandbox_spec import Network
+from demeanor.core.steering import Steer
 from demeanor.core.user import User
 
 Answer: TypeAlias = Literal["allow", "deny"]
@@ -55,14 +56,41 @@ def _as_tuple(answers: Answers) -> tuple[Answer, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PriorCall:
+    """One tool call of an earlier conversation, with its result."""
+
+    tool: str
+    """The tool's name, as the agent under test calls it."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Its arguments."""
+
+    result: str = ""
+    """What the tool returned."""
+
+    failed: bool = False
+    """Whether it failed; the result is then the error."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PriorMessage:
     """One message of an earlier conversation that the agent resumes."""
 
     role: Literal["user", "assistant"]
     """The sender: `user` or `assistant`."""
 
-    text: str
-    """The message's text."""
+    text: str = ""
+    """The message's text. Only a message with calls may be without one."""
+
+    calls: tuple[PriorCall, ...] = field(default=(), repr=False)
+    """The tools that the assistant called in this message, each with its result."""
+
+    def __post_init__(self) -> None:
+        """Reject a message without content, and calls of the user."""
+        if self.calls and self.role != "assistant":
+            raise ValueError("only a message of the assistant can have calls")
+        if not self.calls and not self.text:
+            raise ValueError("a message has neither text nor calls")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +120,7 @@ class Scenario:
 
     messages: tuple[PriorMessage, ...] = ()
     """An earlier conversation that the agent resumes: a list of messages with `role` (`user` or `assistant`) and
-    `text`.
+    `text`. A message of the assistant may have `calls`, each with `tool`, `arguments`, `result` and `failed`.
     """
 
     home_files: Mapping[str, bytes] = field(default_factory=dict)
@@ -142,4 +170,9 @@ class Scenario:
     user: User | None = None
     """The user who answers after the agent's turns: a list of replies, a function, a `ScriptedUser`, or a
     `SimulatedUser` that a model plays. See [Users](users.md).
+    """
+
+    steer: tuple[Steer, ...] = ()
+    """What the user says while the agent works: a list such as `[Steer(after="edit", say="Use tabs.")]`; a pair
+    `("edit", "Use tabs.")` is the same. See [Users](users.md#while-the-agent-works).
     """

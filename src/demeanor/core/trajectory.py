@@ -269,7 +269,31 @@ class Concluded:
     """The tag of this type."""
 
 
-Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside | Concluded
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Steered:
+    """A message of the user while the agent worked, by the eval's `steer`."""
+
+    turn: int
+    """The last model answer before it."""
+
+    text: str = ""
+    """What the user said; empty if they only interrupted."""
+
+    after: str = ""
+    """What it came after, as in the eval."""
+
+    delivery: Literal["hint", "interrupt", "prompt"] = "hint"
+    """How the agent got it: within its turn, by an interruption of it, or as the next prompt, since the turn had ended.
+    """
+
+    at: float | None = None
+    """When it was given, in seconds since the start of the trial; None if unknown."""
+
+    type: Literal["steered"] = "steered"
+    """The tag of this type."""
+
+
+Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside | Concluded | Steered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

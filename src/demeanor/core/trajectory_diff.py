@@ -9,9 +9,9 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from demeanor.core.lazy_dataclass import dataclass
-from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
+from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 
-_Step: TypeAlias = Called | Said | ModelFailed | Faulted
+_Step: TypeAlias = Called | Said | ModelFailed | Faulted | Steered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +49,7 @@ def way(events: Sequence[Event]) -> tuple[str, ...]:
 
 
 def _steps(events: Sequence[Event]) -> list[_Step]:
-    return [event for event in events if isinstance(event, Called | Said | ModelFailed | Faulted)]
+    return [event for event in events if isinstance(event, _Step)]
 
 
 def _whole(event: Event) -> str:

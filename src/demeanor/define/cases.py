@@ -25,6 +25,8 @@ from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import short_hash
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
+from demeanor.core.scenario import PriorCall, PriorMessage
+from demeanor.core.steering import Steer
 from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
 from demeanor.define.eval_name import name_problem
 
@@ -32,6 +34,9 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _LONGEST_ID = 60
 _WHOLE = "case"
 """The parameter of a function that receives all fields of the case."""
+
+_FILLED = (Fixture, FixtureTool, Reply, UserReply, ScriptedUser, SimulatedUser, Steer, PriorMessage, PriorCall)
+"""The values of an eval whose texts may have placeholders."""
 
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -100,7 +105,7 @@ def fill(value: Any, fields: Fields) -> Any:
         return {fill(key, fields): fill(one, fields) for key, one in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return type(value)(fill(one, fields) for one in value)
-    if isinstance(value, Fixture | FixtureTool | Reply | UserReply | ScriptedUser | SimulatedUser):
+    if isinstance(value, _FILLED):
         return replace(value, **{one.name: fill(getattr(value, one.name), fields) for one in dataclass_fields(value)})
     return value
 

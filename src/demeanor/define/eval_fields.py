@@ -20,8 +20,9 @@ from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.policy import Policy
 from demeanor.core.prefix import Prefix, prefix_file, prefix_name_problem
 from demeanor.core.sandbox_spec import NETWORKS
-from demeanor.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
+from demeanor.core.scenario import Answer, Answers, Approval, Scenario
 from demeanor.core.user import SimulatedUser, User
+from demeanor.define.conversation_fields import CONVERSATION_FIELDS
 from demeanor.define.eval_name import name_problem
 from demeanor.define.field import (
     BOOLEAN,
@@ -32,8 +33,6 @@ from demeanor.define.field import (
     Field,
     Reader,
     Schema,
-    read_fields,
-    required_text,
     text,
     texts,
 )
@@ -47,7 +46,6 @@ from demeanor.define.user_table import read_user, read_user_table, user_schema
 _ANSWER: Schema = {"enum": ["allow", "deny"]}
 _ANSWERS: Schema = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]}
 _BEHAVIOURS: Schema = {"anyOf": [{"$ref": "#/$defs/act"}, {"type": "array", "items": {"$ref": "#/$defs/act"}}]}
-_ROLES = ("user", "assistant")
 
 
 def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
@@ -176,16 +174,6 @@ def _answer(table: Table, key: str, value: object) -> Answer:
     return value
 
 
-def _messages(table: Table, key: str) -> tuple[PriorMessage, ...]:
-    values: list[Any] = table.take(key, list) or []
-    return tuple(
-        value
-        if isinstance(value, PriorMessage)
-        else PriorMessage(**read_fields(table.nested(value, f"{key}[{index}]"), MESSAGE_FIELDS))
-        for index, value in enumerate(values)
-    )
-
-
 def _start(table: Table, key: str) -> Prefix:
     value = table.anything(key)
     name = value.name if isinstance(value, Prefix) else value
@@ -194,11 +182,6 @@ def _start(table: Table, key: str) -> Prefix:
     if problem := prefix_name_problem(name):
         table.fail(key, f"{name!r} can't be the name of a prefix", problem)
     return Prefix(name=name)
-
-
-def _role(table: Table, key: str) -> str:
-    table.text(key, required=True)
-    return table.choice(key, _ROLES) or ""
 
 
 def _setup(table: Table, key: str) -> Any:
@@ -237,12 +220,6 @@ def _shared(
     """A field that scenario.toml and `@eval_test` read in the same way."""
     return Field(name=name, doc_of=doc_of, default=default, schema=schema, toml=read, python=read)
 
-
-MESSAGE_FIELDS = (
-    Field(name="role", doc_of=PriorMessage, schema={"enum": list(_ROLES)}, toml=_role, required=True),
-    Field(name="text", doc_of=PriorMessage, schema=STRING, toml=required_text, required=True),
-)
-"""The keys of `[[messages]]`."""
 
 EVAL_FIELDS = (
     Field(
@@ -305,7 +282,7 @@ EVAL_FIELDS = (
         {"anyOf": [*_ANSWERS["anyOf"], {"type": "object", "additionalProperties": _ANSWERS}]},
         default='`"allow"`',
     ),
-    _shared("messages", Scenario, _messages, {"type": "array", "items": {"$ref": "#/$defs/message"}}),
+    *CONVERSATION_FIELDS,
     _shared("mcp", Scenario, read_mcp, mcp_schema),
     _shared("start", Scenario, _start, STRING, default="the beginning"),
     Field(name="user", doc_of=Scenario, schema=user_schema, toml=read_user_table, python=read_user),

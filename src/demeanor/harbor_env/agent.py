@@ -18,7 +18,7 @@ from demeanor.sandboxes.host.bwrap_args import PORT
 
 _FOLDER = "/installed-agent/demeanor"
 _MIN_PYTHON = (3, 11)
-_SHARED = ("approval", "user_channel")
+_SHARED = ("approval", "steering", "user_channel")
 """Modules of core/ that the native agent imports."""
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from demeanor.core.text import count, one_line
-from demeanor.core.trajectory import Asked, Called, Faulted, ModelFailed, Trajectory
+from demeanor.core.trajectory import Asked, Called, Faulted, ModelFailed, Steered, Trajectory
 
 _MOST_CALLS = 200
 _VALUE = 40
@@ -30,6 +30,9 @@ def call_chain(trajectory: Trajectory) -> str:
             lines.append(f"!  the model failed: {event.reason}{status}: {one_line(event.message, width=_RESULT)}")
         elif isinstance(event, Faulted):
             lines.append(f"#  fault injected: {one_line(event.detail, width=_RESULT)}")
+        elif isinstance(event, Steered):
+            verb = "interrupted" if event.delivery == "interrupt" else "said"
+            lines.append(f">  the user {verb}: {one_line(event.text, width=_RESULT)}".removesuffix(": "))
     if len(lines) > _MOST_CALLS:
         half = _MOST_CALLS // 2
         lines = [*lines[:half], f"… {count(len(lines) - 2 * half, 'line')} left out", *lines[-half:]]

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from demeanor.core.evidence import Evidence
 from demeanor.core.ports import CommandResult, RunCommand
-from demeanor.core.trajectory import Asked, Faulted, Said, Trajectory
+from demeanor.core.trajectory import Asked, Faulted, Said, Steered, Trajectory
 from demeanor.core.user import user_said
 from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.call_context import CallContext
@@ -167,6 +167,11 @@ class Rig:
     def faults(self) -> tuple[Faulted, ...]:
         """The faults that Demeanor injected into the model's answers, in order, each with its `kind` and `turn`."""
         return tuple(event for event in self.trajectory.events if isinstance(event, Faulted))
+
+    @property
+    def steered(self) -> tuple[Steered, ...]:
+        """What the user said while the agent worked, in order, each with its `text`, `turn`, `after` and `delivery`."""
+        return tuple(event for event in self.trajectory.events if isinstance(event, Steered))
 
     @property
     def permissions(self) -> tuple[Asked, ...]:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from demeanor.core.codec import encode
 from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.globs import matches
@@ -23,8 +24,20 @@ from demeanor.core.mcp_fixture import Fixture, shown_arguments
 from demeanor.core.ports import CommandResult
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.scenario import Scenario
+from demeanor.core.steering import Steering
 from demeanor.core.temp_names import temp_prefix
-from demeanor.core.trajectory import Aside, Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
+from demeanor.core.trajectory import (
+    Aside,
+    Asked,
+    Called,
+    Event,
+    Faulted,
+    Permission,
+    Said,
+    Steered,
+    Trajectory,
+    kind_of,
+)
 from demeanor.core.tree import Tree
 from demeanor.core.user import ScriptedUser, UserTurn, scripted_reply, user_said
 from demeanor.judge.rig import Rig
@@ -59,6 +72,8 @@ class Stage:
         self._user_used: dict[str, dict[int, int]] = {"replies": {}, "answers": {}}
         self._turns: list[UserTurn] = []
         self._so_far = so_far
+        self._steering = Steering(encode(scenario.steer))
+        self._due: list[dict[str, Any]] = []
         self._mcp = scenario.mcp
         self._used: dict[str, dict[int, int]] = {}
         self._events: list[Event] = []
@@ -111,6 +126,20 @@ class Stage:
             sub_agent=sub_agent,
         )
         self._events.append(event)
+        if not sub_agent:
+            self._steering.called(tool, event.kind)
+
+    def steered(self) -> str | None:
+        """What the user says while the agent works, by the eval's `steer`, after what was played so far; None if there
+        is nothing. An interruption without a message is an empty text."""
+        waiting = self._due or self._steering.due()
+        if not waiting:
+            return None
+        one, *self._due = waiting
+        delivery: Literal["hint", "interrupt"] = "interrupt" if one.get("interrupt") else "hint"
+        text = str(one.get("say", ""))
+        self._events.append(Steered(turn=self._turn, text=text, after=str(one.get("after", "call")), delivery=delivery))
+        return text
 
     def _reply(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """The reply of a fixture, and whether the tool succeeded."""
@@ -239,6 +268,7 @@ class Stage:
     def _next_turn(self) -> None:
         if not self._together:
             self._turn += 1
+            self._steering.answered()
 
 
 def _rig(evidence: Evidence) -> Rig:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from demeanor.core.approval import Approver
+from demeanor.core.steering import Steering
 from demeanor.core.user_channel import UserChannel
 from demeanor.native.chat import Chat, ModelError
 from demeanor.native.loop import Conversation, run
@@ -37,6 +38,7 @@ def main() -> int:
         approver=Approver(task.get("approval", {})),
         emit=lambda event: print(json.dumps(event), flush=True),  # noqa: T201 - its log is its output
         max_turns=args.max_turns,
+        steering=Steering(task.get("steer", [])),
         user=UserChannel(task["user"], key) if task.get("user") else None,
     )
     try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from demeanor.core.approval import Approver
+from demeanor.core.steering import Steering, steered_event
 from demeanor.core.user_channel import UserChannel
 from demeanor.native.chat import Chat, ChatReply
 from demeanor.native.prompt import SYSTEM
@@ -46,24 +47,29 @@ class Conversation:
     last_text: str = ""
     """The last message to the user."""
 
+    steering: Steering = field(default_factory=lambda: Steering(()))
+    """What the user says while it works."""
 
-def run(conversation: Conversation, prompts: Sequence[str], prior: Sequence[Mapping[str, str]]) -> bool:
+
+def run(conversation: Conversation, prompts: Sequence[str], prior: Sequence[Mapping[str, Any]]) -> bool:
     """Run all prompts; False if the model did not finish one of them within `max_turns`."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
-    messages += [{"role": message["role"], "content": message["text"]} for message in prior]
+    messages += earlier_messages(prior)
     unsaid = list(prompts)
     while unsaid:
         messages.append({"role": "user", "content": unsaid.pop(0)})
-        if not _run_prompt(conversation, messages):
+        finished, steered = _run_prompt(conversation, messages)
+        if not finished:
             return False
+        unsaid = [*steered, *unsaid]
         if not unsaid and conversation.user is not None:
             said = conversation.user.reply(conversation.last_text)
             unsaid = [said] if said is not None else []
     return True
 
 
-def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> bool:
-    """The turns of one prompt; True if the model finished."""
+def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> tuple[bool, list[str]]:
+    """The turns of one prompt: whether the model finished, and what the user says next, if they interrupted."""
     tools = [tool.schema() for tool in _tools(conversation).values()]
     for _ in range(conversation.max_turns):
         conversation.turn += 1
@@ -73,12 +79,66 @@ def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> b
             conversation.emit({"type": "thought", "turn": conversation.turn, "text": answer.thinking})
         if answer.text:
             _say(conversation, answer.text)
-        if not answer.calls:
-            return True
-        ended = [_call(conversation, call, messages) for call in answer.calls]
-        if any(ended):
-            return True
-    return False
+        ended = not answer.calls
+        for index, call in enumerate(answer.calls):
+            ended = _call(conversation, call, messages) or ended
+            if said := _interruption(conversation):
+                _cancel(messages, answer.calls[index + 1 :])
+                return True, [one for one in said if one]
+        conversation.steering.answered()
+        if said := _interruption(conversation):
+            return True, [one for one in said if one]
+        hints = _hints(conversation, "prompt" if ended else "hint")
+        messages += [{"role": "user", "content": hint} for hint in hints if not ended]
+        if ended:
+            return True, hints
+    return False, []
+
+
+def _interruption(conversation: Conversation) -> list[str]:
+    """What the user says by an interruption that is due; an empty text if they say nothing. Hints wait."""
+    steering = conversation.steering
+    due = steering.due()
+    first = next((one for one in due if one.get("interrupt")), None)
+    steering.open = [one for one in due if one is not first] + steering.open
+    if first is None:
+        return []
+    conversation.emit(steered_event(first, conversation.turn, "interrupt"))
+    return [first.get("say", "")]
+
+
+def _hints(conversation: Conversation, delivery: str) -> list[str]:
+    """What the user says now."""
+    due = conversation.steering.due()
+    for one in due:
+        conversation.emit(steered_event(one, conversation.turn, delivery))
+    return [one["say"] for one in due if one.get("say")]
+
+
+def _cancel(messages: list[dict[str, Any]], calls: Sequence[Mapping[str, str]]) -> None:
+    """Give each call that was not run a result, since the API demands one."""
+    for call in calls:
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": "error: the user interrupted"})
+
+
+def earlier_messages(prior: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """An earlier conversation in the format of the chat API; each call is followed by its result."""
+    number = 0
+    for message in prior:
+        calls = [(f"prior_{number + place}", call) for place, call in enumerate(message.get("calls", ()), 1)]
+        number += len(calls)
+        functions = [
+            {"name": call["tool"], "arguments": json.dumps(call.get("arguments", {}), ensure_ascii=False)}
+            for _, call in calls
+        ]
+        own: dict[str, Any] = {"role": message["role"], "content": message.get("text") or None}
+        if calls:
+            pairs = zip(calls, functions, strict=True)
+            own["tool_calls"] = [{"id": name, "type": "function", "function": one} for (name, _), one in pairs]
+        yield own
+        for name, call in calls:
+            error = "error: " if call.get("failed") else ""
+            yield {"role": "tool", "tool_call_id": name, "content": error + call.get("result", "")}
 
 
 def _tools(conversation: Conversation) -> Mapping[str, NativeTool]:
@@ -139,6 +199,7 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
         "permission": permission,
     }
     conversation.emit(event)
+    conversation.steering.called(name, str(event["kind"]))
     messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
     if name == FINISH and succeeded:
         _say(conversation, result)

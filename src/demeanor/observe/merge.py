@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from demeanor.core.text import one_line
-from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, Said
+from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, Said, Steered
 
 
 def merge(
@@ -32,6 +32,9 @@ def merge(
     for event in log:
         if isinstance(event, Asked):
             _insert_request(merged, replace(event, id=ids.get(event.id, event.id)))
+    for event in log:
+        if isinstance(event, Steered):
+            _insert(merged, event)
     merged += [event for event in log if isinstance(event, Concluded)]
     return tuple(_without_repeated_result(merged)), tuple(disagreements)
 

@@ -9,7 +9,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence, Spent
 from demeanor.core.exchange import Exchange, Request
 from demeanor.core.text import excerpt, one_line
-from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Trajectory
+from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory
 from demeanor.core.verdict import VoidCause
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
@@ -70,7 +70,8 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
 def separate(capture: Capture) -> Conversations:
     """The exchanges of a trial, separated into conversations."""
     told = tuple(event.text for event in capture.log if isinstance(event, Said | Concluded))
-    return Conversations(capture.exchanges, capture.prompts, told)
+    hints = (event.text for event in capture.log if isinstance(event, Steered) and event.text)
+    return Conversations(capture.exchanges, (*capture.prompts, *hints), told)
 
 
 def _user_failure(capture: Capture) -> tuple[VoidCause, str] | None:

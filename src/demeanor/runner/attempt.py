@@ -271,6 +271,7 @@ def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None,
         params=scenario.params,
         approval=scenario.approval,
         messages=scenario.messages,
+        steer=scenario.steer,
         user=scenario.user is not None,
         debug=debug,
     )

@@ -10,7 +10,7 @@ from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
-from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
+from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 from demeanor.core.trajectory_diff import Pair, align, distance, first_divergence
 
 _WIDTH = 60
@@ -111,6 +111,8 @@ def _third_person(event: Event | None) -> str:
             return f"gets a model error ({_short(event.reason)})"
         case Faulted():
             return f"gets an injected fault ({_short(event.kind)})"
+        case Steered():
+            return "gets a message of its user"
     return "does something else"
 
 
@@ -120,6 +122,8 @@ def _plural(event: Event) -> str:
             return f"call {_short(event.tool)}"
         case Said():
             return "write a message"
+        case Steered():
+            return "get a message of their user"
     return "get an error"
 
 

@@ -8,7 +8,18 @@ from collections.abc import Iterator, Sequence
 
 from demeanor.core.record import Record
 from demeanor.core.text import all_of, count, one_line, opening, printable
-from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, ModelFailed, Said, Thought
+from demeanor.core.trajectory import (
+    Aside,
+    Asked,
+    Called,
+    Concluded,
+    Event,
+    Faulted,
+    ModelFailed,
+    Said,
+    Steered,
+    Thought,
+)
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.verdict import Pass
 from demeanor.render.terminal import Screen
@@ -57,6 +68,9 @@ def _step(event: Event, lines: int) -> str:
         return f"  model failed: {event.reason}{status}\n{_indent(opening(event.message, lines=lines), 6)}"
     if isinstance(event, Faulted):
         return f"  fault injected: {printable(event.kind)}\n{_indent(opening(event.detail, lines=lines), 6)}"
+    if isinstance(event, Steered):
+        said = f"\n{_indent(opening(event.text, lines=lines), 6)}" if event.text else ""
+        return f"  {steer_title(event)}{said}"
     if isinstance(event, Aside):
         said = f"\n{_indent(opening(event.said, lines=lines), 6)}" if event.said.strip() else ""
         number = f" {event.sub_agent}" if event.sub_agent else ""
@@ -67,6 +81,18 @@ def _step(event: Event, lines: int) -> str:
     if isinstance(event, Asked):
         return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
     return _call(event, lines)
+
+
+_DELIVERIES = {
+    "hint": "the user gave a hint",
+    "interrupt": "the user interrupted",
+    "prompt": "the user gave a hint when the turn had ended",
+}
+
+
+def steer_title(event: Steered) -> str:
+    """How the user said something while the agent worked. Hostile text."""
+    return f"{_DELIVERIES[event.delivery]} (after {printable(event.after)})"
 
 
 def _call(event: Called, lines: int) -> str:
@@ -171,4 +197,6 @@ def describe_step(event: Event | None) -> str:
             return f"the model failed: {event.reason} {event.status or ''}"
         case Faulted():
             return f"fault injected: {event.detail}"
+        case Steered():
+            return f"{steer_title(event)}: {event.text}".removesuffix(": ")
     return event.type

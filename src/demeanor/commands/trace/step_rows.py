@@ -6,9 +6,21 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from demeanor.commands.trace.render import steer_title
 from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.text import one_line, opening
-from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, ModelFailed, Said, Thought
+from demeanor.core.trajectory import (
+    Aside,
+    Asked,
+    Called,
+    Concluded,
+    Event,
+    Faulted,
+    ModelFailed,
+    Said,
+    Steered,
+    Thought,
+)
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.render.numbers import duration
 from demeanor.store.history.page_queries import ExchangeTime
@@ -167,6 +179,10 @@ def _described(event: Event, notes: dict[int, list[tuple[str, str]]]) -> StepCel
         case Faulted():
             return StepCell(
                 kind="fault", tool="fault", title=_line(event.kind), parts=(("detail", _cut(event.detail)),)
+            )
+        case Steered():
+            return StepCell(
+                kind="said", tool=steer_title(event), title=_line(event.text), parts=(("text", _cut(event.text)),)
             )
     return StepCell(kind="other", tool=event.type, title="")
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from demeanor.core.checks import JudgeCheck
 from demeanor.core.trajectory import Kind
-from demeanor.define.eval_fields import EVAL_FIELDS, MESSAGE_FIELDS
+from demeanor.define.conversation_fields import MESSAGE_FIELDS
+from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.field import STRINGS, Schema, field_docs, object_schema
 from demeanor.define.folder.check_table import CHECKS, EXPECTED, JUDGE_EVIDENCE, QUANTITIES
 from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS, CALL_FIELDS

@@ -22,6 +22,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.prefix import Prefix
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Approval, PriorMessage
+from demeanor.core.steering import Steer
 from demeanor.core.user import ReplyFunction, ScriptedUser, User, UserReply
 from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, fill, parametrized_cases, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval
@@ -53,7 +54,8 @@ def eval_test(
     network: Network | None = None,
     faults: Sequence[str] = (),
     approval: Literal["allow", "deny"] | Sequence[str] | Mapping[str, str | Sequence[str]] | Approval = "allow",
-    messages: Sequence[Mapping[str, str] | PriorMessage] = (),
+    messages: Sequence[Mapping[str, Any] | PriorMessage] = (),
+    steer: Sequence[Steer | tuple[str, str] | Mapping[str, Any]] | None = None,
     mcp: Mapping[str, Fixture | Sequence[str]] | None = None,
     start: Prefix | None = None,
     user: User | ReplyFunction | Sequence[str | UserReply] | None = None,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from demeanor.core.codec import decode, encode
 from demeanor.core.exchange import Exchange
-from demeanor.core.fingerprints import user_identity
+from demeanor.core.fingerprints import prior_calls, user_identity
 from demeanor.core.tree_io import scan
 from demeanor.gateway.cassette.cassette import Cassette
 from demeanor.gateway.cassette.placeholders import Placeholders
@@ -68,12 +68,13 @@ def scenario_text(scenario: Scenario) -> bytes:
     entries = scan(scenario.template).entries.values() if scenario.template and scenario.template.is_dir() else ()
     files = [*scenario.files.values(), *(entry.read() or b"" for entry in entries)]
     said = user_identity(scenario) if scenario.user else ""
+    said += "".join(one.say for one in scenario.steer) + prior_calls(scenario)
     return b"\n".join([*(text.encode("utf-8", "replace") for text in (*scenario.prompts, said)), *files])
 
 
 def scenario_fingerprint(scenario: Scenario, task: HarborTask | None = None) -> str:
     """Sixteen hex digits that change if anything that the agent is given changes, or any file of a whole task."""
-    files = {path: hashlib.sha256(content).hexdigest() for path, content in scenario.files.items()}
+    files = _hashes(scenario.files)
     entries = scan(scenario.template).visible() if scenario.template and scenario.template.is_dir() else {}
     template = {
         path: [entry.kind, entry.sha256, entry.executable, entry.target]
@@ -91,9 +92,15 @@ def scenario_fingerprint(scenario: Scenario, task: HarborTask | None = None) -> 
         **({"mcp": encode(scenario.mcp)} if scenario.mcp else {}),
         **({"start": scenario.start.digest} if scenario.start else {}),
         **({"user": user_identity(scenario)} if scenario.user else {}),
+        **({"steer": encode(scenario.steer)} if scenario.steer else {}),
+        **({"home_files": _hashes(scenario.home_files)} if scenario.home_files else {}),
         **({"task": task.content} if task else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
 
 
 def _source(setup: object) -> str:

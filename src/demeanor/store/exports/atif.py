@@ -12,7 +12,7 @@ from typing import Any
 from demeanor.core.codec import encode
 from demeanor.core.exchange import Exchange
 from demeanor.core.record import Record
-from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Thought
+from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered, Thought
 
 VERSION = "ATIF-v1.7"
 
@@ -85,6 +85,9 @@ def _steps(events: Sequence[Event], model: str, metrics: dict[int, dict[str, Any
                 yield {"source": "system", "message": message, "extra": {"event": encode(event)}}
         if any(isinstance(event, Said | Thought | Called) for event in own):
             yield _answer(own, model, metrics.get(turn))
+        for event in own:
+            if isinstance(event, Steered):
+                yield {"source": "user", "message": event.text, "extra": {"event": encode(event)}}
 
 
 def _answer(events: Sequence[Event], model: str, metrics: dict[str, Any] | None) -> dict[str, Any]:
