@@ -110,13 +110,36 @@ def plan(*steps):
     update("plan", entries=[{"content": step, "priority": "high", "status": "pending"} for step in steps])
 
 
+def elicit(message, properties, required=()):
+    """A question of the protocol, with a form."""
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    answer = ask("elicitation/create", mode="form", message=message, requestedSchema=schema)
+    say(json.dumps(answer.get("result") or answer["error"]), messageId=next(NUMBERS))
+
+
+def choose(title, *names):
+    """A question that is a request for permission with several answers."""
+    options = [{"optionId": f"o-{name}", "name": name, "kind": "allow_once"} for name in names]
+    options.append({"optionId": "no", "name": "Cancel", "kind": "reject_once"})
+    call = {"toolCallId": f"t{next(NUMBERS)}", "title": title, "kind": "other"}
+    say(
+        json.dumps(ask("session/request_permission", toolCall=call, options=options)["result"]), messageId=next(NUMBERS)
+    )
+
+
+def cancelled():
+    """Wait for the cancellation of the turn."""
+    assert receive()["method"] == "session/cancel"
+
+
 def begin(tool):
     update("tool_call", toolCallId="open", title=tool, kind="execute", rawInput={"command": "sleep"})
 
 
 STEPS = {
     "say": say, "write": write, "read": read, "put": put, "call": call, "raw": raw, "unknown": unknown, "think": think,
-    "plan": plan, "late": late, "begin": begin, "exit": sys.exit, "sleep": time.sleep,
+    "plan": plan, "late": late, "begin": begin, "exit": sys.exit, "sleep": time.sleep, "elicit": elicit,
+    "choose": choose, "cancelled": cancelled,
 }  # fmt: skip
 
 

@@ -209,6 +209,76 @@ def must_not_execute(rig, result):
     assert not [note for note in rig.notes if "`other`" in note]
 """
 
+QUESTIONS = """\
+import json
+from demeanor import ALWAYS_PASSES, ScriptedUser, SimulatedUser, UserReply, eval_test
+
+FORM = {"colour": {"type": "string", "title": "Colour", "enum": ["red", "blue"]}, "many": {"type": "integer"},
+        "sure": {"type": "boolean"}, "sizes": {"type": "array", "items": {"anyOf": [
+            {"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]}}}
+ASK = json.dumps([["elicit", "Which paint?", FORM, ["colour"]], ["choose", "Which brush?", "Thin", "Thick"]])
+
+@eval_test(ALWAYS_PASSES, prompt=ASK, user=ScriptedUser(answers=[
+    UserReply("Blue", when="colour"), UserReply("3", when="many"), UserReply("yes", when="sure"),
+    UserReply("small, large", when="sizes"), UserReply("thick", when="which brush")]))
+def asks_by_a_form_and_by_options(rig, result):
+    form, chosen = map(json.loads, rig.said)
+    assert form == {"action": "accept", "content": {"colour": "blue", "many": 3, "sure": True, "sizes": ["s", "l"]}}
+    assert chosen == {"outcome": {"outcome": "selected", "optionId": "o-Thick"}}
+    assert [one.text for one in rig.user.questions] == [
+        "Which paint?\\nColour", "Which paint?\\nmany", "Which paint?\\nsure", "Which paint?\\nsizes", "Which brush?"]
+    assert rig.user.questions[0].options == ("red", "blue")
+
+@eval_test(ALWAYS_PASSES, prompt=ASK, user=ScriptedUser(answers=[UserReply("Green", when="colour"), UserReply("x")]))
+def gets_an_answer_that_the_form_does_not_offer(rig, result):
+    assert json.loads(rig.said[0]) == {"action": "decline"}
+
+@eval_test(ALWAYS_PASSES, prompt=ASK)
+def has_no_user(rig, result):
+    form, chosen = map(json.loads, rig.said)
+    assert form["code"] == -32601
+    assert chosen["outcome"]["optionId"] == "o-Thick"
+"""
+STEERED = """\
+import json
+from demeanor import ALWAYS_PASSES, Steer, eval_test
+
+WORK = [["call", "write_file", "edit", {"path": "a"}, "ok"], ["cancelled"], ["stop", "cancelled"]]
+
+@eval_test(ALWAYS_PASSES, prompt=json.dumps(WORK),
+           steer=[Steer(after="edit", say=json.dumps([["say", "as you like"]]))])
+def is_interrupted_since_it_takes_no_hints(rig, result):
+    assert result == "as you like"
+    assert [one.delivery for one in rig.steered] == ["interrupt"]
+
+@eval_test(ALWAYS_PASSES, prompt=json.dumps(WORK), steer=[Steer(after="edit", interrupt=True)])
+def is_only_interrupted(rig, result):
+    assert [one.delivery for one in rig.steered] == ["interrupt"]
+
+@eval_test(ALWAYS_PASSES, prompt=json.dumps(WORK[:2] + [["error", "aborted"]]),
+           steer=[Steer(after="call", interrupt=True, say=json.dumps([["say", "well"]]))])
+def answers_the_cancellation_with_an_error(rig, result):
+    assert result == "well"
+
+@eval_test(ALWAYS_PASSES, prompt=json.dumps([["say", "one"]]), steer=[Steer(after="turn", say="[]")])
+def has_ended_before(rig, result):
+    assert [one.delivery for one in rig.steered] == ["prompt"]
+"""
+
+
+def test_an_agents_questions_are_answered_by_rule(project: Project):
+    """Forms field by field, and requests for permission that offer several answers."""
+    project.write(demeanor_toml=SMALL, evals__eval_questions_py=QUESTIONS)
+    ran = project.demeanor("run", "--trials", "1")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_an_agent_without_hints_is_interrupted(project: Project):
+    """By the cancellation of its turn; the message is the next prompt."""
+    project.write(demeanor_toml=SMALL, evals__eval_steer_py=STEERED)
+    ran = project.demeanor("run", "--trials", "1")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
 
 def test_permission_requests_of_a_small_agent(project: Project):
     """The eval answers them, the trace shows them, and checks know which calls asked; an early exit is a fail."""

@@ -87,7 +87,7 @@ class EventLog:
         self._flush()
         for call in [*self._calls.values()]:
             self._finish(call, succeeded=None)
-        self._answered = True
+        self._answer()
 
     def refused(self) -> None:
         """Handle a turn that the agent ended with a refusal."""
@@ -143,7 +143,8 @@ class EventLog:
         del self._calls[call["id"]]
         if not call["reported"]:  # there was only a request for permission
             return
-        self._answered = self._answered or succeeded is not None
+        if succeeded is not None:
+            self._answer()
         event = {"type": "called", **{name: call[name] for name in ("turn", "id", "tool", "arguments", "permission")}}
         event |= {"kind": self._kind(call), "result": call["result"], "succeeded": succeeded, "witness": "log"}
         self._emit({**event, "seconds": round(time.monotonic() - call["started"], 4)})
@@ -156,10 +157,14 @@ class EventLog:
         name = call["tool"].lower().replace("-", "_")
         return self._own_kinds.get(call["tool"]) or (kind if kind in _KINDS else self._usual_kinds.get(name, "other"))
 
+    def _answer(self) -> None:
+        """The model's answer is complete: a tool has a result, or the prompt has ended."""
+        if not self._answered:
+            self._steering.answered()
+        self._answered = True
+
     def _start_turn(self) -> None:
         if self._answered:
-            if self._turn:
-                self._steering.answered()
             self._turn += 1
             self._answered = False
 
