@@ -52,7 +52,8 @@ def _message(table: Table, key: str, value: Any) -> PriorMessage:
     try:
         return PriorMessage(**read_fields(table.nested(value, key), MESSAGE_FIELDS))
     except ValueError as error:
-        table.fail(key, str(error), "give it `text`, or `calls` of the assistant")
+        place = "calls" if value.get("calls") else "text"
+        table.fail(f"{key}.{place}", str(error), "give it `text`, or `calls` of the assistant")
 
 
 def _steer(table: Table, key: str) -> tuple[Steer, ...]:
