@@ -90,7 +90,7 @@ class PriorMessage:
         if self.calls and self.role != "assistant":
             raise ValueError("only a message of the assistant can have calls")
         if not self.calls and not self.text:
-            raise ValueError("a message has neither text nor calls")
+            raise ValueError("a text is required: the message has neither text nor calls")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
