@@ -57,10 +57,11 @@ def play(turn):
 """
 PRICE = "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n"
 VARIANTS = {
-    "quick.toml": "trials = 1\n",
+    "quick.toml": "trials = 1\nwire_trials = 1\n",
     "evals.toml": "trials = 1\nevals = true\n",
-    "priced.toml": PRICE,
-    "unguarded.toml": f'guard = "none"\n{PRICE}',
+    "priced.toml": f"wire_trials = 0\n{PRICE}",
+    "wire.toml": PRICE,
+    "unguarded.toml": f'guard = "none"\nwire_trials = 0\n{PRICE}',
 }
 """Other configurations of the same project, for --config."""
 

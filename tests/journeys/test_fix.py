@@ -48,6 +48,7 @@ def test_a_broken_eval_is_diagnosed_fixed_verified_and_applied(toy: BrokenToyAge
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals did not get worse")
     assert "0/3, 0 % [0–56]  3/3, 100 % [44–100]  0.016" in done.stdout
+    assert "on the wire, before it was built: 1 instruction changed: it helps" in done.stdout
     assert "chance" not in done.stdout
     assert "The prompt no longer said to read a file first." in done.stdout
     assert toy.untouched()
@@ -175,6 +176,43 @@ def test_a_fixer_that_fails_is_reported(toy: BrokenToyAgent, failure: str):
     assert toy.untouched()
 
 
+def test_a_change_that_does_not_help_on_the_wire_is_not_built(toy: BrokenToyAgent):
+    """The next round gets the numbers, and only its change is built."""
+    script = f"""
+if "0 of 3 passed, so the change was not built" in brief and "0/3, 0 % [0-56] → 0/3" in brief.replace("–", "-"):
+    {GOOD_FIX.strip().replace(chr(10), chr(10) + "    ")}
+else:
+    replace(prompt, HASTY, "Change files with care.\\n\\nBe brief.\\n")
+"""
+    done = toy.fix_with(script, "--rounds", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = toy.report()["rounds"]
+    assert first["outcome"] == "not fixed"
+    said = "1 instruction changed: reads_before_editing on toy:brain: 0 of 3 passed, so the change was not built"
+    assert (first["detail"], first["wire"]["detail"]) == (f"on the wire: {said}", said)
+    assert (first["wire"]["dropped"], first["cells"], first["patch_file"]) == (True, [], "")
+    assert "+Change files with care." in first["patch"]
+    assert (second["wire"]["dropped"], second["wire"]["cells"][0]["after"]["passed"]) == (False, 3)
+    assert done.stderr.count("building") == 2  # the commit as it is, and the second change
+    folders = {path.name for path in toy.last_folder().glob("round-*/*") if path.is_dir()}
+    assert folders == {"fixer", "wire-1", "after", "guard"}
+    shown = toy.project.demeanor("trace", "--run", str(toy.last_folder() / "round-1" / "wire-1")).stdout
+    (changed,) = first["wire"]["instructions"]
+    assert f"note: the instruction {changed} was replaced in the agent's requests: Change files at once" in shown
+    assert toy.untouched()
+
+
+def test_a_change_that_is_not_in_the_prompt_as_sent_is_built_at_once(toy: BrokenToyAgent):
+    """The report says why it was not tried on the wire."""
+    script = GOOD_FIX + 'replace(prompt, "Assembled by", "Made by")'
+    done = toy.fix_with(script, "--config", "quick.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (only,) = toy.report()["rounds"]
+    reason = "not tried: prompts/system.md: the change is not only in text that the agent sends"
+    assert only["wire"] == {"detail": reason, "instructions": [], "cells": [], "dropped": False}
+    assert reason in " ".join(done.stdout.split())
+
+
 def test_an_eval_may_be_changed_if_nothing_is_removed(toy: BrokenToyAgent):
     """With a note in the report."""
     script = GOOD_FIX + 'replace(evals, "A file is read before", "A file must be read before")'
@@ -292,8 +330,13 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
 
 @pytest.mark.parametrize(
     ("config", "budget", "rounds"),
-    [("priced.toml", "0.01", []), ("priced.toml", "9", ["undecided"]), ("unguarded.toml", "4.6", ["undecided"])],
-    ids=["at the start", "in the guard suite", "between two passes"],
+    [
+        ("priced.toml", "0.01", []),
+        ("wire.toml", "4.6", ["undecided"]),
+        ("priced.toml", "9", ["undecided"]),
+        ("unguarded.toml", "4.6", ["undecided"]),
+    ],
+    ids=["at the start", "on the wire", "in the guard suite", "between two passes"],
 )
 def test_a_spent_budget_ends_it(toy: BrokenToyAgent, config: str, budget: str, rounds: list[str]):
     """The exit code says undecided, even if the trials so far passed."""

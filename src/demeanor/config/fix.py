@@ -41,6 +41,10 @@ class FixRules:
     trials: int = 3
     """Trials per eval and subject, before and after the fix, for the rule `trials`."""
 
+    wire_trials: int = 3
+    """Trials per failing eval and subject with the change made by the gateway, before it is built; if none of them
+    passes, the change is dropped. 0 builds every change."""
+
     guard: Guard = "always"
     """The evals that must not get worse: `"always"` (the other ALWAYS_PASSES evals), `"all"`, `"none"`, or a list of
     names."""
@@ -63,6 +67,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
     if table is None:
         return FixRules()
     default = FixRules()
+    wire_trials = table.whole("wire_trials", least=0, most=100)
     found = FixRules(
         fixer=table.text("fixer"),
         allowed=table.texts("allowed"),
@@ -70,6 +75,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
         subjects=table.texts("subjects"),
         rule=rule_name(table.choice("rule", (*RULES, *FORMER_NAMES)) or default.rule),
         trials=table.whole("trials", least=1, most=10_000) or default.trials,
+        wire_trials=default.wire_trials if wire_trials is None else wire_trials,
         guard=_guard(table),
         rounds=table.whole("rounds", least=1, most=100) or default.rounds,
         timeout=table.number("timeout", least=1) or default.timeout,

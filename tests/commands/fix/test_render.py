@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from demeanor.commands.fix.render import describe_round, fix_markdown, fix_terminal
-from demeanor.commands.fix.report import EXIT_CODES, FixCell, FixOutcome, FixReport, FixRound, Score, score_of
+from demeanor.commands.fix.report import (
+    EXIT_CODES,
+    FixCell,
+    FixOutcome,
+    FixReport,
+    FixRound,
+    Score,
+    WireTrial,
+    score_of,
+)
 from demeanor.commands.fix.rules import Refusal, Violation
 from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
@@ -45,6 +54,11 @@ FIXED = FixRound(
     patch="--- a/prompts/a.md\n+++ b/prompts/a.md\n-Be quick.\n+Read first.\n",
     patch_file="/results/fixes/x/round-2/patch.diff",
     root_cause=f"It was never told to read.{HOSTILE}",
+    wire=WireTrial(
+        detail=f"1 instruction changed: it helps{HOSTILE}",
+        instructions=("b9ff9143",),
+        cells=(cell("reads_first", score(0, 3, "reject"), score(2, 3)),),
+    ),
     cells=(cell("reads_first", score(0, 3, "reject"), score(3, 3)),),
     guard=(cell("saves_what_it_is_asked_to_save_under_any_circumstances", None, score(3, 3)),),
     fixer=Spent(seconds=3.0, cost_usd=0.5),
@@ -146,3 +160,15 @@ def test_a_score_is_a_tally_with_its_decision():
 
 def _fields(report: FixReport) -> dict[str, object]:
     return {name: getattr(report, name) for name in report.__dataclass_fields__}
+
+
+def test_a_change_that_was_dropped_on_the_wire_is_described_once():
+    """With its numbers, also for the next round."""
+    said = "1 instruction changed: reads_first on a:m: 0 of 3 passed, so the change was not built"
+    cells = (cell("reads_first", score(0, 3, "reject"), score(0, 3, "reject")),)
+    wire = WireTrial(detail=said, instructions=("b9ff9143",), cells=cells, dropped=True)
+    one = FixRound(number=1, outcome=FixOutcome.NOT_FIXED, detail=f"on the wire: {said}", wire=wire)
+    report = a_fix(one, outcome=FixOutcome.NOT_FIXED)
+    for text in (fix_terminal(report, Screen(width=200)).partition("Round 1")[2], fix_markdown(report)):
+        assert (text.count(said), text.count("on the wire") + text.count("On the wire")) == (1, 2), text
+    assert "0/3" in describe_round(one)

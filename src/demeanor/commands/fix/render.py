@@ -86,6 +86,11 @@ def _round(one: FixRound, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text(screen.safe(one_line(one.detail, width=600))), screen.width, indent=2)
     for refused in one.refusals:
         yield from wrapped(Text(screen.safe(f"refused: {_refusal(refused)}"), "red"), screen.width, indent=2)
+    if one.wire is not None:
+        if not one.wire.dropped:  # if it was, this is the result of the round
+            on_wire = f"on the wire, before it was built: {one_line(one.wire.detail, width=600)}"
+            yield from wrapped(Text(screen.safe(on_wire)), screen.width, indent=2)
+        yield from _scores("on the wire", one.wire.cells, screen)
     yield from _scores("the evals", one.cells, screen)
     yield from _scores("the guard suite", one.guard, screen)
     if one.root_cause:
@@ -149,6 +154,10 @@ def _markdown_round(one: FixRound) -> Iterator[str]:
         yield f"- refused: {inline_code(_refusal(refused))}"
     if one.refusals:
         yield ""
+    if one.wire is not None:
+        result = "" if one.wire.dropped else f" {inline_code(one.wire.detail, width=600)}"
+        yield f"On the wire, before it was built:{result}\n"
+        yield from _markdown_table(one.wire.cells)
     yield from _markdown_table(one.cells)
     if one.guard:
         yield "The guard suite:\n"
@@ -181,7 +190,8 @@ def _round_for_brief(one: FixRound) -> Iterator[str]:
     yield f"{inline_code(one.detail, width=600)}\n"
     for refused in one.refusals:
         yield f"- {inline_code(_refusal(refused))}"
-    for cell in (*one.cells, *(cell for cell in one.guard if cell.worse)):
+    on_wire = one.wire.cells if one.wire and one.wire.dropped else ()
+    for cell in (*on_wire, *one.cells, *(cell for cell in one.guard if cell.worse)):
         name = f"{inline_code(cell.eval)} on {inline_code(cell.subject)}"
         yield f"- {name}: {_rate(cell.before)} → {_rate(cell.after)}"
     if one.root_cause:

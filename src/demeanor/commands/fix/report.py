@@ -98,6 +98,23 @@ class FixCell:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WireTrial:
+    """A change that was tried on the wire: the gateway made it in every request, before anything was built."""
+
+    detail: str
+    """The result in one sentence, or why it was not tried."""
+
+    instructions: tuple[str, ...] = ()
+    """The ids of the instructions that were changed, as `demeanor prompt` lists them; empty if it was not tried."""
+
+    cells: tuple[FixCell, ...] = ()
+    """The rejected evals without the change, and with it on the wire; empty if it was not tried."""
+
+    dropped: bool = False
+    """Whether the change was dropped: some eval still failed in every trial."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FixRound:
     """One attempt of the fixer."""
 
@@ -124,6 +141,9 @@ class FixRound:
 
     refusals: tuple[Refusal, ...] = ()
     """The rules that the change breaks."""
+
+    wire: WireTrial | None = None
+    """The change on the wire, before it was built; None if there was no usable change, or `wire_trials` is 0."""
 
     cells: tuple[FixCell, ...] = ()
     """The evals to fix, before and after."""

@@ -1,5 +1,5 @@
-"""Run a fix: verify that the evals fail, start the fixer, check its change against the rules, verify the evals and the
-guard suite with the change, and repeat for as many rounds as are allowed.
+"""Run a fix: verify that the evals fail, start the fixer, check its change against the rules, try it on the wire,
+verify the evals and the guard suite with it, and repeat for as many rounds as are allowed.
 
 The user's tree is not touched. Everything runs in worktrees and is stored in the folder of the fix: trials of a change
 that may never be made do not belong in the project's history.
@@ -19,9 +19,10 @@ from demeanor.commands.fix.check_rules import check_rules, touches_evals
 from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.render import describe_round
-from demeanor.commands.fix.report import EXIT_CODES, FixOutcome, FixReport, FixRound
+from demeanor.commands.fix.report import EXIT_CODES, FixOutcome, FixReport, FixRound, WireTrial
 from demeanor.commands.fix.rules import combine_decisions, guard_suite
 from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, verify, why_not_accepted
+from demeanor.commands.fix.wire_trial import WireCandidate, try_on_wire
 from demeanor.config.fix import FixRules
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.eval import Eval
@@ -39,6 +40,7 @@ from demeanor.runner.selection import choose_evals
 from demeanor.runner.tasks import has_tasks, require_harbor
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI
+from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.build import BuildFailed
 from demeanor.vcs.checkout import Checkout, checked_out
 from demeanor.vcs.patch import without_ignored, write_changes, write_patch
@@ -186,7 +188,8 @@ class FixState:
     def _try_change(
         self, result: FixRound, changed: Sequence[Change], folder: Path, base: Checkout, before: Verification
     ) -> FixRound:
-        """Build a change that breaks no rule, and verify the evals and the guard suite with it."""
+        """Try a change that breaks no rule on the wire; if it may help, build it, and verify the evals and the guard
+        suite with it."""
         patch = folder / "patch.diff"
 
         def make_change(tree: Path) -> None:
@@ -195,6 +198,10 @@ class FixState:
             result = replace(result, patch=write_patch(changed, tree, patch), patch_file=str(patch))
 
         try:
+            if self._fix.wire_trials:
+                result = replace(result, wire=self._try_on_wire(changed, folder.name, base, before))
+                if result.wire and result.wire.dropped:
+                    return replace(result, detail=f"on the wire: {result.wire.detail}")
             with self._checkout(make_change) as checkout:
                 evals = self._evals_of(checkout, changed)
                 after = self._verify([evals[one.name] for one in self._targets], checkout, f"{folder.name}/after")
@@ -208,6 +215,23 @@ class FixState:
             return replace(result, detail=f"the build failed with the change: {error}")
         except BudgetSpent as error:
             return replace(result, outcome=FixOutcome.UNDECIDED, detail=str(error))
+
+    def _try_on_wire(self, changed: Sequence[Change], name: str, base: Checkout, before: Verification) -> WireTrial:
+        """Try a change with the agent as it is, before anything is built."""
+
+        def run(number: int, candidate: WireCandidate) -> Verification:
+            self.ui.log(f"trying the change on the wire with {candidate.subject}")
+            request = replace(
+                self.request,
+                subjects=(candidate.subject,),
+                trials=self._fix.wire_trials,
+                without=candidate.intervention.without,
+                replacements=candidate.intervention.replacements,
+            )
+            evals = [self.project.evals[one] for one in candidate.evals]
+            return self._run(evals, base, f"{name}/wire-{number}", request, rule="trials")
+
+        return try_on_wire(changed, before, RunFolder(self.folder / "before"), run)
 
     def _evals_of(self, checkout: Checkout, changed: Sequence[Change]) -> Mapping[str, Eval]:
         """Return the evals to verify a change with: those of the project, unless the change includes evals."""
@@ -235,15 +259,14 @@ class FixState:
         return replace(result, detail=f"{count(len(self._guard), 'other eval')} did not get worse")
 
     def _verify(self, evals: Sequence[Eval], checkout: Checkout, name: str) -> Verification:
-        found = verify(
-            evals,
-            checkout.config,
-            replace(self._budget.limited(self.request), subjects=self._subjects, trials=self._fix.trials),
-            self.environ,
-            rule=self._fix.rule,
-            folder=self.folder / name,
-            ui=self.ui,
-        )
+        request = replace(self.request, subjects=self._subjects, trials=self._fix.trials)
+        return self._run(evals, checkout, name, request, rule=self._fix.rule)
+
+    def _run(
+        self, evals: Sequence[Eval], checkout: Checkout, name: str, request: RunRequest, *, rule: str
+    ) -> Verification:
+        limited, folder = self._budget.limited(request), self.folder / name
+        found = verify(evals, checkout.config, limited, self.environ, rule=rule, folder=folder, ui=self.ui)
         self._budget.add(found.records)
         self.notes += [*found.notes, *([found.stopped] if found.stopped else [])]
         return found

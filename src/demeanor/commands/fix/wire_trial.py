@@ -1,0 +1,102 @@
+"""Try a change on the wire: the gateway makes it in every request, so nothing has to be edited or built.
+
+This costs a few trials of the evals that fail. It can only show that a change does not help: one that does is built and
+verified afterwards, as if it had not been tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from demeanor.commands.fix.report import WireTrial
+from demeanor.commands.fix.verify import Verification, compare_cells
+from demeanor.commands.fix.wire_change import NotOnTheWire, wire_change
+from demeanor.core.errors import StoreError
+from demeanor.core.instructions import PromptInstruction, instructions
+from demeanor.core.intervention import Intervention
+from demeanor.core.record import Record
+from demeanor.core.text import count
+from demeanor.core.tree import Change, Tree
+from demeanor.observe.conversations import Conversations
+from demeanor.store.captures.capture_store import read_capture
+from demeanor.store.runs.run_folder import RunFolder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WireCandidate:
+    """A change as an intervention, for evals and a subject that send the same text."""
+
+    evals: tuple[str, ...]
+    """The names of the evals."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    intervention: Intervention
+    """The change in their requests."""
+
+
+def try_on_wire(
+    changes: Sequence[Change],
+    before: Verification,
+    folder: RunFolder,
+    run: Callable[[int, WireCandidate], Verification],
+) -> WireTrial:
+    """Try a change with the evals that `before` rejects, whose run is in `folder`. `run` gets the candidate and its
+    number."""
+    try:
+        candidates = wire_candidates(changes, before, folder)
+    except NotOnTheWire as reason:
+        return WireTrial(detail=f"not tried: {reason}")
+    tried = [run(number, candidate) for number, candidate in enumerate(candidates, 1)]
+    after = Verification(
+        found=tuple(one for part in tried for one in part.found),
+        records=tuple(one for part in tried for one in part.records),
+        stopped=None,
+        notes=(),
+    )
+    failed = [one for one, _ in after.found if one.judged and not (one.passed or one.voided or one.missing)]
+    ids = sorted({one for candidate in candidates for one in candidate.intervention.ids})
+    changed = f"{count(len(ids), 'instruction')} changed"
+    if failed:
+        names = ", ".join(f"{one.eval} on {one.subject}: 0 of {one.judged} passed" for one in failed)
+        detail = f"{changed}: {names}, so the change was not built"
+    elif all(one.passed for one, _ in after.found):
+        detail = f"{changed}: it helps"
+    else:
+        detail = f"{changed}: too few trials could be judged"
+    cells = compare_cells(before, after)
+    return WireTrial(detail=detail, instructions=tuple(ids), cells=cells, dropped=bool(failed))
+
+
+def wire_candidates(changes: Sequence[Change], before: Verification, folder: RunFolder) -> tuple[WireCandidate, ...]:
+    """The change as interventions, one for each subject and text; raises NotOnTheWire if some eval does not send it."""
+    found: dict[tuple[str, frozenset[str]], tuple[Intervention, list[str]]] = {}
+    for name, subject, sent in _rejected(before, folder):
+        intervention = wire_change(changes, sent)
+        _, evals = found.setdefault((subject, intervention.ids), (intervention, []))
+        evals.append(name)
+    return tuple(
+        WireCandidate(evals=tuple(evals), subject=subject, intervention=intervention)
+        for (subject, _), (intervention, evals) in found.items()
+    )
+
+
+def _rejected(before: Verification, folder: RunFolder) -> Iterator[tuple[str, str, Sequence[PromptInstruction]]]:
+    """Each rejected eval and subject with the instructions that were sent."""
+    for tally, decision in before.found:
+        if decision.answer == "reject":
+            own = [one for one in before.records if (one.eval, one.subject) == (tally.eval, tally.subject)]
+            yield tally.eval, tally.subject, _sent(own, folder)
+
+
+def _sent(records: Sequence[Record], folder: RunFolder) -> Sequence[PromptInstruction]:
+    for record in records:
+        try:
+            capture = read_capture(record, Tree(), run=folder)
+        except StoreError:
+            continue
+        for exchange in Conversations(capture.exchanges).main[:1]:
+            return instructions(exchange.request, capture.facts)
+    raise NotOnTheWire("the gateway saw no request of the agent")
