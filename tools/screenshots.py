@@ -55,6 +55,7 @@ def pages(dashboard: Dashboard) -> dict[str, str]:
         "board": "/board",
         "triage": f"/triage/{night}",
         "cost": "/cost",
+        "cover": "/cover",
         "live": "/live",
         "find": "/find?q=rea",
         "not-found": "/run/nope",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 
 _INTERRUPTED = 130
@@ -20,6 +21,8 @@ def main() -> None:
     if sys.platform == "win32":
         sys.stderr.write(_NO_WINDOWS)
         sys.exit(2)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background job of a shell: the signal is meant for us
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     from demeanor.core.streams import install_streams
 
     lost = install_streams(os.environ)
@@ -27,6 +30,8 @@ def main() -> None:
         code = _run()
     except SystemExit as ending:  # argparse ends the program after --help and after a mistake
         code = ending.code if isinstance(ending.code, int) else 0
+    except KeyboardInterrupt:  # while modules are imported
+        code = _INTERRUPTED
     why = lost()
     if why is not None:
         sys.stderr.write(_LOST.format(why=why, code=int(code)))

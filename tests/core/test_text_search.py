@@ -84,3 +84,10 @@ def test_every_word_is_found_whatever_stands_between(words: list[str], between: 
     (place,) = find_texts({"x": " ".join(words)}, [("f", content)])["x"]
     assert place.share == 1.0
     assert 1 <= place.line <= place.end_line <= content.count("\n") + 1
+
+
+def test_a_text_that_is_found_whole_is_where_it_is_and_not_where_similar_words_are():
+    """Descriptions in one file often share words."""
+    tools = 'path: "A file, relative to the user\'s folder."\n\nshell: "Run a command in the user\'s folder."\n'
+    (place,) = find_texts({"shell": "Run a command in the user's folder."}, [("tools.yaml", tools)])["shell"]
+    assert (place.line, place.end_line) == (3, 3)

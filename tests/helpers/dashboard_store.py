@@ -21,6 +21,7 @@ from demeanor.core.trial import Plan, named_cell
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.store.runs.run_store import RunStore
+from tests.helpers.dashboard_reports import keep_cover, keep_scan
 
 NIGHTS = 13
 TRIALS = 5
@@ -125,7 +126,16 @@ def make_dashboard_store(root: Path, *, address: str | None = None, nights: int 
     draw = random.Random(11)
     names = tuple(_night(root / "results", where, number, draw) for number in range(nights))
     _hostile(root / "results", where)
+    keep_cover(root / "results", SUBJECTS[0])
+    _scan(root / "results", names[-1])
     return DashboardStore(root=root, nights=names)
+
+
+def _scan(results: Path, night: str) -> None:
+    """Store a scan of the first trial of the last night that failed."""
+    folder = RunFolder(results / night)
+    record = next(one for one in folder.records() if one.eval == READS and isinstance(one.verdict, Fail))
+    keep_scan(folder.folder / record.folder, record.trial, night, record.subject)
 
 
 def _night(results: Path, address: str, number: int, draw: random.Random) -> str:

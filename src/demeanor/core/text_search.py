@@ -152,6 +152,8 @@ def _location(path: str, runs: Sequence[_TextRun], size: int) -> TextLocation | 
     share = len(covered) / size
     if longest.words < _LONG_RUN and share < 0.5:
         return None
+    if longest.words == size:  # nothing else belongs to it
+        return TextLocation(path=path, line=longest.line, end_line=longest.end_line, words=len(covered), share=share)
     line, end_line = next((first, last) for first, last in _clusters(runs) if first <= longest.line <= last)
     return TextLocation(path=path, line=line, end_line=end_line, words=len(covered), share=share)
 

@@ -136,7 +136,14 @@ def test_hostile_text_stays_text() -> None:
     """Control characters and markup of a prompt reach neither terminal nor page."""
     assert "\x1b" not in cover_terminal(a_cover())
     assert "<b>" not in cover_markdown(a_cover())
-    assert all(line.count("|") == 5 for line in cover_markdown(a_cover()).splitlines() if line.startswith("|"))
+    assert all(line.count("|") == 6 for line in cover_markdown(a_cover()).splitlines() if line.startswith("|"))
+
+
+def test_the_markdown_names_tools_and_files() -> None:
+    """Parameters of several tools may have the same description."""
+    shown = cover_markdown(a_cover()).replace("&#46;", ".").replace("&#95;", "_").replace("&#58;", ":")
+    assert "read_file.path: Path relative to the workspace." in shown
+    assert "| `prompts/system.md:12` |" in shown.replace("&#47;", "/")
 
 
 def test_the_headline_says_whether_enough_is_held() -> None:

@@ -102,9 +102,8 @@ def promises(report: CoverReport) -> Iterator[str]:
 
 
 def _instruction(one: CoveredInstruction, screen: Screen) -> Iterator[Text]:
-    name = "" if one.place == "system" else f"{one.place}: "
     head = f"  {one.id}  "
-    text = one_line(name + one.text, width=max(30, screen.width - len(head)))
+    text = one_line(_named(one), width=max(30, screen.width - len(head)))
     yield Text(screen.safe(f"{head}{text}"))
     for by in one.noticed_by:
         yield from labelled(_INDENT, Text(screen.safe(noticed(by)), "dim"), screen.width)
@@ -113,6 +112,11 @@ def _instruction(one: CoveredInstruction, screen: Screen) -> Iterator[Text]:
         yield from labelled(_INDENT, Text(screen.safe(f"not tried with {names}"), "dim"), screen.width)
     if one.file is not None:
         yield Text(screen.safe(f"{_INDENT}{one_line(one.file)}:{one.line}"), "dim")
+
+
+def _named(one: CoveredInstruction) -> str:
+    """The text of an instruction, with the tool or parameter that it belongs to."""
+    return one.text if one.place == "system" else f"{one.place}: {one.text}"
 
 
 def noticed(by: NoticedBy) -> str:
@@ -151,14 +155,15 @@ def _markdown(report: CoverReport) -> Iterator[str]:
     yield ""
     yield "; ".join(f"{label}: {markdown.inline_code(text)}" for label, text in facts(report))
     yield ""
-    yield markdown.table_row(("answer", "id", "instruction", "evals"))
-    yield markdown.table_row(("---",) * 4)
+    yield markdown.table_row(("answer", "id", "instruction", "where", "evals"))
+    yield markdown.table_row(("---",) * 5)
     for answer in ORDER:
         for one in report.instructions:
             if one.answer == answer:
                 evals = "<br>".join(markdown.inline_code(noticed(by), width=200) for by in one.noticed_by)
-                text = markdown.inline_code(one.text, width=120)
-                yield markdown.table_row((answer, markdown.inline_code(one.id), text, evals))
+                text = markdown.inline_code(_named(one), width=120)
+                where = markdown.inline_code(f"{one.file}:{one.line}") if one.file is not None else ""
+                yield markdown.table_row((answer, markdown.inline_code(one.id), text, where, evals))
     yield ""
     for note in (*promises(report), *dict.fromkeys(report.notes)):
         yield f"- {markdown.inline_code(note, width=400)}"
