@@ -172,6 +172,34 @@ def test_an_agent_that_differs_before_the_step_is_refused(project: Project):
     assert "Speak Latin." in done.stdout
 
 
+LEAKY = """\
+import os
+
+def play(turn):
+    if turn.done == 0:
+        return turn.call("edit", path="a.txt", content="key = correct-horse-battery")
+    return turn.call("edit", path="b.txt", content="x") if turn.done == 1 else "Done."
+"""
+
+
+@pytest.mark.parametrize("how", ["fork", "replay"])
+def test_a_secret_in_a_recorded_answer_stays_removed_and_the_trial_says_so(project: Project, how: str):
+    """A mark in a cassette must not be a way to get the project's secrets."""
+    config = 'subjects = ["native:leaky"]\n[models]\nleaky = {script = "models.py"}\n'
+    project.write(models_py=LEAKY, demeanor_toml=config, evals__eval_files_py=EVAL)
+    secret = {"STORE_API_KEY": "correct-horse-battery"}
+    run = ("run", "--policy", "all", "--trials", "1")
+    recorded = project.demeanor(*run, *(("--record", "tapes") if how == "replay" else ()), **secret)
+    assert recorded.returncode == 1, recorded.stdout + recorded.stderr
+    words = ("fork", "--at", "2", "--trials", "1") if how == "fork" else (*run, "--replay", "tapes")
+    done = project.demeanor(*words, "--json", **secret)
+    folder = json.loads(done.stdout)["folder"] if how == "fork" else project.folder / "results/latest"
+    (record,) = (json.loads(line) for line in Path(folder, "ledger.jsonl").read_text().splitlines())
+    (note,) = (note for note in record["notes"] if "in place of a secret" in note)
+    assert note.startswith("a recorded answer has ‹redacted:" if how == "fork" else "a recorded answer has ")
+    assert "correct-horse" not in json.dumps(record)
+
+
 USAGE = (
     (("--at", "9"), "has steps 1 to 5"),
     (("--at", "3", "--subject", "goose:careful"), "the recorded agent is native"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price
     from demeanor.gateway.models.upstream import ModelCall, Reply
+
+_SECRET_MARK = re.compile(r"‹redacted:[^›\n]+›|\{\{demeanor:secret\}\}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,8 +132,17 @@ def recorded_reply(exchange: Exchange, placeholders: Placeholders, *, stream: bo
     if response is not None and error is not None and stream:
         return StreamReply(deltas=_broken_off(response, error))
     if response is not None and error is None:
-        return FullReply(response=response)
+        return FullReply(response=response, notes=_mark_notes(response))
     return ErrorReply(error=error or ProviderError(status=None, reason="cut", message="no answer was recorded"))
+
+
+def _mark_notes(response: Response) -> tuple[str, ...]:
+    """A note if a secret was removed from a recorded answer. It is not restored: a mark in an edited cassette could ask
+    for any of the project's secrets."""
+    marks = dict.fromkeys(_SECRET_MARK.findall(json.dumps(encode(response), ensure_ascii=False)))
+    if not marks:
+        return ()
+    return (f"a recorded answer has {', '.join(marks)} in place of a secret, and the agent got it so",)
 
 
 async def _broken_off(response: Response, error: ProviderError) -> AsyncIterator[Delta]:

@@ -81,6 +81,9 @@ class FullReply:
     response: Response
     """The response."""
 
+    notes: tuple[str, ...] = ()
+    """Notes about it for the user."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StreamReply:

@@ -14,7 +14,7 @@ from demeanor.core.text import one_line, shortened
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
-from demeanor.gateway.models.upstream import ErrorReply, ModelCall
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.request_body import TooLarge
 from demeanor.gateway.server.requested_calls import PATH as CALLS
@@ -94,6 +94,7 @@ class RequestHandler:
         with session.record(found.dialect.name, call.request, started=started, body=call.body) as recording:
             recording.interventions = changed
             if reply is not None:
+                session.note(*_notes_of(reply))
                 return await _replay(reply, call, recording, request)
             return await self._answer(request, session, call, problem, recording)
 
@@ -124,6 +125,7 @@ class RequestHandler:
             if fault is not None:
                 return await inject(fault, upstream, call, recording, request)
             async with upstream.answer(call) as reply:
+                session.note(*_notes_of(reply))
                 return await deliver(reply, call, recording, request)
         except ConnectionError:
             return web.Response(status=_CLIENT_CLOSED_REQUEST)
@@ -155,6 +157,10 @@ class RequestHandler:
                 f"the agent requested the model {model!r}, which is not configured; {substitute!r} was used instead"
             )
         return own, None
+
+
+def _notes_of(reply: Reply) -> tuple[str, ...]:
+    return reply.notes if isinstance(reply, FullReply) else ()
 
 
 async def _replay(
