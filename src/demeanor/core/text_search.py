@@ -152,8 +152,10 @@ def _location(path: str, runs: Sequence[_TextRun], size: int) -> TextLocation | 
     share = len(covered) / size
     if longest.words < _LONG_RUN and share < 0.5:
         return None
-    if longest.words == size:  # nothing else belongs to it
-        return TextLocation(path=path, line=longest.line, end_line=longest.end_line, words=len(covered), share=share)
+    whole = [run for run in runs if run.words == size]
+    if len(whole) == 1:  # similar words nearby do not belong to it
+        line, end_line = whole[0].line, whole[0].end_line
+        return TextLocation(path=path, line=line, end_line=end_line, words=size, share=1.0)
     line, end_line = next((first, last) for first, last in _clusters(runs) if first <= longest.line <= last)
     return TextLocation(path=path, line=line, end_line=end_line, words=len(covered), share=share)
 
