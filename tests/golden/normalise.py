@@ -15,7 +15,7 @@ _MONTH_AND_DAY = re.compile(r"(?<![\w–-])[01]\d-[0-3]\d(?![\w–-])")
 _CLOCK = re.compile(r"(?<=01-01 )\d\d(:|&#58;)\d\d(?!:)")
 _DURATION = re.compile(r"(?<![\w.])([+-]|&#43;)?\d+(\.|&#46;)(\d+)(?= ?s\b)")
 _WHOLE_SECONDS = re.compile(
-    r"\b(?:\d+ min )?\d\d? s(?= (?:of )?(?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)"
+    r"(?<![\w.])(?:\d+ min )?\d\d? s(?= (?:of )?(?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)"
     r"|(?<=[|] )(?:\d+ min )?\d\d? s(?= [|])|(?<=>)(?:\d+ min )?\d\d? s(?=<)"
     r"|(?<=· )(?:\d+ min )?\d\d? s(?= ·)"
 )
