@@ -17,7 +17,14 @@ sys.path.insert(0, str(ROOT))
 
 from tests.helpers.browser import PATIENCE, browser  # noqa: E402
 from tests.helpers.dashboard_server import Dashboard, served  # noqa: E402
-from tests.helpers.dashboard_store import HOSTILE_RUN, READS, RENAMES, SUBJECTS, make_dashboard_store  # noqa: E402
+from tests.helpers.dashboard_store import (  # noqa: E402
+    HOSTILE_RUN,
+    READS,
+    RENAMES,
+    SCANNED,
+    SUBJECTS,
+    make_dashboard_store,
+)
 
 OUT = ROOT / "build" / "screenshots"
 DOCS = ROOT / "docs" / "images"
@@ -50,6 +57,7 @@ def pages(dashboard: Dashboard) -> dict[str, str]:
         "trial": trial,
         **{f"trial-{tab}": f"{renames}?tab={tab}" for tab in ("diff", "prompt", "log", "commands")},
         "trial-exchanges": f"{renames}?tab=exchanges&x=1",
+        "trial-scan": f"/trial/{night}/{SCANNED}",
         "trial-hostile": f"/trial/{HOSTILE_RUN}/hostile_output/native:hasty/1",
         "compare": f"/compare?a={first}&b={night}",
         "board": "/board",

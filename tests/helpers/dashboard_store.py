@@ -37,6 +37,9 @@ POLICIES = {
     OPENS: Policy.USUALLY_PASSES,
     HAIKU: Policy.USUALLY_FAILS,
 }
+SCANNED = f"{READS}/{SUBJECTS[0]}/{TRIALS}"
+"""The trial of the last night that has a scan."""
+
 FALL = 9
 """The index of the first night after the fall."""
 
@@ -132,9 +135,9 @@ def make_dashboard_store(root: Path, *, address: str | None = None, nights: int 
 
 
 def _scan(results: Path, night: str) -> None:
-    """Store a scan of the first trial of the last night that failed."""
+    """Store a scan of the trial SCANNED, which failed in the last of all nights."""
     folder = RunFolder(results / night)
-    record = next(one for one in folder.records() if one.eval == READS and isinstance(one.verdict, Fail))
+    record = next(one for one in folder.records() if one.trial == SCANNED)
     keep_scan(folder.folder / record.folder, record.trial, night, record.subject)
 
 

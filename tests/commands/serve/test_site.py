@@ -17,6 +17,7 @@ from tests.helpers.dashboard_store import (
     HOSTILE_RUN,
     READS,
     RENAMES,
+    SCANNED,
     SUBJECTS,
     DashboardStore,
     make_dashboard_store,
@@ -32,6 +33,7 @@ def every_page(dashboard: Dashboard) -> list[str]:
     trial = f"/trial/{night}/{READS}/{CAREFUL}"
     tabs = [f"{trial}/first?tab={tab}" for tab in ("steps", "diff", "prompt", "exchanges", "log", "commands")]
     more = [
+        f"/trial/{night}/{SCANNED}",
         f"/compare?a={dashboard.store.nights[0]}&b={night}",
         "/board",
         f"/triage/{night}",
