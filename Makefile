@@ -60,7 +60,7 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 
 # `make --jobs=2 test` is fine; the tests that start make themselves must not inherit that.
 test: check harbor browser registry  ## Run all checks and all tests
-	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents and not packages"
+	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents and not packages" --durations=25
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
 	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py
