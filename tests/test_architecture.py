@@ -93,8 +93,9 @@ def test_a_class_name_means_one_class() -> None:
 
 
 _PLURAL = re.compile(
-    r" (more |other )?(agent|attempt|call|cell|check|commit|connection|day|difference|eval|exchange|failure|file|"
-    r"finding|gap|group|kind|line|night|prompt|reason|request|result|row|run|scenario|step|subject|task|test|trial|turn)s\b"
+    r" (more |other |good |bad )?(agent|attempt|call|cell|check|commit|connection|day|difference|eval|exchange|failure|"
+    r"file|finding|gap|group|kind|line|night|prompt|reason|request|result|row|run|scenario|step|subject|task|test|"
+    r"trial|turn)s\b"
 )
 _WORDS = {"kind", "kinds", "name", "policy", "word"}
 """Values of these names are words, as in `nightly runs`, not numbers."""
@@ -128,6 +129,17 @@ def test_a_count_that_does_not_agree_is_found() -> None:
     """And what is not a count is not."""
     lines = ('f"{len(a)} evals"', 'f"{a.b} more trials left"', 'f"{TRIALS} trials"', 'f"{a.kind} runs"', 'f"{a} 1s"')
     assert [line for line in lines if list(miscounted(ast.parse(line)))] == list(lines[:2])
+
+
+def test_percentages_are_written_in_one_way() -> None:
+    """`67 %`, and `100 %` only if it is exactly that: render/numbers.py and core/percent.py write them."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue) and node.format_spec and "%'" in ast.unparse(node.format_spec)
+    ]
+    assert not found, f"write percent(value) of demeanor.render.numbers instead of a format with %: {found}"
 
 
 _SHORTENS = {

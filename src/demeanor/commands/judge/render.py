@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from demeanor.commands.judge.report import CalibrationReport, ErrorRateEstimate
+from demeanor.core.tally import Estimate
+from demeanor.render.numbers import UNKNOWN, percent, rate
 from demeanor.render.table import wrapped
 from demeanor.render.terminal import Screen, paint
 
@@ -24,19 +26,17 @@ def _lines(report: CalibrationReport) -> Iterator[Text]:
     yield Text("")
     yield Text(f"sensitivity   {_shown(report.sensitivity)}  good trials that it passes")
     yield Text(f"specificity   {_shown(report.specificity)}  bad trials that it fails")
-    base = "" if report.base_rate is None else f" at a base rate of {report.base_rate:.0%} good trials"
+    base = "" if report.base_rate is None else f" at a base rate of {percent(report.base_rate)} good trials"
     kappa = report.kappa
-    number = "n/a" if kappa is None else f"{kappa.value:.2f} [{kappa.low:.2f}–{kappa.high:.2f}]"
+    number = UNKNOWN if kappa is None else f"{kappa.value:.2f} [{kappa.low:.2f}–{kappa.high:.2f}]"
     yield Text(f"kappa         {number}  agreement with people beyond chance{base}")
     yield Text(f"consistency   {_shown(report.consistency)}  trials on which all votes agree")
     other = report.tuning
     left = other.passed_good + other.failed_good + other.passed_bad + other.failed_bad
     yield Text(f"labels        {_total(report)} held out, used above; {left} for work on the question")
-    for rate in report.rates:
-        yield Text(
-            f"{rate.subject}: {rate.rate:.0%} [{rate.low:.0%}–{rate.high:.0%}] of trials are good;"
-            f" the judge passed {rate.passed} of {rate.judged}"
-        )
+    for one in report.rates:
+        corrected = rate(Estimate(value=one.rate, low=one.low, high=one.high))
+        yield Text(f"{one.subject}: {corrected} of trials are good; the judge passed {one.passed} of {one.judged}")
     for note in report.notes:
         yield Text(f"note: {note}")
 
@@ -48,5 +48,5 @@ def _total(report: CalibrationReport) -> int:
 
 def _shown(estimate: ErrorRateEstimate | None) -> str:
     if estimate is None:
-        return "n/a"
-    return f"{estimate.value:.0%} [{estimate.low:.0%}–{estimate.high:.0%}] of {estimate.trials}"
+        return UNKNOWN
+    return f"{rate(Estimate(value=estimate.value, low=estimate.low, high=estimate.high))} of {estimate.trials}"

@@ -20,6 +20,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import count
 from demeanor.core.verdict import Void
 from demeanor.render.marks import SUBJECT_MARK
+from demeanor.render.numbers import percent
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.calibrations import COUNTS, CorrectedRate, corrected_rate
 from demeanor.runner.history import keep_decisions, open_project_history
@@ -207,10 +208,10 @@ def _reason(held: LabelledCounts) -> str:
         lacking = "good" if not held.good else "bad"
         return f"no held-out label says {lacking}: label more trials, passed and failed ones"
     total = held.sensitivity + held.specificity
-    sums = f"sensitivity {held.sensitivity:.0%} + specificity {held.specificity:.0%}"
+    sums = f"sensitivity {percent(held.sensitivity)} + specificity {percent(held.specificity)}"
     if total <= 1:
         return f"{sums} is not above 100 %: the judge does not do better than chance, so its answers prove nothing"
-    from_ = f"{sums}, from {held.good} good and {held.bad} bad trials"
+    from_ = f"{sums}, from {count(held.good, 'good trial')} and {count(held.bad, 'bad trial')}"
     if not _is_better_than_chance(held):
         return f"{from_}: too few labels to show that the judge is better than a coin"
     return from_

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from demeanor.core.exit_code import ExitCode
+from demeanor.render.numbers import percent
 
 if TYPE_CHECKING:
     from demeanor.gateway.local.fetch import FetchProgress
@@ -83,7 +84,7 @@ def _state(weights: Weights, cache: WeightsCache) -> str:
     if cache.is_complete(weights):
         return "ready"
     begun = cache.partial_size(weights)
-    return f"incomplete ({begun / weights.size:.0%})" if begun else "not fetched"
+    return f"incomplete ({percent(begun / weights.size)})" if begun else "not fetched"
 
 
 def _fetch(weights: Weights, cache: WeightsCache) -> None:
