@@ -67,7 +67,7 @@ class NamespaceTree(MeasuredTree):
 
     def report(self) -> bytes:
         """The report, without the processes that are not the program's own. Nothing is known about a program whose init
-        was killed by somebody else."""
+        was killed by another process."""
         if self._program_status is None and not self._killed:
             return b"fail setup the init of the pid namespace was killed\n"
         self.leftovers -= self._wrappers
