@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from demeanor.config.tables import Limit
@@ -296,7 +297,7 @@ def judge_spent(answers: Iterable[JudgeAnswer | UserTurn]) -> Spent:
     return Spent(
         input_tokens=_tokens(exchanges, "input"),
         output_tokens=_tokens(exchanges, "output"),
-        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        cost_usd=None if None in costs else fsum(cost or 0.0 for cost in costs),
     )
 
 

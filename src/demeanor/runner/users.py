@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field, replace
+from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor.core.errors import BadInput, UsageError, WorldError
@@ -159,7 +160,7 @@ class TrialUser:
         if not exchanges or not isinstance(self._user, SimulatedUser):
             return found
         costs = [exchange.cost_usd for exchange in exchanges if exchange.response is not None]
-        price = "at unknown cost" if None in costs else f"${sum(cost or 0.0 for cost in costs):.4f}"
+        price = "at unknown cost" if None in costs else f"${fsum(cost or 0.0 for cost in costs):.4f}"
         return (*found, f"user {self._user.model}: asked {count(len(exchanges), 'time')}, {price}")
 
     async def reply(self, said: str) -> str | None:

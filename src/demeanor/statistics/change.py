@@ -165,7 +165,7 @@ def _dated(sums: Sequence[CountSums], alarm: _Alarm, later: Sequence[_Alarm], ni
     end = max(end, found + 1)
     weights = {}
     for split in range(max(starts) + 1, min(noticed + 1, end)):
-        weights[split] = sum(
+        weights[split] = math.fsum(
             log_likelihood(sums[index], start, split, end, fell=fell)
             for index, start in zip(changed, starts, strict=True)
         )

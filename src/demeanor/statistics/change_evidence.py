@@ -63,7 +63,7 @@ def _marginal(a: float, b: float, good: int, bad: int) -> float:
 
 def _best_constant(good: int, bad: int) -> float:
     """The log-likelihood of the counts at their own rate."""
-    return sum(part * math.log(part / (good + bad)) for part in (good, bad) if part)
+    return math.fsum(part * math.log(part / (good + bad)) for part in (good, bad) if part)
 
 
 _BEFORE_FALL = _LogTable(lambda passed, failed: _marginal(*_BEFORE, passed, failed))
@@ -223,7 +223,7 @@ class ChangeEvidence:
 
 def _bound(factors: Sequence[Sequence[float]], begins: Sequence[int], alike: Sequence[float], splits: range) -> float:
     """The evidence is at most this, in either direction."""
-    sums = [sum(map(abs, own)) for own in factors]
+    sums = [math.fsum(map(abs, own)) for own in factors]
     if len(factors) == 1:
         return sums[0]
     # A series that begins later takes no part in the factors of earlier nights, which is like a factor of 1.
@@ -238,7 +238,7 @@ def _bound(factors: Sequence[Sequence[float]], begins: Sequence[int], alike: Seq
         * (sums[place] + max(_FLOOR, late[place]) * len(splits))
     )
     one = 1.0 if any(late) else _ONE / len(factors)
-    return _EACH * each + one * sum(sums) + _ALIKE * sum(map(abs, alike))
+    return _EACH * each + one * math.fsum(sums) + _ALIKE * math.fsum(map(abs, alike))
 
 
 def _mixture(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 from demeanor.statistics.binomial import table
 
 
@@ -16,7 +18,7 @@ def true_count(found: int, *, of: int, tested: int, sure: float, false_alarm: fl
     tail = (1 - level) / 2
     false = _quantile(table(tested, false_alarm), 1 - tail)
     highest = found
-    while highest < of and sum(table(highest + 1, sure)[: found + 1]) >= tail:
+    while highest < of and fsum(table(highest + 1, sure)[: found + 1]) >= tail:
         highest += 1
     return range(max(0, found - false), highest + 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log2
+from math import fsum, log2
 
 
 def flakiness(judged: int, passed: int) -> float | None:
@@ -12,4 +12,4 @@ def flakiness(judged: int, passed: int) -> float | None:
     if judged == 0:
         return None
     shares = (passed / judged, (judged - passed) / judged)
-    return abs(sum(share * log2(share) for share in shares if share))
+    return abs(fsum(share * log2(share) for share in shares if share))

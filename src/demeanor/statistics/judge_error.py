@@ -90,14 +90,14 @@ def cohens_kappa(labels: LabelledCounts, *, level: float = 0.95) -> tuple[float,
     if number == 0:
         return None
     table = [[cell / number for cell in row] for row in (labels[:2], labels[2:])]
-    rows = [sum(row) for row in table]
+    rows = [math.fsum(row) for row in table]
     columns = [table[0][n] + table[1][n] for n in (0, 1)]
-    chance = sum(rows[n] * columns[n] for n in (0, 1))
+    chance = math.fsum(rows[n] * columns[n] for n in (0, 1))
     if chance >= 1:
         return None
     kappa = (table[0][0] + table[1][1] - chance) / (1 - chance)
-    agreeing = sum(table[n][n] * (1 - (rows[n] + columns[n]) * (1 - kappa)) ** 2 for n in (0, 1))
-    differing = sum(table[n][1 - n] * (columns[n] + rows[1 - n]) ** 2 for n in (0, 1)) * (1 - kappa) ** 2
+    agreeing = math.fsum(table[n][n] * (1 - (rows[n] + columns[n]) * (1 - kappa)) ** 2 for n in (0, 1))
+    differing = math.fsum(table[n][1 - n] * (columns[n] + rows[1 - n]) ** 2 for n in (0, 1)) * (1 - kappa) ** 2
     variance = (agreeing + differing - (kappa - chance * (1 - kappa)) ** 2) / (1 - chance) ** 2 / number
     half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(max(0.0, variance))
     return kappa, Interval(max(-1.0, kappa - half), min(1.0, kappa + half))

@@ -9,6 +9,7 @@ rates. The healthy rate may be known only as a distribution.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import Literal, TypeAlias
 
 from demeanor.core.lazy_dataclass import dataclass
@@ -87,8 +88,8 @@ def optimal_plan(
         costs = []
         for failed in range(trials + 1):
             passed = trials - failed
-            trial = sum(one.of(passed, failed) for one in healthy)
-            reject, accept = false_alarm * trial, sum(one.of(passed, failed) for one in dropped)
+            trial = fsum(one.of(passed, failed) for one in healthy)
+            reject, accept = false_alarm * trial, fsum(one.of(passed, failed) for one in dropped)
             going_on = trial + ahead[failed] + ahead[failed + 1] if ahead else float("inf")
             best = reject if trials < first else min(accept, reject)
             if best <= going_on:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 
 def chance_of_streak(chance: float, *, length: int, rounds: int, earliest: int = 0) -> float:
     """The probability of `length` successes in a row within `rounds` rounds, if each succeeds with `chance`.
@@ -15,7 +17,7 @@ def chance_of_streak(chance: float, *, length: int, rounds: int, earliest: int =
     at, done = [1.0] + [0.0] * length, 0.0
     for number in range(1, rounds + 1):
         fresh = [0.0] * (length + 1)
-        fresh[0] = sum(at) * (1 - chance)
+        fresh[0] = fsum(at) * (1 - chance)
         for run, here in enumerate(at):
             fresh[min(run + 1, length)] += here * chance
         at = fresh

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Literal, TypeAlias
 
 from markupsafe import Markup, escape
@@ -159,7 +160,7 @@ def time_strip(spans: Sequence[Span], seconds: float) -> Markup:
         for span in spans
     ]
     names = {"start": "start-up", "model": "model", "tool": "tools", "agent": "agent"}
-    sums = {kind: sum(span.end - span.start for span in spans if span.kind == kind) for kind in names}
+    sums = {kind: fsum(span.end - span.start for span in spans if span.kind == kind) for kind in names}
     text = ", ".join([f"{names[kind]} {duration(taken)}" for kind, taken in sums.items() if taken])
     text += f", {duration(total)} in all"
     return Markup(

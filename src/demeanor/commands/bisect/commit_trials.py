@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import fsum
 from pathlib import Path
 
 from demeanor.core.eval import Eval
@@ -44,7 +45,7 @@ class Visited:
     def cost_usd(self) -> float | None:
         """The cost of all attempts, as far as known."""
         costs = [record.spent.cost_usd for record in self.records if record.spent.cost_usd is not None]
-        return sum(costs) if costs else None
+        return fsum(costs) if costs else None
 
     @property
     def tries(self) -> Tries:

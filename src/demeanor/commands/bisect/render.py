@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import fsum
 
 from rich.text import Text
 
@@ -27,7 +28,7 @@ def chances_line(chances: Sequence[float], screen: Screen) -> str:
     bars = _PLAIN_BARS if screen.ascii else _BARS
     width = min(_MAX_BARS, max(10, screen.width // 3), len(chances))
     edges = [round(index * len(chances) / width) for index in range(width + 1)]
-    sums = [sum(chances[low:high]) for low, high in pairwise(edges)]
+    sums = [fsum(chances[low:high]) for low, high in pairwise(edges)]
     top = max(*sums, 1e-12) if len(sums) > 1 else max(sums[0], 1e-12)
     # Only a probability near zero is blank.
     shown = [0 if value < 0.001 else max(1, round(value / top * (len(bars) - 1))) for value in sums]

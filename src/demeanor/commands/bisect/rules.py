@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import fsum
 
 from demeanor.commands.bisect.report import BisectOutcome
 from demeanor.statistics.bisection import Belief, Tries, believe, most_telling
@@ -67,16 +68,16 @@ class Search:
         """The most likely commit, with those that can't be distinguished from it."""
         chances = self.belief.chances()
         rows = [(low + 1, high) for low, high in pairwise(self.testable)]
-        first, last = max(rows, key=lambda row: sum(chances[row[0] : row[1] + 1]))
-        return Suspects(first=first, last=last, chance=sum(chances[first : last + 1]))
+        first, last = max(rows, key=lambda row: fsum(chances[row[0] : row[1] + 1]))
+        return Suspects(first=first, last=last, chance=fsum(chances[first : last + 1]))
 
     def credible(self) -> tuple[int, ...]:
         """The smallest set of commits that reaches the required confidence, most likely first."""
         chances = self.belief.chances()
         ranked = sorted(range(1, self.last + 1), key=lambda commit: (-chances[commit], commit))
-        needed = self.confidence * sum(chances)
+        needed = self.confidence * fsum(chances)
         found: list[int] = []
-        while ranked and sum(chances[commit] for commit in found) < needed:
+        while ranked and fsum(chances[commit] for commit in found) < needed:
             found.append(ranked.pop(0))
         return tuple(found)
 

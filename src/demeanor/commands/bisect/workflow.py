@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import fsum
 from pathlib import Path
 
 from demeanor.commands.bisect.commit_trials import Visited, visit
@@ -116,7 +117,7 @@ class BisectState:
     def cost_usd(self) -> float | None:
         """Their cost, as far as known."""
         known = [visited.cost_usd for visited in self.visited.values() if visited.cost_usd is not None]
-        return sum(known) if known else None
+        return fsum(known) if known else None
 
     def run(self, ui: UI, show: Callable[[BisectState, int], None]) -> BisectOutcome:
         """Search to the end; calls `show` after each tested commit. Raises KeyboardInterrupt on Ctrl-C."""

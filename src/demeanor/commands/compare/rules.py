@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import fsum
 from typing import TypeAlias, TypedDict
 
 from demeanor.commands.compare.report import CompareOutcome, Comparison, Counts, EvalComparison, Shift
@@ -202,7 +203,7 @@ def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]], *, level: float = 0
 
 
 def _mean_rate(evals: list[list[Count]]) -> float:
-    return sum(sum(passed / judged for passed, judged in strata) / len(strata) for strata in evals) / len(evals)
+    return fsum(fsum(passed / judged for passed, judged in strata) / len(strata) for strata in evals) / len(evals)
 
 
 class UsageShifts(TypedDict):
@@ -236,9 +237,9 @@ def _shift(pairs: Pairs, of: Callable[[RunCell], float | None]) -> Shift | None:
             known.setdefault(name, []).append((before, after))
     if not known:
         return None
-    a, b = ([sum(pair[side] for pair in strata) / len(strata) for strata in known.values()] for side in (0, 1))
+    a, b = ([fsum(pair[side] for pair in strata) / len(strata) for strata in known.values()] for side in (0, 1))
     found = paired_difference(a, b)
-    before, after = sum(a) / len(a), sum(b) / len(b)
+    before, after = fsum(a) / len(a), fsum(b) / len(b)
     return Shift(
         base=before,
         new=after,
@@ -253,4 +254,4 @@ def _per_trial(cells: Sequence[RunCell], of: Callable[[RunCell], float | None]) 
     amounts = [(of(cell), cell.judged) for cell in cells if cell.judged or cell.voided]
     if any(amount is None for amount, _ in amounts):
         return None
-    return sum(amount for amount, _ in amounts if amount is not None) / sum(judged for _, judged in amounts)
+    return fsum(amount for amount, _ in amounts if amount is not None) / sum(judged for _, judged in amounts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import prod
+from math import fsum, prod
 from typing import TypeAlias
 
 from demeanor.core.lazy_dataclass import dataclass
@@ -74,6 +74,6 @@ def subject_nights(step: Step, rate: float, *, trials: int, nights: int) -> tupl
                     after[state] = after.get(state, 0.0) + chance * share
                     before += chance * share if proven else 0.0
         states = after
-        proven_now = sum(chance for (proven, _, _), chance in states.items() if proven)
-        found.append(SubjectNight(alive=sum(states.values()), proven=proven_now, before=before))
+        proven_now = fsum(chance for (proven, _, _), chance in states.items() if proven)
+        found.append(SubjectNight(alive=fsum(states.values()), proven=proven_now, before=before))
     return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
 
 from demeanor.config.config import Config
@@ -50,7 +51,7 @@ class PlanEstimate:
     def cost_usd(self) -> float | None:
         """US dollars, as far as earlier runs tell; None if none does."""
         known = [cell.cost_usd for cell in self.cells.values() if cell.cost_usd is not None]
-        return sum(known) if known else None
+        return fsum(known) if known else None
 
     @property
     def tokens(self) -> int | None:
@@ -113,7 +114,7 @@ def _cost(cell: Cell, past: RunCell, catalog: Catalog, history: SqlHistory) -> f
 
 def _mean(used: Iterable[tuple[float, int]]) -> float | None:
     pairs = list(used)
-    return sum(amount for amount, _ in pairs) / sum(trials for _, trials in pairs) if pairs else None
+    return fsum(amount for amount, _ in pairs) / sum(trials for _, trials in pairs) if pairs else None
 
 
 def _text(estimate: PlanEstimate, new: int, plan: Plan, config: Config, request: RunRequest) -> str:

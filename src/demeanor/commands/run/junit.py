@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import fsum
 
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.failure_groups import Failure, failures, voids
@@ -26,7 +27,7 @@ def _suite(report: RunReport, subject: str) -> JUnitSuite:
     return JUnitSuite(
         subject=subject,
         started=report.run.started,
-        seconds=sum(cell.tally.spent.seconds for cell in cells),
+        seconds=fsum(cell.tally.spent.seconds for cell in cells),
         cases=[_case(cell) for cell in cells],
     )
 

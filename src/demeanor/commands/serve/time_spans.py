@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import fsum
 
 from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event
@@ -48,7 +49,7 @@ def _between(start: float, end: float, calls: Sequence[Called] | None) -> Iterat
     clock = start
     if own:
         known = [call.seconds for call in own if call.seconds is not None]
-        clock = min(end, start + sum(known)) if len(known) == len(own) else end
+        clock = min(end, start + fsum(known)) if len(known) == len(own) else end
         names = ", ".join(one_line(call.tool, width=30) for call in own[:_MOST_NAMES])
         more = f" and {len(own) - _MOST_NAMES} more" if len(own) > _MOST_NAMES else ""
         if clock > start:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
 
 from demeanor.commands.run.expected_cost import earlier_cells
@@ -66,7 +67,7 @@ def make_workload(plan: Plan, catalog: Catalog, results: Path, *, seconds: float
     costs = [len(cell.trials) * (one.cost_usd or 0.0) for cell in cells if (one := known[cell.id] or new) is not None]
     return Workload(
         trials=tuple(loads[f"{trial.eval.name}/{trial.subject}"] for trial in plan.trials()),
-        cost_usd=sum(costs) if any(one.cost_usd is not None for one in found) else None,
+        cost_usd=fsum(costs) if any(one.cost_usd is not None for one in found) else None,
         cells=len(cells),
         without_history=sum(len(cell.trials) for cell in missing),
     )
@@ -82,7 +83,7 @@ def forecast(
     found = []
     for (workers, slots), run in zip(fleets, runs, strict=True):
         worst = find_bottleneck(work.trials, workers * slots, limits, run.seconds)
-        busy = sum(one.end - one.start for one in run.trials) / max(workers * slots * run.seconds, 1e-9)
+        busy = fsum(one.end - one.start for one in run.trials) / max(workers * slots * run.seconds, 1e-9)
         found.append(
             FleetForecast(
                 workers=workers,
@@ -127,9 +128,9 @@ def _per_trial(earlier: Sequence[RunCell]) -> _PerTrial | None:
         return None
     trials = sum(cell.judged + cell.voided for cell in ran)
     priced = [cell for cell in ran if not cell.unpriced and cell.spent.cost_usd is not None]
-    cost = sum(cell.spent.cost_usd or 0.0 for cell in priced)
+    cost = fsum(cell.spent.cost_usd or 0.0 for cell in priced)
     return _PerTrial(
-        sum(cell.spent.seconds for cell in ran) / trials,
+        fsum(cell.spent.seconds for cell in ran) / trials,
         sum(cell.spent.turns for cell in ran) / trials,
         cost / sum(cell.judged + cell.voided for cell in priced) if priced else None,
     )
@@ -140,9 +141,9 @@ def _mean_of(found: Sequence[_PerTrial]) -> _PerTrial | None:
         return None
     priced = [one.cost_usd for one in found if one.cost_usd is not None]
     return _PerTrial(
-        sum(one.seconds for one in found) / len(found),
-        sum(one.requests for one in found) / len(found),
-        sum(priced) / len(priced) if priced else None,
+        fsum(one.seconds for one in found) / len(found),
+        fsum(one.requests for one in found) / len(found),
+        fsum(priced) / len(priced) if priced else None,
     )
 
 

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
         f"timeout_sec = {scenario.timeout or TIMEOUT:g}",
         "",
         "[verifier]",
-        f"timeout_sec = {60 + sum(check.timeout for check in one.checks if isinstance(check, CommandSucceeds)):g}",
+        f"timeout_sec = {60 + fsum(check.timeout for check in one.checks if isinstance(check, CommandSucceeds)):g}",
         'environment_mode = "separate"',
         "",
         "[environment]",

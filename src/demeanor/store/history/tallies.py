@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from math import fsum
 from typing import Any
 
 from demeanor.core.lazy_dataclass import dataclass
@@ -77,7 +78,7 @@ class CellTally:
             failed=self.failed + change["fail"],
             voided=self.voided + change["void"],
             attempts=self.attempts + len(new),
-            seconds=self.seconds + sum(_column(new, "seconds")),
+            seconds=self.seconds + fsum(_column(new, "seconds")),
             turns=self.turns + sum(_column(new, "turns")),
             input_tokens=_sum(self.input_tokens, _column(new, "input_tokens")),
             output_tokens=_sum(self.output_tokens, _column(new, "output_tokens")),
@@ -133,7 +134,7 @@ def _outcomes(attempts: Iterable[Row]) -> Counter[str]:
 
 def _sum(known: float | None, new: Iterable[float | None]) -> Any:
     found = [value for value in (known, *new) if value is not None]
-    return sum(found) if found else None
+    return fsum(found) if found else None
 
 
 def _join(known: str | None, new: Iterable[str | None]) -> str | None:
