@@ -7,11 +7,11 @@ not what they are for (docs/judge.md lists what is inferred).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Reach, Unclear
 from demeanor.judge.effects.git import git
@@ -70,11 +70,11 @@ _CREATORS: Mapping[str, str] = {
 _FORMATTERS = names("black isort autopep8 yapf prettier gofmt goimports rustfmt clang-format shfmt")
 _ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/)"
 _SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*+\1(?:(?!\1)[^\\\n]|\\.)*+\1[gpiI\d]*+"
-_SAFE_SED = re.compile(
+_SAFE_SED = lazy_pattern(
     rf"(?:\s*+{_ADDRESS}?(?:,\s*+[+~]?{_ADDRESS})?\s*+!?\s*+"
     rf"(?:[pdqQ=nNgGhHxDPl{{}}]|[bt:][ \t]*+\w*+|[aic][^\n]*+|{_SUBSTITUTION})[ \t]*+(?:;|\n|$))+"
 )
-_RISKY_AWK = re.compile(r"system\s*\(|getline|[>|]\s*[\"$a-zA-Z(]|inplace")
+_RISKY_AWK = lazy_pattern(r"system\s*\(|getline|[>|]\s*[\"$a-zA-Z(]|inplace")
 
 
 def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Found:
