@@ -7,7 +7,9 @@ import hashlib
 import io
 import json
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tarfile
 import threading
@@ -23,6 +25,9 @@ from demeanor.agents.install import install_package
 from demeanor.agents.install_error import InstallError
 from demeanor.agents.lock_file import lock_name
 from demeanor.agents.package import Package, this_platform
+from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
+from tests.helpers.processes import alive
+from tests.sandboxes.conftest import wait_until
 
 NPM = """\
 #!/bin/sh
@@ -71,6 +76,39 @@ def test_helpers_are_made_executable_and_an_incomplete_installation_is_repaired(
     _install(tmp_path, environ=environ, helpers=("node_modules/*/vendor/rg",))
     assert os.access(helper, os.X_OK)
     assert (tmp_path / "count").read_text() == "x\nx\n"
+
+
+STUCK_NPM = """\
+#!/bin/sh
+cd "$NOTES"
+setsid sh -c 'echo $$ > new; mv new daemon; exec sleep 1000' &
+while [ ! -e daemon ]; do sleep 0.01; done
+echo $$ > new; mv new own
+while :; do sleep 0.01; done
+"""
+
+
+@pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_installation_leaves_nothing(number: signal.Signals, tmp_path: Path):
+    """No process, and no incomplete folder; if Demeanor is killed, the next installation removes that."""
+    environ = {**os.environ, **_environ(tmp_path), "NOTES": str(tmp_path)}
+    npm = tmp_path / "bin/npm"
+    npm.write_text(STUCK_NPM)
+    (tmp_path / "bin/node").symlink_to("/bin/true")
+    command = [sys.executable, "-m", "demeanor", "agents", "install", "--dir", str(tmp_path / "agents"), "gemini-cli"]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        wait_until((tmp_path / "own").exists)
+        os.kill(process.pid, number)
+        process.wait(120)
+    wait_until(lambda: not any(alive(int((tmp_path / name).read_text())) for name in ("daemon", "own")))
+    if number == signal.SIGKILL:
+        npm.write_text("#!/bin/sh\nexit 1\n")
+        again = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert "gemini-cli" in again.stderr
+    else:
+        assert process.returncode == 130
+    assert [path.name for path in (tmp_path / "agents/gemini-cli").iterdir()] == [".lock"]
 
 
 def test_a_version_without_a_lock_file_is_installed_and_the_user_is_told(tmp_path: Path):

@@ -150,6 +150,21 @@ def test_a_failed_build_is_an_error_and_leaves_no_run(builds: Builds, words: tup
     assert (builds.run(), builds.count) == (0, 3)
 
 
+def test_the_build_command_is_shown_as_a_shell_takes_it(builds: Builds):
+    """Its words are quoted, so several commands in one list are seen as such."""
+    config = builds.folder / "demeanor.toml"
+    text = config.read_text()
+    assert 'build = ["make", "build"]' in text
+    config.write_text(text.replace('["make", "build"]', '["sh", "-c", "make build && true"]'))
+    done = builds.project.demeanor("run", "--trials", "1", "-k", "always")
+    assert "with `sh -c 'make build && true'`, on this machine" in done.stderr, done.stderr
+    config.write_text(text.replace('["make", "build"]', '["make clean", "make build"]'))
+    done = builds.project.demeanor("run", "--trials", "1", "-k", "always")
+    assert done.returncode == 2
+    assert "'make clean' 'make build'" in done.stderr, done.stderr
+    assert 'it is one program with its arguments; to run several: ["sh", "-c", "… && …"]' in done.stderr
+
+
 def test_the_first_run_of_a_project_that_does_not_build_leaves_nothing(builds: Builds):
     """Not even a results folder; a command that can't be started is named."""
     config = builds.folder / "demeanor.toml"

@@ -22,6 +22,7 @@ from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
 from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
 from demeanor.core.errors import UsageError
+from demeanor.core.program_tree import program_tree
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]*")
 _TIMEOUT = 1800.0
@@ -99,6 +100,7 @@ def install_package(
         if package.program_in(target).exists() and not incomplete:
             tell(f"{name} {wanted} is already installed: {target}")
             return package.program_in(target)
+        _remove_leftovers(target.parent)
         tell(f"installing {package.full_name} {wanted} with {package.manager} into {target}")
         with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=target.parent) as temporary:
             made, home = Path(temporary, "made"), Path(temporary, "home")
@@ -122,6 +124,12 @@ def _locked(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed installations of this agent left. None is under way, since this process holds the lock."""
+    for path in folder.glob(".*-*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _fill(one: _Installation) -> None:
@@ -201,30 +209,23 @@ def _relocate(made: Path, target: Path) -> None:
 
 
 def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = None) -> None:
-    """Run an installer with its own HOME, but with the user's caches and settings of npm and pip."""
+    """Run an installer with its own HOME, but with the user's caches and settings of npm and pip. None of its processes
+    outlives it.
+    """
     shown = " ".join([Path(words[0]).name, *words[1:4]])
     try:
-        done = subprocess.run(
-            words,
-            cwd=one.folder,
-            env={**_installer_env(one), **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            check=False,
-        )
+        whole_env = {**_installer_env(one), **(env or {})}
+        with program_tree(words, cwd=one.folder, env=whole_env, stdout=subprocess.PIPE) as process:
+            output, _ = process.communicate(timeout=_TIMEOUT)
     except subprocess.TimeoutExpired:
         raise one.failed(
             f"`{shown} …` did not finish within {_TIMEOUT:.0f} s", "check the network, then try again"
         ) from None
     except OSError as error:
         raise one.failed(f"`{shown} …` could not be started: {error}", f"repair {words[0]}") from None
-    if done.returncode != 0:
-        problem = f"`{shown} …` failed (exit code {done.returncode})"
-        raise explain(one.name, one.version, one.package.manager, problem, done.stdout)
+    if process.returncode != 0:
+        problem = f"`{shown} …` failed (exit code {process.returncode})"
+        raise explain(one.name, one.version, one.package.manager, problem, output.decode("utf-8", "replace"))
 
 
 def _installer_env(one: _Installation) -> dict[str, str]:

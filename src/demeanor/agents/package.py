@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import shutil
 import sys
@@ -103,8 +102,9 @@ _WITH_FOLDER = 'PATH="$0:$PATH" exec "$@"'
 
 def this_platform() -> str:
     """The name of this machine's platform, as npm packages have it: for example `linux-x64`."""
-    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
-    return f"{platform.system().lower()}-{machine}"
+    this = os.uname()
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(this.machine.lower(), this.machine)
+    return f"{this.sysname.lower()}-{machine}"
 
 
 def _for_this_machine(text: str) -> str:

@@ -15,6 +15,7 @@ from demeanor.core import started
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.open_files import REMEDY, out_of_files
+from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.text import redact_before_shortening
 
 _TOO_LATE = "demeanor: this was found after something was run or written, so the exit code is 70 and not 2\n"
@@ -39,7 +40,8 @@ def run_and_end(argv: Sequence[str]) -> int:
     _environment_redactor.cache_clear()
     redact_before_shortening(_without_secrets)  # until the secrets of the configuration are known, too
     try:
-        return int(command_module(args.command).run(args))
+        with signals_as_interrupt():
+            return int(command_module(args.command).run(args))
     except DemeanorError as error:
         sys.stderr.write(f"demeanor: {error}\n  → more about this: demeanor explain {error.slug}\n")
         if not isinstance(error, StoreError) and started.has_started():

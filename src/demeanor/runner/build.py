@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -23,12 +24,12 @@ from demeanor.core.cache_dir import cache_folder
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError
 from demeanor.core.lazy_dataclass import dataclass
+from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import printable
 from demeanor.runner.catalog import Catalog
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.build import BuildFailed, run_build
-from demeanor.vcs.signals import signals_as_interrupt
 from demeanor.vcs.tree_state import TreeState, tree_state
 
 BUILD_LOG = "build.log"
@@ -70,7 +71,7 @@ def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -
         before = tree_state(config.root, leave_out=leave_out)
         last = _read(entry)
         if last and last.command == rules.command and before is not None and last.state == before:
-            log(f"not built again: {_WHAT} is unchanged since `{' '.join(rules.command)}` at {last.when}")
+            log(f"not built again: {_WHAT} is unchanged since `{shlex.join(rules.command)}` at {last.when}")
             return last
         if entry is not None:
             entry.unlink(missing_ok=True)  # if this build fails, the tree may be built in part
@@ -92,7 +93,9 @@ def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -
 def write_build_log(folder: RunFolder, built: Built) -> None:
     """Write the output of the build into the run's folder, after that of earlier parts of a resumed run."""
     path = folder.folder / BUILD_LOG
-    head = f"$ {' '.join(built.command)}    # {built.when}{', not built again for this run' if built.reused else ''}\n"
+    head = (
+        f"$ {shlex.join(built.command)}    # {built.when}{', not built again for this run' if built.reused else ''}\n"
+    )
     try:
         earlier = path.read_text("utf-8") if path.exists() else ""
         write_atomically(path, earlier + head + built.output)

@@ -20,8 +20,8 @@ from pathlib import Path
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import GitError, commit_of, git
+from demeanor.core.signals import signals_as_interrupt
 from demeanor.vcs.build import run_build
-from demeanor.vcs.signals import signals_as_interrupt
 
 _PREFIX = "demeanor-checkout-"
 _OWN_WORKTREE = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")

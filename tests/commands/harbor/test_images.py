@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from demeanor.cli import main
+from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 from tests.helpers.image_registry import image_registry, layer, manifest, write_layout
+from tests.helpers.processes import alive
+from tests.sandboxes.conftest import wait_until
 
 IMAGE = manifest([layer(("bin/", ""), ("bin/sh", "x" * 2**21))])
 
@@ -104,3 +111,47 @@ def test_an_ordinary_user_is_told_what_mmdebstrap_needs(
     a_program(tmp_path / "b", monkeypatch, 'echo "E: no such suite"; exit 25')
     assert main(["harbor", "rootfs", "make", "debian:12"]) == 2
     assert "fakechroot" not in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_mmdebstrap_leaves_nothing_running(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither itself nor its daemon (`faked`), however Demeanor ends. It may clean up first, unless Demeanor is killed;
+    its archive is gone then, too."""
+    daemon = "setsid sh -c 'echo $$ > new; mv new daemon; exec sleep 1000' &"
+    script = f"touch $TMPDIR/file; cd {tmp_path}; {daemon} trap 'echo > cleaned; exit 1' TERM; echo $$ > own\n"
+    script += 'while [ ! -e daemon ]; do sleep 0.01; done; echo "I: begun"; while :; do sleep 0.01; done'
+    a_program(tmp_path / "programs", monkeypatch, script)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    command = [sys.executable, "-m", "demeanor", "harbor", "rootfs", "make", "debian:12"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"debian:12: begun\n"
+        os.kill(process.pid, number)
+        process.wait(120)
+    wait_until(lambda: not any(alive(int((tmp_path / name).read_text())) for name in ("daemon", "own")))
+    if number != signal.SIGKILL:
+        assert process.returncode == 130
+        assert (tmp_path / "cleaned").exists()
+        assert list((tmp_path / "cache/images/roots").iterdir()) == []
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.skipif(
+    subprocess.call(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL) != 0, reason="can't mount"
+)
+def test_mounts_of_mmdebstrap_are_gone_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if it does not unmount them: removing its temporary files must not remove files of this machine."""
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/file").touch()
+    script = f'mkdir $TMPDIR/in && mount --bind {tmp_path}/precious $TMPDIR/in && echo "E: mounted"; exit 1'
+    a_program(tmp_path / "programs", monkeypatch, script)
+    assert main(["harbor", "rootfs", "make", "debian:12"]) == 2
+    assert "E: mounted" in capsys.readouterr().err
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+    assert (tmp_path / "precious/file").exists()

@@ -1,4 +1,4 @@
-"""Signals while something runs that has to be cleaned up: worktrees and the processes of a build."""
+"""Signals while something runs that has to be cleaned up: temporary folders, worktrees, the processes of a build."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def signals_as_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before[signal.SIGTERM])
-        if signal.getsignal(signal.SIGHUP) is interrupt:
-            signal.signal(signal.SIGHUP, before[signal.SIGHUP])
+        for number, handler in before.items():
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, handler)
 
 
 @contextmanager
