@@ -19,17 +19,17 @@ _WHOLE_SECONDS = re.compile(
     r"|(?<=[|] )(?:\d+ min )?\d\d? s(?= [|])|(?<=>)(?:\d+ min )?\d\d? s(?=<)"
     r"|(?<=· )(?:\d+ min )?\d\d? s(?= ·)"
 )
-_MILLISECONDS = re.compile(r'("durationMs": )\d+')
+_MILLISECONDS = re.compile(r'("durationMs": ?)\d+')
 _COLUMN = re.compile(r"(\+00:00,)\d+\.\d+(?=,)")
-_DIFFERENCE = re.compile(r'"seconds": \{.*?\}', re.S)
+_DIFFERENCE = re.compile(r'"seconds": ?\{.*?\}', re.S)
 _FLOAT = re.compile(r"-?\d+\.\d{3,}(?:e-\d+)?")
 _CUT = re.compile(r'(seconds\\*": 0\.0)[^\n…]{0,20}?(…|\\u2026)')
-_SEED = re.compile(r'("seed": )\d{6,}')
-_SECONDS = re.compile(r'((?:seconds|at|took|time)\\?"?(?:: |=\\?"))\d+(?:\.\d+)?(?:e-\d+)?')
+_SEED = re.compile(r'("seed": ?)\d{6,}')
+_SECONDS = re.compile(r'((?:seconds|at|took|time)\\?"?(?:: ?|=\\?"))\d+(?:\.\d+)?(?:e-\d+)?')
 _HASH = re.compile(r"(?<![\w.])[0-9a-f]{12,64}(?!\w)")
 _SHEET = re.compile(r"sha256-[\w+/]+=*")
 _PORT = re.compile(r"127\.0\.0\.1:\d+")
-_OFFSETS = re.compile(r'("capture": \[)\s*\d+,\s*\d+\s*(\])')
+_OFFSETS = re.compile(r'("capture": ?\[)\s*\d+,\s*\d+\s*(\])')
 _BYTES = re.compile(r"(?<=### stdout \()\d+(?= bytes)")
 _LETTERS = "ghijklmnopqrstuvwxyz"
 

@@ -147,7 +147,7 @@ def test_one_item_per_line_is_the_same_data() -> None:
     data = {"a": [{"b": 1}, {"c": "ü"}], "d": {}, "e": []}
     text = one_item_per_line(data)
     assert json.loads(text) == data
-    assert '    {"b": 1},\n' in text
+    assert '    {"b":1},\n' in text
 
 
 def test_missing_values_are_null() -> None:

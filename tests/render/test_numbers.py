@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from demeanor.core.evidence import Spent
 from demeanor.core.tally import Estimate
 from demeanor.core.text import count
-from demeanor.render.numbers import duration, money, numbers, percent, rate, tokens
+from demeanor.render.numbers import duration, money, numbers, percent, rate, tokens, tokens_and_cost
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,9 @@ def test_nouns_and_numbers_agree() -> None:
     """1 eval, 2 evals; trials 1–3, 1 and 3."""
     assert [count(n, "eval") for n in (0, 1, 2)] == ["0 evals", "1 eval", "2 evals"]
     assert [numbers(found) for found in ([2], [2, 3], [1, 2, 3], [1, 3, 7])] == ["2", "2 and 3", "1–3", "1, 3 and 7"]
+
+
+def test_what_is_unknown_is_not_a_number() -> None:
+    """A header says `tokens unknown`, not `n/a tokens`."""
+    assert tokens_and_cost(Spent()) == "tokens unknown · cost unknown"
+    assert tokens_and_cost(Spent(input_tokens=900, output_tokens=50, cost_usd=0.43)) == "950 tokens · $0.43"

@@ -73,10 +73,19 @@ def _write_dataclass(kind: Any) -> Writer:
     return write
 
 
-def decode(kind: type[T], data: Any) -> T:
-    """The value of type `kind` that `data` describes."""
+def always_written(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that `encode` never leaves out."""
+    tag = _tag(kind)
+    return tuple(name for name, default in _defaults(kind) if default is dataclasses.MISSING or name == tag)
+
+
+def decode(kind: type[T], data: Any, *, at: str = "") -> T:
+    """The value of type `kind` that `data` describes. Members of unions may be decoded already.
+
+    `at` is the name of the field that the data come from, for errors.
+    """
     reader: Reader = _reader(kind)  # type: ignore[arg-type]
-    value: T = reader(data, None)
+    value: T = reader(data, (None, at) if at else None)
     return value
 
 
@@ -160,10 +169,11 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
         return _read_by_shape(rest)
     tag = _tag(rest[0]) or ""
     by_tag = {dict(_defaults(member))[tag]: _reader(member) for member in rest}
+    members = frozenset(rest)
 
     def read(data: Any, at: Place) -> Any:
-        if data is None and optional:
-            return None
+        if (data is None and optional) or type(data) in members:
+            return data
         found = _expect(data, dict, at).get(tag)
         if not isinstance(found, str) or found not in by_tag:
             raise DecodeError(f"{_path(at) or 'value'}: {found!r} is not one of {', '.join(map(str, by_tag))}")

@@ -69,6 +69,12 @@ def tokens(spent: Spent, uncounted: int = 0) -> str:
     return f"{'≥ ' if uncounted else ''}{shown}"
 
 
+def tokens_and_cost(spent: Spent, uncounted: int = 0, unpriced: int = 0) -> str:
+    """`12k tokens · $0.43`, or `tokens unknown · cost unknown`."""
+    counted = f"{tokens(spent, uncounted)} tokens" if spent.tokens is not None else "tokens unknown"
+    return f"{counted} · {money(spent, unpriced) if spent.cost_usd is not None else 'cost unknown'}"
+
+
 def numbers(found: list[int]) -> str:
     """`2`, `2 and 3`, `1–4`."""
     if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):

@@ -1,8 +1,9 @@
 """Renders the report of a run as JSON, report.json, for programs.
 
-The schema is versioned and generated from the values. The document also has the fields of an earlier smoke-test format
-(`results`, `summary` and those around them), so that tools for that format can read it. A void is neither a pass nor a
-fail, so these fields leave it out; `cells` has everything.
+The schema is versioned and generated from the values. In records, of which a large run has many, fields with their
+default value are left out, as in the ledger; version 1 had all of them. The document also has the fields of an earlier
+smoke-test format (`results`, `summary` and those around them), so that tools for that format can read it. A void is
+neither a pass nor a fail, so these fields leave it out; `cells` has everything.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.report import CellReport, RunReport
-from demeanor.core.codec import decode
+from demeanor.core.codec import always_written, decode, encode
+from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.tally import Status
 from demeanor.core.text import excerpt, opening
-from demeanor.core.verdict import Fail
+from demeanor.core.verdict import Fail, Finding, Pass, Void
 from demeanor.render.documents import (
     Schema,
     dataclass_schema,
@@ -30,8 +33,11 @@ from demeanor.render.documents import (
 )
 from demeanor.statistics.flakiness import flakiness
 
-SCHEMA = "demeanor-report/1"
+SCHEMA = "demeanor-report/2"
 """Changes with every incompatible change."""
+
+READ = (SCHEMA, "demeanor-report/1")
+"""The versions that can be read."""
 
 _OWN = ("run", "cells", "summaries", "case_groups", "exit_code", "seconds", "folder", "notes", "collection")
 _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
@@ -65,7 +71,7 @@ def read_json_report(text: str) -> RunReport:
     """Read what `json_report` wrote; raises ValueError if the text is something else."""
     document = json.loads(text)
     found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
+    if found not in READ:
         raise ValueError(f"schema: expected {SCHEMA!r}, found {found!r}")
     known = {name: document[name] for name in _OWN if name in document}
     known["cells"] = [{name: cell[name] for name in cell if name != "status"} for cell in known.get("cells", ())]
@@ -73,12 +79,14 @@ def read_json_report(text: str) -> RunReport:
 
 
 def json_schema() -> Schema:
-    """The schema of `demeanor-report/1`, by the rules of JSON Schema 2020-12."""
+    """The schema of `demeanor-report/2`, by the rules of JSON Schema 2020-12."""
     definitions: dict[str, Schema] = {}
     own = dataclass_schema(RunReport, definitions)
     cell = definitions[CellReport.__name__]
     cell["properties"] = {"status": {"type": "string"}, **cell["properties"]}
     cell["required"] = ["status", *cell["required"]]
+    for kind in (Record, Pass, Fail, Void, Finding, Spent):
+        definitions[kind.__name__]["required"] = list(always_written(kind))
     properties = {
         "headline": {"type": "string", "description": "The outcome in one sentence."},
         "timestamp": {"type": "string"},
@@ -108,9 +116,14 @@ def _document(report: RunReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "headline": words.headline(report),
         **_smoke_report(report, judged),
-        **{name: json_data(getattr(report, name)) for name in _OWN},
-        "cells": [{"status": words.status(cell), **json_data(cell)} for cell in report.cells],
+        **{name: json_data(getattr(report, name)) for name in _OWN if name != "cells"},
+        "cells": [_cell(cell) for cell in report.cells],
     }
+
+
+def _cell(cell: CellReport) -> dict[str, Any]:
+    records = [json_data(encode(record)) for record in cell.records]
+    return {"status": words.status(cell), **json_data(replace(cell, records=())), "records": records}
 
 
 def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, Any]:

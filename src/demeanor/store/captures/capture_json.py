@@ -25,8 +25,9 @@ _READ = {SCHEMA, "demeanor-capture/1"}
 def capture_json(capture: Capture, *, start: str = "") -> bytes:
     """The capture as one line, with the files that changed since the starting state with the hash `start`."""
     data = encode(replace(capture, before=Tree(), after=_delta(capture.before, capture.after)))
-    data["deleted"] = sorted(capture.before.entries.keys() - capture.after.entries.keys())
-    return json.dumps({"schema": SCHEMA, "start": start, **data}).encode() + b"\n"
+    if deleted := sorted(capture.before.entries.keys() - capture.after.entries.keys()):
+        data["deleted"] = deleted
+    return json.dumps({"schema": SCHEMA, "start": start, **data}, separators=(",", ":")).encode() + b"\n"
 
 
 def content_hash(text: bytes) -> str:

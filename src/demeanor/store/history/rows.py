@@ -87,7 +87,7 @@ def attempt_row(record: Record, cell: int, uid: str) -> Row:
         cell, _small(record.number), digest(uid, data), _small(record.attempt), int(record.final), verdict.outcome,
         cause, detail, record.ended, _number(spent.seconds) or 0.0, _small(spent.turns), _integer(spent.input_tokens),
         _integer(spent.output_tokens), _number(spent.cost_usd), record.eval_hash, record.prompt_hash,
-        record.agent_version, record.fingerprint, record.capture_hash, json.dumps(more),
+        record.agent_version, record.fingerprint, record.capture_hash, json.dumps(more, separators=(",", ":")),
     )  # fmt: skip
 
 

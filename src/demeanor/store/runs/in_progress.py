@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.store.runs.run_folder import LEDGER
+from demeanor.store.runs.ledger import LEDGER
 
 _LOCKS = Path("/proc/locks")
 

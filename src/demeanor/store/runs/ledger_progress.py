@@ -16,8 +16,8 @@ from typing import TypeVar
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record
 from demeanor.store.runs.in_progress import is_being_written
+from demeanor.store.runs.ledger import LEDGER, read_record
 from demeanor.store.runs.run_dirs import runs
-from demeanor.store.runs.run_folder import LEDGER, read_record
 
 N = TypeVar("N", int, float)
 _NEWEST = 8

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from demeanor.core.atomic_file import write_atomically
 from demeanor.core.capture import Capture
-from demeanor.core.codec import DecodeError, decode, encode
+from demeanor.core.codec import decode, encode
 from demeanor.core.errors import StoreError, UsageError
 from demeanor.core.evidence import Evidence
 from demeanor.core.record import Record, RunInfo
@@ -39,12 +39,12 @@ from demeanor.core.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
+from demeanor.store.runs.ledger import LEDGER, ledger_line, read_ledger
 
 if TYPE_CHECKING:
     from demeanor.core.trial import Plan
 
 RUN_FILE = "run.json"
-LEDGER = "ledger.jsonl"
 SCHEMA = "demeanor-run/1"
 
 
@@ -118,17 +118,11 @@ class RunFolder:
         state = (now.st_ino, now.st_size, now.st_mtime_ns)
         if self._records is not None and self._records[0] == state and not evals:
             return self._records[1]
-        *lines, last = path.read_bytes().split(b"\n")
-        del last  # empty, or an incomplete line after a power failure
-        if not evals:
-            records = tuple(read_record(path, number, line) for number, line in enumerate(lines, 1))
-            self._records = (state, records)  # a run reads them several times at its end
-            return records
-        names = [json.dumps(name)[1:-1].encode() for name in evals]
-        # Reading a record is slow, so leave out the lines that do not contain a name at all.
-        own = [(number, line) for number, line in enumerate(lines, 1) if any(name in line for name in names)]
-        found = (read_record(path, number, line) for number, line in own)
-        return tuple(record for record in found if record.eval in evals)
+        if evals:
+            return tuple(read_ledger(path, evals=evals))
+        records = tuple(read_ledger(path))
+        self._records = (state, records)  # a run reads them several times at its end
+        return records
 
     def count(self) -> int:
         """The number of stored attempts."""
@@ -178,7 +172,7 @@ class RunFolder:
         self._append(record)
 
     def _append(self, record: Record) -> None:
-        line = json.dumps(encode(record)).encode() + b"\n"
+        line = ledger_line(record)
         with self._lock:
             if self._ledger is None:
                 raise StoreError(f"{self.folder}: begin() was not called")
@@ -287,8 +281,11 @@ def _log(record: Record, capture: Capture) -> Iterator[str]:
     for number, end in enumerate(capture.ends, 1):
         how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
         yield f"\n## process {number}: {how}, ended by {end.ended_by}, {end.seconds:.3f} s\n"
-        yield f"### stdout ({end.stdout.total_bytes} bytes)\n{printable(end.stdout.text)}\n"
-        yield f"### stderr ({end.stderr.total_bytes} bytes)\n{printable(end.stderr.text)}\n"
+        for name, output in (("stdout", end.stdout), ("stderr", end.stderr)):
+            if output.total_bytes:
+                yield f"### {name} ({output.total_bytes} bytes)\n{printable(output.text)}\n"
+        if not end.stdout.total_bytes and not end.stderr.total_bytes:
+            yield "no output\n"
 
 
 def _open_ledger(path: Path) -> int:
@@ -315,12 +312,3 @@ def write_call_log(source: Path, record: Record) -> Path:
     path = folder / f"{slug(record.eval)}.{slug(record.subject)}.trial-{record.number}.log"
     path.write_text(f"{record.verdict.outcome}\n{record.chain}\n", "utf-8")
     return path
-
-
-def read_record(path: Path, number: int, line: bytes) -> Record:
-    """The attempt in one line of a ledger."""
-    try:
-        data: Any = json.loads(line)
-        return decode(Record, data)
-    except (DecodeError, ValueError) as error:
-        raise StoreError(f"{path}: line {number} can't be read: {error}\n  → remove the line, or the run") from None

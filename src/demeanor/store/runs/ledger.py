@@ -1,0 +1,76 @@
+"""The ledger of a run: one line per attempt, as compact JSON.
+
+A run reads all lines at its end and keeps the records for its report. Attempts of the same cell have most of their text
+in common, so equal values become one object, which takes half the memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.codec import DecodeError, decode, encode
+from demeanor.core.errors import StoreError
+from demeanor.core.record import Record
+from demeanor.core.verdict import Verdict
+
+LEDGER = "ledger.jsonl"
+_REPEATED = (
+    "eval", "subject", "chain", "eval_hash", "agent_version", "prompt_hash", "fingerprint", "settings_hash",
+)  # fmt: skip
+"""Fields that many attempts have in common."""
+
+
+class SharedValues:
+    """Values of the records that were read, so that equal ones become one object."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._verdicts: dict[str, Verdict] = {}
+
+    def share(self, data: dict[str, Any]) -> None:
+        """Replace values of a record's JSON data by equal ones of records that were read before."""
+        for name in _REPEATED:
+            if type(text := data.get(name)) is str:
+                data[name] = self._texts.setdefault(text, text)
+        if "verdict" in data:
+            key = repr(data["verdict"])
+            if key not in self._verdicts:
+                verdict: Any = Verdict
+                self._verdicts[key] = decode(verdict, data["verdict"], at="verdict")
+            data["verdict"] = self._verdicts[key]
+
+
+def ledger_line(record: Record) -> bytes:
+    """An attempt as a line."""
+    return json.dumps(encode(record), separators=(",", ":")).encode() + b"\n"
+
+
+def read_record(path: Path, number: int, line: bytes, shared: SharedValues | None = None) -> Record:
+    """The attempt in one line of a ledger."""
+    try:
+        data: Any = json.loads(line)
+        if shared is not None and isinstance(data, dict):
+            shared.share(data)
+        return decode(Record, data)
+    except (DecodeError, ValueError) as error:
+        raise StoreError(f"{path}: line {number} can't be read: {error}\n  → remove the line, or the run") from None
+
+
+def read_ledger(path: Path, *, evals: Collection[str] = ()) -> Iterator[Record]:
+    """The attempts in a ledger, in order; only those of `evals`, if any are named.
+
+    An incomplete last line, which a power failure may leave, is left out.
+    """
+    names = [json.dumps(name)[1:-1].encode() for name in evals]
+    shared = SharedValues()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            # Reading a record is slow, so leave out the lines that do not contain a name at all.
+            if not line.endswith(b"\n") or (names and not any(name in line for name in names)):
+                continue
+            record = read_record(path, number, line, shared)
+            if not evals or record.eval in evals:
+                yield record
