@@ -16,11 +16,11 @@ from demeanor.mcp.probe import Resumed, first_message
 from demeanor.mcp.record import ServerFile
 
 _META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
-_PROBE = {"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": _META}}
+PROBE = {"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": _META}}
 _CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-_START = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _CLIENT}
-_READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-_LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+START = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _CLIENT}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 
 
 def replies(tmp_path: Path, *messages: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -43,20 +43,20 @@ def replies(tmp_path: Path, *messages: dict[str, Any]) -> dict[int, dict[str, An
 
 def test_a_client_that_does_not_wait_for_its_probe_can_initialize(tmp_path: Path):
     """As a client does that asks for a newer protocol first, and gives up while the server is starting."""
-    found = replies(tmp_path, _PROBE, _START, _READY, _LIST)
+    found = replies(tmp_path, PROBE, START, READY, LIST)
     assert found[0]["error"]["code"] == -32601
     assert found[1]["result"]["serverInfo"]["name"] == "words"
     assert [tool["name"] for tool in found[2]["result"]["tools"]] == ["lookup"]
 
 
 def test_a_client_may_begin_with_the_handshake(tmp_path: Path):
-    assert replies(tmp_path, _START)[1]["result"]["protocolVersion"] == "2025-11-25"
+    assert replies(tmp_path, START)[1]["result"]["protocolVersion"] == "2025-11-25"
 
 
 def test_what_was_read_already_comes_before_the_rest():
     source, target = os.pipe()
     answers, told = os.pipe()
-    os.write(target, json.dumps(_PROBE).encode() + b"\nnot JSON\nlast\n")
+    os.write(target, json.dumps(PROBE).encode() + b"\nnot JSON\nlast\n")
     os.close(target)
     first = first_message(source, told)
     assert first == b"not JSON\n"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from demeanor.core.capture import Capture
-from demeanor.core.process import Output
+from demeanor.core.fingerprints import BASE_URL
+from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Called, Faulted, Kind
 from demeanor.core.verdict import VoidCause
 from demeanor.observe.observe import observe
@@ -74,3 +76,16 @@ def test_a_server_that_did_not_keep_its_promise_voids_the_trial(lines: list[obje
     assert trouble is not None
     assert trouble[0] is VoidCause.FIXTURE
     assert why in trouble[1]
+
+
+def test_a_failed_server_is_the_reason_why_an_agent_did_not_start():
+    """Some agents refuse to start without their servers."""
+    ended = ProcessEnd(exit_code=1, ended_by="exit", seconds=1.0)
+    before = replace(capture({"failed": "exit code 3"}), facts={BASE_URL: "http://x"}, ends=(ended,), exit_ok=False)
+    trouble = observe(before, {}).trouble
+    assert trouble is not None
+    assert trouble[0] is VoidCause.FIXTURE
+    assert "exit code 3" in trouble[1]
+    trouble = observe(replace(before, task_files={"mcp/db.jsonl": Output(text="")}), {}).trouble
+    assert trouble is not None
+    assert trouble[0] is VoidCause.AGENT_START, "the agent never tried to start the server"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,9 +12,13 @@ from collections.abc import Sequence
 from typing import IO, Any, cast
 
 from demeanor.core.fault import Fault, FaultKind
+from demeanor.mcp.probe import Resumed, first_message
 from demeanor.mcp.record import CallRecorder
 
 _MAX_RESULT = 50_000
+_MAX_STDERR = 2_000
+_LAST_LINES = 3
+_SECONDS_FOR_STDERR = 5
 
 
 class Relay:
@@ -23,22 +28,51 @@ class Relay:
         self._record = record
         self._pending: dict[str, tuple[str, dict[str, Any]]] = {}
         self._lock = threading.Lock()
+        self._stderr = b""
+        self._client_left = False
 
     def run(self, command: Sequence[str]) -> int:
         """Run the server until it exits or the client closes the input; its exit code is returned."""
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as server:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as server:
             to_server, from_server = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
-            back = threading.Thread(target=self._back, args=(from_server,), daemon=True)
-            back.start()
-            try:
-                for line in sys.stdin.buffer:
-                    if self._forward(line):
-                        to_server.write(line)
-                to_server.close()
-            except BrokenPipeError:
-                pass
-            back.join()
-            return server.wait()
+            errors = threading.Thread(target=self._copy_errors, args=(cast("IO[bytes]", server.stderr),), daemon=True)
+            errors.start()
+            threading.Thread(target=self._there, args=(to_server,), daemon=True).start()
+            self._back(from_server)
+            code = server.wait()
+            errors.join(_SECONDS_FOR_STDERR)  # a process that the server left behind may keep it open
+        self._end(code)
+        return code
+
+    def _there(self, to_server: IO[bytes]) -> None:
+        """Pass the client's messages on, until it closes the input or the server exits."""
+        first = first_message(0, 1)
+        try:
+            for line in io.BufferedReader(Resumed(first, 0)):
+                if self._forward(line):
+                    to_server.write(line)
+            self._client_left = True
+            to_server.close()
+        except BrokenPipeError:
+            pass
+
+    def _copy_errors(self, from_server: IO[bytes]) -> None:
+        while data := from_server.read(8192):
+            self._stderr = (self._stderr + data)[-_MAX_STDERR:]
+            sys.stderr.buffer.write(data)
+            sys.stderr.buffer.flush()
+
+    def _end(self, code: int) -> None:
+        """Record the calls that got no answer, and why the server exited although the client needed it."""
+        with self._lock:
+            pending, self._pending = list(self._pending.values()), {}
+        for call in pending:
+            self._record.called(*call)
+        if not self._client_left:
+            said = [line for line in self._stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+            last = "\n".join(said[-_LAST_LINES:])
+            self._record.failed(f"its program ended with exit code {code}" + (f": {last}" if last else ""))
 
     def _forward(self, line: bytes) -> bool:
         """Note a request of the client; False if a fault answers it instead of the server."""
@@ -81,7 +115,6 @@ class Relay:
                 text, succeeded = _result(message)
                 self._record.called(*call, result=text[:_MAX_RESULT], succeeded=succeeded)
             self._send(line)
-        sys.stdout.buffer.close()
 
     def _send(self, line: bytes) -> None:
         with self._lock:

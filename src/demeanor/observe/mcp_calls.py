@@ -45,11 +45,14 @@ def servers(capture: Capture) -> tuple[str, ...]:
     return tuple(name for name, text in _records(capture) if was_listed(text))
 
 
-def server_failure(capture: Capture) -> tuple[VoidCause, str] | None:
-    """Why the servers did not give the agent what the eval promises, if they didn't."""
+def server_failure(capture: Capture, *, recorded_only: bool = False) -> tuple[VoidCause, str] | None:
+    """Why the servers did not give the agent what the eval promises, if they didn't.
+
+    With `recorded_only`, a server that the agent never started is not to blame.
+    """
     for name, text in _records(capture):
-        if not was_listed(text):
-            why = _failure(text) or "the agent never asked it for its tools"
+        why = "" if was_listed(text) else _failure(text) or "the agent never asked it for its tools"
+        if why and (text or not recorded_only):
             return VoidCause.FIXTURE, f"the MCP server {name} was not used: {why}"
     for call in _calls(capture):
         if call.unanswered:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 
 from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence, Spent
@@ -54,7 +55,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
         sampling=tuple(_sampling(exchanges[0].request)) if exchanges else (),
         spent=_spent(capture, exchanges, events),
-        trouble=_user_failure(capture) or external_failure(capture, exchanges) or server_failure(capture),
+        trouble=_trouble(capture, exchanges),
         misdeed=agent_failure(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),
@@ -72,6 +73,14 @@ def separate(capture: Capture) -> Conversations:
     told = tuple(event.text for event in capture.log if isinstance(event, Said | Concluded))
     hints = (event.text for event in capture.log if isinstance(event, Steered) and event.text)
     return Conversations(capture.exchanges, (*capture.prompts, *hints), told)
+
+
+def _trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
+    """What voids the trial, if anything. A broken server may be the reason why the agent did not start."""
+    found = _user_failure(capture) or external_failure(capture, exchanges)
+    if found is None or found[0] is VoidCause.AGENT_START:
+        return server_failure(capture, recorded_only=found is not None) or found
+    return found
 
 
 def _user_failure(capture: Capture) -> tuple[VoidCause, str] | None:
@@ -112,7 +121,7 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
     if capture.gaps is not None:
         return capture.gaps
     if not capture.log:
-        return ("the gateway recorded no exchanges, and Demeanor can't read a log of this agent",)
+        return ("no exchange was recorded, and Demeanor can't read this agent's log",)
     return ()
 
 
@@ -129,7 +138,7 @@ def _spent(capture: Capture, main: Sequence[Exchange], events: Sequence[Event]) 
         turns=len(answers(main)) if capture.exchanges else max((event.turn for event in events), default=0),
         input_tokens=_sum(asked, "input"),
         output_tokens=_sum(asked, "output"),
-        cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
+        cost_usd=fsum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
     )
 
 
