@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from demeanor.core.checks import FileExists, FunctionCheck
 from demeanor.core.eval import Eval, Source
-from demeanor.core.fingerprints import PATH_TOOLS, eval_hash, subject_hash
+from demeanor.core.fault import parse_fault
+from demeanor.core.fingerprints import PATH_TOOLS, eval_hash, scenario_hashes, subject_hash
 from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
+from demeanor.core.prefix import Prefix
+from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.steering import Steer
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Entry, Tree
+from demeanor.core.user import ScriptedUser, UserReply
 from demeanor.define.discover import discover
+from demeanor.gateway.cassette.recording import scenario_fingerprint
 from tests.helpers.harbor_task_files import MINIMAL, task
 
 
@@ -47,6 +52,37 @@ def test_an_eval_is_another_one_as_soon_as_it_asks_or_checks_something_else():
         eval_hash(EVAL, Tree(entries={"a.txt": Entry(kind="file", sha256="22")})),
     ]
     assert len(set(others)) == len(others)
+
+
+PARTS = {
+    "prompts": ("Save it!",),
+    "params": {"x": 1},
+    "approval": Approval(default="deny"),
+    "messages": (PriorMessage(role="user", text="Hi."),),
+    "home_files": {".memory": b"x"},
+    "then": (("true",),),
+    "tools": {"grep": "Search."},
+    "faults": (parse_fault("429@1", where="test"),),
+    "mcp": {"db": ("db",)},
+    "start": Prefix(name="third", digest="d"),
+    "user": ScriptedUser(replies=(UserReply("Yes."),)),
+    "steer": (Steer(after="edit", say="Use tabs."),),
+}
+"""A value of each part of a scenario that the agent notices."""
+
+ELSEWHERE = {"files", "template", "setup", "keep_home", "timeout", "requires_env", "network"}
+"""The parts that are in the tree of starting files, or that do not change what the agent is given."""
+
+
+def test_every_part_of_a_scenario_is_a_part_of_its_identity():
+    """Of the eval, of what can be judged again, and of what a cassette can be replayed for. Also of new parts."""
+    assert {one.name for one in fields(Scenario)} == {*PARTS, *ELSEWHERE}
+    for name, value in PARTS.items():
+        other = replace(EVAL.scenario, **{name: value})
+        assert eval_hash(replace(EVAL, scenario=other), TREE) != eval_hash(EVAL, TREE), name
+        assert scenario_hashes(other) != scenario_hashes(EVAL.scenario), name
+        if name not in {"faults", "then", "tools"}:  # the recorded requests are the same with and without them
+            assert scenario_fingerprint(other) != scenario_fingerprint(EVAL.scenario), name
 
 
 def test_policy_labels_and_place_do_not_make_it_another_one():

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demeanor import USUALLY_PASSES, csv, eval_test, jsonl
-from demeanor.core.errors import BadInput
+from demeanor.core.errors import BadInput, UnknownName
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import eval_hash
 from demeanor.core.tree import Tree
 from demeanor.define.cases import fill
 from demeanor.define.discover import discover
+from demeanor.define.python.marks import marks_of
 from demeanor.define.set_policy import shared_policies
 
 RENAMES = [{"id": "short", "old": "a", "new": "b"}, {"id": "long", "old": "first", "new": "second"}]
@@ -134,6 +135,48 @@ def test_pytest_parametrize_below_the_decorator() -> None:
     names = [one.name for one in moves]
     assert names == ["moves[once-run]", "moves[once-slow]", "moves[twice-run]", "moves[twice-slow]"]
     assert moves[1].scenario.prompts == ("walk 1 times.",)
+
+
+def test_marks_and_ids_of_pytest() -> None:
+    """A mark of one value concerns the evals with that value only, and ids are those of pytest."""
+
+    @eval_test(USUALLY_PASSES, prompt="{on} {word}")
+    @pytest.mark.parametrize("on", [True, pytest.param(None, marks=pytest.mark.skip(reason="later"))])
+    @pytest.mark.parametrize(argnames="word", argvalues=["a", "b"], ids=iter(["x", None]))
+    @pytest.mark.xfail
+    def check(rig, result, on, word): ...
+
+    marks = {one.name: [mark.name for mark in marks_of(one, of_module=False)] for one in check}
+    assert marks == {
+        "check[x-True]": ["xfail"],
+        "check[x-None]": ["xfail", "skip"],
+        "check[b-True]": ["xfail"],
+        "check[b-None]": ["xfail", "skip"],
+    }
+
+
+def test_values_for_fixtures_are_refused() -> None:
+    """They would reach the check without the fixture."""
+    with pytest.raises(BadInput, match="indirect is not supported"):
+
+        @eval_test(USUALLY_PASSES, prompt="Go.")
+        @pytest.mark.parametrize("database", ["small"], indirect=True)
+        def check(rig, result, database): ...
+
+
+def test_all_cases_of_an_eval_are_chosen_by_its_name(tmp_path: Path) -> None:
+    """As with pytest."""
+    (tmp_path / "eval_a.py").write_text(
+        "from demeanor import USUALLY_PASSES, eval_test\n\n\n"
+        "@eval_test(USUALLY_PASSES, prompt='{word}', cases=[{'word': 'a'}, {'word': 'b'}])\n"
+        "def says(rig, result, word): ...\n\n\n"
+        "@eval_test(USUALLY_PASSES, prompt='Go.')\n"
+        "def goes(rig, result): ...\n"
+    )
+    assert [one.name for one in discover([f"{tmp_path}/eval_a.py::says"])] == ["says[a]", "says[b]"]
+    assert [one.name for one in discover([f"{tmp_path}/eval_a.py::says[b]"])] == ["says[b]"]
+    with pytest.raises(UnknownName, match="did you mean 'says'"):
+        discover([f"{tmp_path}/eval_a.py::say"])
 
 
 @pytest.mark.parametrize(

@@ -153,9 +153,38 @@ def test_failures_are_sentences():
         'expected no calls of kind edit with path=<lambda>, found 1: write_file(path="a.txt", content="x")'
     )
     assert said(frugal, WRITE, AGAIN).startswith("expected at most 1 call of write_file, found 2: write_file(")
-    found = answer(FunctionCheck(function=ordered), rig(READ, GREP)).reason
-    assert "False = in_order('grep', 'read_file') of <calls: read_file(" in found
-    assert found.count("where") == 1
+    assert said(ordered, READ, GREP) == (
+        "expected calls of grep, then calls of read_file, in this order; found: "
+        'read_file(path="a.txt"), grep(pattern="x+")'
+    )
+    assert said(ordered) == "expected calls of grep, then calls of read_file, in this order; found none"
+
+
+def test_failures_about_order_turns_and_sub_agents_are_sentences():
+    def never_in_order(rig, result):
+        assert not rig.calls.in_order(rig.calls.of_kind("read"), "grep")
+
+    def together(rig, result):
+        assert rig.calls.of_kind("read").most_in_one_turn() >= 2
+
+    def delegated(rig, result):
+        assert rig.sub_agents
+
+    def accepted(rig, result):
+        assert not rig.calls.where(predicate=lambda call: call.turn > 0)
+
+    def errors(rig, result):
+        assert not rig.calls.failed("no match")
+
+    assert said(never_in_order, READ, GREP).startswith(
+        "expected no calls of kind read, then calls of grep, in this order; found: read_file("
+    )
+    assert (
+        said(together, READ) == 'expected at least 2 calls of kind read in one turn, found 1: read_file(path="a.txt")'
+    )
+    assert said(delegated, READ) == "expected sub-agents, found none"
+    assert said(accepted, READ).startswith("expected no calls accepted by <lambda>, found 1: ")
+    assert said(errors, GREP).startswith("expected no calls that failed with 'no match', found 1: ")
 
 
 def test_other_asserts_keep_their_explanation():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from demeanor.core.ports import CommandResult
@@ -190,6 +192,38 @@ def test_command_that_failed_is_false():
     assert found.run("python3", "-c", "")
     assert not found.run("python3", "-c", "raise SystemExit(1)")
     assert not CommandResult(exit_code=0, stdout="", stderr="", timed_out=True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "remedy"),
+    [
+        (("cat a.txt",), "run('cat', 'a.txt')"),
+        (("grep 'two words' a.txt",), "run('grep', 'two words', 'a.txt')"),
+        (("echo 'it",), "run('sh', '-c', …)"),
+        ((["cat", "a.txt"],), "found a list"),
+        (("head", "-n", 3), "found a int: 3"),
+        ((), "needs a command"),
+    ],
+)
+def test_command_that_is_not_given_in_words_is_a_mistake_of_the_check(argv, remedy):
+    """Nothing is run, and the message shows how to write it."""
+    with pytest.raises(TypeError) as found:
+        workspace({"a.txt": "hello"}, run=run_command).run(*argv)
+    assert remedy in str(found.value)
+
+
+def test_command_may_be_a_path_or_have_a_space_in_its_name():
+    """If the workspace has that file."""
+    asked = []
+
+    def note(tree, argv, *, timeout):
+        asked.append(argv)
+        return CommandResult(exit_code=0, stdout="", stderr="")
+
+    found = workspace({"my tool": ""}, run=note)
+    found.run("./my tool")
+    found.run("cat", Path("my tool"))
+    assert asked == [("./my tool",), ("cat", "my tool")]
 
 
 def test_command_gets_its_timeout():

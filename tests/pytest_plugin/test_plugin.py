@@ -219,12 +219,19 @@ def test_marks_above_and_evals_in_classes_are_the_same_for_both_commands(evals: 
 
 
 def test_what_can_not_be_collected_is_refused_with_file_and_line(evals: Project):
-    """By both commands: parametrize above `@eval_test`, and a check that takes `self`."""
+    """By both commands: parametrize anywhere but below `@eval_test`, and a check that takes `self`."""
     above = (
         "@pytest.mark.parametrize('n', [1, 2])\n@eval_test(ALWAYS_PASSES, prompt='{n}')\ndef one(rig, result): ...\n"
     )
     method = "class Some:\n    @eval_test(ALWAYS_PASSES, prompt='Write.')\n    def one(self, rig, result): ...\n"
-    for text, problem in ((above, "parametrize is above @eval_test"), (method, "a check in a class takes no `self`")):
+    marked = method.replace("self, ", "")
+    refused = (
+        (above, "parametrize is above @eval_test"),
+        (f"@pytest.mark.parametrize('n', [1, 2])\n{marked}", "parametrize is on the class"),
+        (f"pytestmark = pytest.mark.parametrize('n', [1, 2])\n{marked}", "parametrize is on the module"),
+        (method, "a check in a class takes no `self`"),
+    )
+    for text, problem in refused:
         for file in ("evals__eval_bad_py", "tests__test_bad_py"):
             evals.write(**{file: f"import pytest\nfrom demeanor import ALWAYS_PASSES, eval_test\n{text}"})
             path = f"{file[:-3].replace('__', '/')}.py"

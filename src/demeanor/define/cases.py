@@ -62,6 +62,9 @@ class EvalCase:
     fields: Fields
     """Its values."""
 
+    marks: tuple[Any, ...] = ()
+    """Its marks of pytest: `pytest.param(…, marks=…)`."""
+
 
 def jsonl(path: str | Path) -> CaseFile:
     """The cases in a file with one JSON object per line; the path is relative to the eval's file."""
@@ -90,7 +93,9 @@ def parametrized_cases(function: Any, table: Table) -> tuple[EvalCase, ...]:
     found = [(EvalCase("", {}),)] if not marks else [_of_mark(mark, table) for mark in marks]
     combined = [
         EvalCase(
-            "-".join(one.id for one in several if one.id), {k: v for one in several for k, v in one.fields.items()}
+            "-".join(one.id for one in several if one.id),
+            {name: value for one in several for name, value in one.fields.items()},
+            tuple(mark for one in several for mark in one.marks),
         )
         for several in itertools.product(*found)
     ]
@@ -220,21 +225,35 @@ def _derived_id(values: Iterable[Any]) -> str:
 
 
 def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
-    names, values = mark.args[:2]
-    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    ids = mark.kwargs.get("ids")
-    found = []
-    for number, one in enumerate(values):
-        own = getattr(one, "id", None) if hasattr(one, "marks") else None  # pytest.param(…, id="…")
-        given = list(one.values) if hasattr(one, "marks") else [one] if len(names) == 1 else list(one)
-        if len(given) != len(names):
-            table.fail("parametrize", f"{len(names)} names, but {len(given)} values: {given!r}")
-        if own is None and ids is not None:
-            own = "-".join(str(ids(value)) for value in given) if callable(ids) else ids[number]
-        found.append(
-            EvalCase(own if isinstance(own, str) else _derived_id(given), dict(zip(names, given, strict=True)))
+    given = {**dict(zip(("argnames", "argvalues", "indirect"), mark.args, strict=False)), **mark.kwargs}
+    if given.get("indirect"):
+        table.fail(
+            "parametrize", "indirect is not supported: the values would not reach the fixture", "call it yourself"
         )
+    names, ids = given["argnames"], given.get("ids")
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    ids = ids if callable(ids) or ids is None else list(ids)
+    found = []
+    for number, one in enumerate(given["argvalues"]):
+        is_param = hasattr(one, "marks")  # pytest.param(…)
+        values = list(one.values) if is_param else [one] if len(names) == 1 else list(one)
+        if len(values) != len(names):
+            table.fail("parametrize", f"{len(names)} names, but {len(values)} values: {values!r}")
+        own = getattr(one, "id", None) if is_param else None
+        if own is None and callable(ids):
+            shown = [ids(value) for value in values]
+            own = "-".join(map(str, shown)) if None not in shown else None
+        elif own is None and ids is not None:
+            own = ids[number]
+        case = own if isinstance(own, str) else _pytest_id(values) if own is None else str(own)
+        marks = tuple(getattr(mark, "mark", mark) for mark in one.marks) if is_param else ()
+        found.append(EvalCase(case, dict(zip(names, values, strict=True)), marks))
     return tuple(found)
+
+
+def _pytest_id(values: Sequence[Any]) -> str:
+    """An id as pytest makes it: `True` and `None`, where other cases have `true` and `null`."""
+    return _derived_id([str(value) if isinstance(value, bool | None) else value for value in values])
 
 
 def _text(value: Any) -> str:

@@ -170,10 +170,14 @@ _READERS: Mapping[str, Callable[[Path], Eval | tuple[Eval, ...]]] = {
 
 
 def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
-    by_name = {one.name: one for one in evals}
+    """The eval of this name, or all cases of it."""
+    by_name: dict[str, list[Eval]] = {}
+    for one in evals:
+        for known in dict.fromkeys((one.name, one.cases_of or one.name)):
+            by_name.setdefault(known, []).append(one)
     if name not in by_name:
         raise UnknownName("eval", name, by_name, where=path)
-    return [by_name[name]]
+    return by_name[name]
 
 
 def unique_names(evals: Iterable[Eval]) -> tuple[Eval, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
+from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.judge.call_set import AskedCalls
 
-_TRUTH = re.compile(r"assert (not )?<calls\b.*>$")
-_OPINION = re.compile(r"assert (?:not )?<judge (.*)>$")
-_NUMBER = re.compile(r"assert (\S+(?: (?:or|to) \w+)?) (==|!=|<=|>=|<|>) (\S+)$")
-_STEP = re.compile(r" \+ +(?:where|and) +(.*)$")
-_OF_VIEW = re.compile(r"(\w+) = (<calls\b.*>)\.\1$")
-_SKIPPED = re.compile(r"<calls\b.*> = ")
+_TRUTH = lazy_pattern(r"assert (not )?<calls\b.*>$")
+_SUB_AGENTS = lazy_pattern(r"assert (not )?<sub-agents: (\d+)\b.*>$")
+_ORDER = lazy_pattern(r" \+ +where +(?:True|False) = in_order\(")
+_COUNT = lazy_pattern(r" \+ +where +(\S+) = (?:count\(\)|len\(<calls\b.*>\))$")
+_IN_ONE_TURN = lazy_pattern(r" \+ +where +(\S+) = most_in_one_turn\(\)$")
+_OPINION = lazy_pattern(r"assert (?:not )?<judge (.*)>$")
+_NUMBER = lazy_pattern(r"assert (\S+(?: (?:or|to) \w+)?) (==|!=|<=|>=|<|>) (\S+)$")
+_STEP = lazy_pattern(r" \+ +(?:where|and) +(.*)$")
+_OF_VIEW = lazy_pattern(r"(\w+) = (<calls\b.*>)\.\1$")
+_SKIPPED = lazy_pattern(r"<calls\b.*> = ")
 _WORDS = {
     "==": "exactly",
     "!=": "a number other than",
@@ -32,6 +35,9 @@ def assert_sentence(message: str, asked: AskedCalls | None) -> str:
     steps = [line for line in after if _STEP.match(line)]
     if opinion := _OPINION.match(first):
         return "\n".join([*before, opinion[1], *(line for line in after if line not in steps)])
+    if agents := _SUB_AGENTS.match(first):
+        stated = f"expected no sub-agents, found {agents[2]}" if agents[1] else "expected sub-agents, found none"
+        return "\n".join([*before, stated, *(line for line in after if line not in steps)])
     sentence = _sentence(first, steps, asked) if asked is not None else None
     if sentence is None:
         return "\n".join([*before, first, *_shortened(after)])
@@ -43,13 +49,19 @@ def _sentence(first: str, steps: list[str], asked: AskedCalls) -> str | None:
         if truth[1]:
             return f"expected no {asked.title}, found {asked.number}: {asked.members}"
         return f"expected {asked.title}, found none"
+    if first in ("assert False", "assert not True") and steps and _ORDER.match(steps[0]):
+        listed = f": {asked.members}" if asked.members != "none" else " none"
+        return f"expected {'no ' if 'not' in first else ''}{asked.title}, in this order; found{listed}"
     number = _NUMBER.match(first)
-    counted = re.compile(r" \+ +where +(\S+) = (?:count\(\)|len\(<calls\b.*>\))$")
-    if number and steps and (step := counted.match(steps[0])) and step[1] == number[1]:
-        wanted = asked.title.replace("calls", "call", 1) if number[3] == "1" else asked.title
-        found = f"{number[1]}: {asked.members}" if asked.members != "none" else "none"
-        return f"expected {_WORDS[number[2]]} {number[3]} {wanted}, found {found}"
-    return None
+    in_one_turn = _IN_ONE_TURN.match(steps[0]) if number and steps else None
+    step = in_one_turn or (_COUNT.match(steps[0]) if number and steps else None)
+    if number is None or step is None or step[1] != number[1]:
+        return None
+    wanted = asked.title.replace("calls", "call", 1) if number[3] == "1" else asked.title
+    if in_one_turn:
+        wanted += " in one turn"
+    found = f"{number[1]}: {asked.members}" if asked.members != "none" else "none"
+    return f"expected {_WORDS[number[2]]} {number[3]} {wanted}, found {found}"
 
 
 def _shortened(lines: list[str]) -> list[str]:

@@ -91,7 +91,7 @@ class Calls(CallSet):
     def failed(self, text: str | re.Pattern[str] | None = None) -> Calls:
         """The calls that are known to have failed; with `text`, those whose error contains or matches it."""
         failed = self._narrow(lambda call: has_success(call, False), "that failed")
-        return failed if text is None else failed.returned(text)
+        return failed if text is None else failed._narrow(lambda call: has_result(call, text), f"with {_shown(text)}")
 
     def returned(self, text: str | re.Pattern[str]) -> Calls:
         """The calls whose result contains a text or matches a compiled pattern."""
@@ -222,6 +222,7 @@ class Calls(CallSet):
     def in_order(self, *steps: str | Calls) -> bool:
         """Whether these happened in this order, with any calls in between: names of tools, or views of calls."""
         views = [self.named(step) if isinstance(step, str) else step for step in steps]
+        self._ask_order(views)
         if _has_sequence([[view._position(call, first=True) for call in view.seen] for view in views]):
             return True
         unsure = [view for view in views if not view._complete]
@@ -230,9 +231,16 @@ class Calls(CallSet):
             raise unknowable("whether these calls were made in this order", reasons)
         return False
 
+    def _ask_order(self, views: list[Calls]) -> None:
+        found = {id(call): call for view in views for call in view.seen}
+        title = ", then ".join(view._title for view in views)
+        calls = sorted(found.values(), key=lambda call: self._context.order[id(call)])
+        self._context.last_asked = Calls(calls, title=title, context=self._context)
+
     def most_in_one_turn(self) -> int:
         """The largest number of these calls that the model requested in one turn."""
         self._ask("how many in one turn of")
+        self._context.last_asked = self
         certain = Counter(call.turn for call in self.seen)
         most = max(certain.values(), default=0)
         if self._complete:
@@ -276,10 +284,10 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _with(wanted: Mapping[str, Any], predicate: Callable[..., Any] | None = None) -> str:
-    parts = [f"{name}={_shown(want)}" for name, want in wanted.items()]
+    parts = [f"with {' and '.join(f'{name}={_shown(want)}' for name, want in wanted.items())}"] if wanted else []
     if predicate is not None:
         parts.append(f"accepted by {_shown(predicate)}")
-    return f"with {' and '.join(parts)}"
+    return " ".join(parts)
 
 
 def _shown(wanted: Any) -> str:

@@ -6,6 +6,10 @@ on an empty file.
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Callable, Sequence
+
 from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.text import count, one_line, printable
 from demeanor.core.tree import Entry, Tree
@@ -25,6 +29,31 @@ def run_on(run_command: RunCommand, tree: Tree, argv: tuple[str, ...], *, timeou
     if gaps := (*lost[:_MOST_LISTED], *more, *tree.gaps):
         raise unknowable(f"what {one_line(' '.join(argv), width=60)!r} does", gaps)
     return run_command(tree, argv, timeout=timeout)
+
+
+def command_words(argv: Sequence[object], *, is_file: Callable[[str], bool]) -> tuple[str, ...]:
+    """The words of a command; raises TypeError if it is not given word by word. A single word may contain a space if
+    the workspace has a file of that name.
+    """
+    if not argv:
+        raise TypeError("run() needs a command, for example run('pytest', '-q')")
+    words = []
+    for word in argv:
+        if not isinstance(word, str | os.PathLike):
+            shown = f"{type(word).__name__}: {one_line(repr(word), width=60)}"
+            raise TypeError(f"run() takes each word of a command as text, as in run('cat', 'a.txt'); found a {shown}")
+        words.append(str(os.fspath(word)))
+    if len(words) == 1 and len(words[0].split()) > 1 and not is_file(words[0]):
+        raise TypeError(f"run() takes the words of a command one by one, without a shell: {_as_words(words[0])}")
+    return tuple(words)
+
+
+def _as_words(command: str) -> str:
+    """How a command that was given as one text is to be written."""
+    try:
+        return f"run({', '.join(map(repr, shlex.split(command)))})"
+    except ValueError:  # an open quotation mark
+        return "run('sh', '-c', …) uses a shell"
 
 
 def not_kept(entry: Entry) -> str:

@@ -6,6 +6,7 @@ Access to a missing file fails the check with a list of the existing files; it i
 from __future__ import annotations
 
 import json
+import os
 import posixpath
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from demeanor.core.globs import matches
 from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.text import one_line, printable
 from demeanor.core.tree import Change, Entry, Tree, changes, parent_folders, unified_diff
-from demeanor.judge.command_input import not_kept, run_on
+from demeanor.judge.command_input import command_words, not_kept, run_on
 from demeanor.judge.git_view import GitView
 from demeanor.judge.unknowable import unknowable
 
@@ -175,9 +176,10 @@ class WorkspaceView:
         """The state of the workspace's git repository."""
         return GitView(self._before, self._after)
 
-    def run(self, *argv: str, timeout: float = 60.0) -> CommandResult:
+    def run(self, *argv: str | os.PathLike[str], timeout: float = 60.0) -> CommandResult:
         """Run a command in a temporary copy of the workspace, without a shell."""
-        return run_on(self._run_command, self._after, argv, timeout=timeout)
+        words = command_words(argv, is_file=lambda name: self.exists(posixpath.normpath(name)))
+        return run_on(self._run_command, self._after, words, timeout=timeout)
 
     def entry(self, path: str) -> Entry:
         """The entry at `path`, following links; fails the check if there is none."""

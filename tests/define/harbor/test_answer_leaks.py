@@ -68,7 +68,7 @@ def test_a_commit_that_head_does_not_lead_to_is_found(folder, how):
         if how == "dangling":
             git(home, "reflog", "expire", "--expire=now", "--all")
     said = found(folder)
-    assert "that are not reachable from HEAD" in said
+    assert "not reachable from HEAD" in said
     assert "git gc --prune=now" in said
     assert "contains what solution/area.py writes" in said
 
@@ -90,7 +90,7 @@ def test_a_bundle_is_unpacked(folder):
     git(home, "reset", "--quiet", "--hard", start)
     git(home, "bundle", "create", "--quiet", "../repo.bundle", "--all")
     subprocess.run(["rm", "-rf", home], check=True)
-    assert "environment/repo.bundle: it has 1 commit(s)" in found(folder)
+    assert "environment/repo.bundle: it has 1 commit not reachable from HEAD" in found(folder)
 
 
 def test_a_solution_left_in_the_environment_is_found(folder):
@@ -99,12 +99,15 @@ def test_a_solution_left_in_the_environment_is_found(folder):
     assert "environment/app/old.py is solution/area.py" in found(folder)
 
 
-def test_the_solutions_folder_or_script_in_the_environment_is_found(folder):
-    """Although its files have the names that they have in the solution."""
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_solutions_folder_or_script_in_the_environment_is_found(folder, relative, monkeypatch):
+    """Although its files have the names that they have in the solution, and with a relative path."""
     for name in ("solution/area.py", "solve.sh"):
         (folder / "environment" / name).parent.mkdir(exist_ok=True)
         (folder / "environment" / name).write_text((folder / "solution" / name.removeprefix("solution/")).read_text())
-    assert [line.split(" is ")[0] for line in found(folder).splitlines()] == [
+    monkeypatch.chdir(folder.parent)
+    given = Path(folder.name) if relative else folder
+    assert [line.split(" is ")[0] for line in found(given).splitlines()] == [
         "environment/solution/area.py",
         "environment/solve.sh",
     ]

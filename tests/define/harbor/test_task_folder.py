@@ -91,6 +91,17 @@ def test_several_steps_are_resolved_as_harbor_runs_them(tmp_path):
     assert any("of first shares the agent's environment" in warning for warning in one.warnings)
 
 
+def test_users_are_read_with_their_keys(tmp_path):
+    """Those of agents, verifiers and steps; a variable of that name is not one."""
+    old = OLD.replace("[agent]\n", "[agent]\nuser = 1000\n").replace("[verifier]\n", '[verifier]\nuser = "app"\n')
+    assert harbor(task(tmp_path / "greet", f'{old}env = {{ user = "x" }}\n')).users == {
+        "agent.user": "1000",
+        "verifier.user": "app",
+    }
+    steps = STEPS.replace("[[steps]]\n", '[[steps]]\nagent.user = "app"\n', 1)
+    assert harbor(stepped(tmp_path / "steps", steps)).users == {"steps[0].agent.user": "app"}
+
+
 def test_variables_of_the_host_are_required(tmp_path):
     """`${NAME}` without a default skips the cell where NAME is not set."""
     env = '[verifier.env]\nA = "${KEY}"\nB = "${OTHER:-no}"\nC = "plain"\n'

@@ -76,3 +76,4 @@ def test_a_cassette_that_cant_be_written_does_not_end_the_run(tmp_path: Path):
     recorder(a_trial(), a_capture(answered(a_request())))
     assert len(recorder.problems) == 1
     assert "was not recorded" in recorder.problems[0]
+    assert recorder.written == []

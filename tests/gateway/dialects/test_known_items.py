@@ -9,6 +9,7 @@ import pytest
 
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.json_reader import read_unchanged
 from demeanor.gateway.dialects.known_items import KnownItems
 from demeanor.gateway.dialects.strict_json import MAX_DEPTH
 
@@ -105,3 +106,28 @@ def test_an_item_that_is_malformed_is_so_each_time():
     for _ in range(2):
         with pytest.raises(Malformed, match=r"messages\[0\]"):
             DIALECTS["openai-chat"].read_request(body, GENERATE)
+
+
+def test_a_whole_list_is_read_once() -> None:
+    """As the tools of a request, which an agent repeats; if one of them changes, only that one is read."""
+    reader = Reader()
+    tools = {"tools": [{"name": "a"}, {"name": "b"}]}
+    first = read_unchanged(tools, "tools", reader.read)
+    assert read_unchanged(json.loads(json.dumps(tools)), "tools", reader.read) is first
+    assert len(reader.read_items) == 2
+    other = read_unchanged({"tools": [{"name": "a"}, {"name": "c"}]}, "tools", reader.read)
+    assert [item["name"] for _, item in other] == ["a", "c"]
+    assert len(reader.read_items) == 3
+
+
+def test_a_list_is_checked_like_its_items() -> None:
+    """The error has the path, and nesting is limited to the same depth."""
+    with pytest.raises(Malformed, match=r"^tools\[1\]\.item: expected an object, found int"):
+        read_unchanged({"tools": [{}, 1]}, "tools", Reader().read)
+    nested: Any = {}
+    for _ in range(MAX_DEPTH - 3):
+        nested = {"a": nested}
+    assert len(read_unchanged({"tools": [nested]}, "tools", Reader().read)) == 1
+    with pytest.raises(Malformed, match="nested too deeply"):
+        read_unchanged({"tools": [{"a": nested}]}, "tools", Reader().read)
+    assert read_unchanged({}, "tools", Reader().read) == ()

@@ -48,3 +48,14 @@ def test_a_found_tool_is_called_by_the_tool_for_that_and_its_results_are_counted
     assert found.results_of("lookup") == ()
     after = turn(("tool_search", "tool_call"), (SEARCH, FOUND), (call(2, "tool_call", inner), "heron"))
     assert [result.text for result in after.results_of("lookup")] == ["heron"]
+
+
+@pytest.mark.parametrize("offered", ["mcp__github__search", "mcp_github_search", "github-search", "github.search"])
+def test_a_tool_of_a_server_is_named_with_its_server(offered: str) -> None:
+    """As in checks: `search` alone is also the end of the name of the agent's own tool."""
+    tools = ("grep_search", offered)
+    assert turn(tools).call_named("search", {}).name == "grep_search"
+    assert turn(tools).call_named("github.search", {}).name == offered
+    called = turn(tools, (call(1, "grep_search", {}), "a"), (call(2, offered, {}), "b"))
+    assert [result.text for result in called.results_of("github.search")] == ["b"]
+    assert turn(("ToolSearch",)).call_named("github.search", {}).arguments == {"query": "github search"}

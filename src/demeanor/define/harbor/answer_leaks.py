@@ -15,6 +15,7 @@ from pathlib import Path
 from demeanor.core.git import GitError, blob_contents, git
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.temp_names import temp_prefix
+from demeanor.core.text import count
 
 _LARGEST = 2**20
 _MIN_LENGTH = 12
@@ -35,7 +36,7 @@ class AnswerSearch:
 def search_answers(task: HarborTask) -> AnswerSearch:
     """Search the environment of a task for its answers."""
     solutions = _texts([task.folder / "solution", *sorted(task.folder.glob("steps/*/solution"))])
-    shipped = [task.environment.folder, *sorted(task.folder.glob("steps/*/workdir"))]
+    shipped = [task.environment.folder.resolve(), *sorted(task.folder.glob("steps/*/workdir"))]
     start = _texts(shipped)
     leaked = [
         f"{_shown(path, task)} is {_shown(solution, task)}; remove the answer from the environment"
@@ -61,7 +62,7 @@ def _copies(solution: Path, answer: str, start: Mapping[Path, str], task: Harbor
     its answer: every file of this name is the same in the environment, outside of a copy of the solution's folder.
     """
     found = [path for path, text in start.items() if answer.strip() and text.strip() == answer.strip()]
-    scripts = {step.solution for step in task.steps}
+    scripts = {step.solution.resolve() for step in task.steps if step.solution}
     named = [
         path for path in start if path.name == solution.name and "solution" not in path.parts[len(task.folder.parts) :]
     ]
@@ -81,7 +82,7 @@ def _in_repository(repository: Path, solutions: Mapping[Path, str], known: set[s
     if beyond:
         names = ", ".join(name[:10] for name in beyond[:3]) + (", …" if len(beyond) > 3 else "")
         yield (
-            f"it has {len(beyond)} commit(s) that are not reachable from HEAD ({names}) and may contain the answer; "
+            f"it has {count(len(beyond), 'commit')} not reachable from HEAD ({names}), which may contain the answer; "
             "remove the branches, tags and reflogs that refer to them, then run `git gc --prune=now`"
         )
     blobs = [name for name, kind in objects.items() if kind == "blob"]

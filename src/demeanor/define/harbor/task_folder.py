@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -116,9 +117,21 @@ def _task(
         at_least=reward.at_least,
         strategy=cast("RewardStrategy", strategy or "mean"),
         artifacts=artifacts,
+        users=_users(table.data),
         warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=reward.key, strategy=strategy)),
     )
     return task, description, keywords, tuple(dict.fromkeys(itertools.chain.from_iterable(needs)))
+
+
+def _users(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """The users that a task or a step names, by key."""
+    phases = [(f"{prefix}{name}", data.get(name, {})) for name in ("agent", "verifier")]
+    hooks = data.get("verifier", {}).get("collect", ())
+    phases += [(f"{prefix}verifier.collect[{number}]", hook) for number, hook in enumerate(hooks)]
+    found = {f"{key}.user": str(phase["user"]) for key, phase in phases if "user" in phase}
+    for number, step in enumerate(data.get("steps", ())):
+        found |= _users(step, f"steps[{number}].")
+    return found
 
 
 def _solution(table: Table | None) -> None:

@@ -130,7 +130,8 @@ def _make_eval(
     found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
     if isinstance(found.get("files"), Path):
         found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
-    checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra, fixtures=fixtures),)
+    marks = case.marks if case else ()
+    checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra, fixtures=fixtures, marks=marks),)
     if file := found.pop("snapshot", None):
         checks += (PromptSnapshot(file=source.path.parent / file),)
     description = inspect.getdoc(check) or ""

@@ -21,7 +21,7 @@ from demeanor.core.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons
 from demeanor.define.python.assert_rewrite import compiled
 from demeanor.define.python.decorator import eval_test, take_created
-from demeanor.define.python.marks import check_functions, unmarked
+from demeanor.define.python.marks import check_functions, reject_wide_parametrize, unmarked
 
 
 def evals_in_file(path: Path) -> tuple[Eval, ...]:
@@ -42,6 +42,7 @@ def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
         for one in evals_of(value, namespace.get("__name__")):
             if not _is_imported(one, path):
                 found[id(one)] = one
+    reject_wide_parametrize(found.values(), namespace)
     return tuple(sorted(found.values(), key=lambda one: one.source.line))
 
 

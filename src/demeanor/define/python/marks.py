@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from demeanor.core.checks import CheckFunction, FunctionCheck
@@ -26,10 +26,7 @@ def unmarked(value: Any) -> Any:
     evals = [one for one in (inner if isinstance(inner, tuple) else (inner,)) if isinstance(one, Eval)]
     if not evals:
         return value
-    if value.mark.name == "parametrize":
-        source = evals[0].source
-        remedy = "put it below @eval_test, which makes one eval of each case"
-        raise BadInput("parametrize is above @eval_test", where=f"{source.path}:{source.line}", remedy=remedy)
+    _refuse_parametrize([value.mark], "above @eval_test", evals[0])
     mark = copy.copy(value.mark)
     object.__setattr__(mark, "args", tuple(arguments))
     for function in {id(found): found for one in evals for found in check_functions(one)}.values():
@@ -40,13 +37,28 @@ def unmarked(value: Any) -> Any:
 
 
 def marks_of(one: Eval, *, of_module: bool) -> Iterator[Any]:
-    """The marks of an eval and of its class, with `of_module` also of its module; parametrize has become cases."""
+    """The marks of an eval, its class and its case, with `of_module` also of its module. parametrize makes cases."""
     for function in check_functions(one):
         module: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
-        classes = [value for value in module.values() if isinstance(value, type) and _has(value, one)]
-        found = [mark for holder in (function, *classes) for mark in _listed(holder)]
+        found = [mark for holder in (function, *_classes(one, module)) for mark in _listed(holder)]
         found += _as_list(module.get("pytestmark", ())) if of_module else []
         yield from (mark for mark in found if mark.name != "parametrize")
+    yield from (mark for check in one.checks if isinstance(check, FunctionCheck) for mark in check.marks)
+
+
+def reject_wide_parametrize(evals: Iterable[Eval], module: Mapping[str, Any]) -> None:
+    """Raise BadInput if the class or the module of an eval is parametrized: nothing would make the cases."""
+    for one in evals:
+        _refuse_parametrize(_as_list(module.get("pytestmark", ())), "on the module", one)
+        for holder in _classes(one, module):
+            _refuse_parametrize(_listed(holder), "on the class", one)
+
+
+def _refuse_parametrize(marks: Iterable[Any], place: str, one: Eval) -> None:
+    if any(mark.name == "parametrize" for mark in marks):
+        where = f"{one.source.path}:{one.source.line}"
+        remedy = "put it below @eval_test, which makes one eval of each case"
+        raise BadInput(f"parametrize is {place}", where=where, remedy=remedy)
 
 
 def check_functions(one: Eval) -> list[CheckFunction]:
@@ -56,6 +68,11 @@ def check_functions(one: Eval) -> list[CheckFunction]:
 
 def _is_mark(value: object) -> bool:
     return type(value).__name__ == "MarkDecorator" and type(value).__module__.startswith(("_pytest.", "pytest"))
+
+
+def _classes(one: Eval, module: Mapping[str, Any]) -> list[type]:
+    """The classes of a module that have the eval."""
+    return [value for value in module.values() if isinstance(value, type) and _has(value, one)]
 
 
 def _has(holder: type, one: Eval) -> bool:

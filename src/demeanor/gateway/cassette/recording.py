@@ -37,6 +37,9 @@ class Recorder:
     secrets: Sequence[str] = ()
     """Texts that must not appear in any cassette."""
 
+    written: list[str] = field(default_factory=list)
+    """The trials whose cassettes were written."""
+
     problems: list[str] = field(default_factory=list)
     """Which cassettes could not be written, and why."""
 
@@ -48,6 +51,8 @@ class Recorder:
             self.folder.write(make_cassette(trial, capture, self.secrets))
         except (OSError, ValueError) as error:
             self.problems.append(f"{trial.id} was not recorded: {error}")
+        else:
+            self.written.append(trial.id)
 
 
 def make_cassette(trial: Trial, capture: Capture, secrets: Iterable[str] = ()) -> Cassette:

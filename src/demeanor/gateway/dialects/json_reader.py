@@ -7,12 +7,12 @@ wrong type; code that walks a list adds the path to the error with `prefix_error
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from demeanor.gateway.dialects import strict_json
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.known_items import KnownItems
+from demeanor.gateway.dialects.known_items import ABOVE_A_LIST, KnownItems
 
 Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
@@ -30,8 +30,8 @@ def parse(body: bytes, later: Collection[str] = ()) -> Any:
 
 
 def parse_object(body: bytes, later: Collection[str] = ()) -> Json:
-    """The JSON object in `body`. The lists in its fields `later` have to be read with `read_repeated`, which checks
-    how deep they nest."""
+    """The JSON object in `body`. The lists in its fields `later` have to be read with `read_repeated` or
+    `read_unchanged`, which check how deep they nest."""
     return require_object(parse(body, later), "the body")
 
 
@@ -88,6 +88,19 @@ def read_each(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
 def read_repeated(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
     """The same for a list that later requests repeat: what was read of an item before is used again."""
     return read_each(data, key, partial(_KNOWN.read, read=read))
+
+
+def read_unchanged(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
+    """The same for a list that later requests repeat as a whole, such as the tools; faster then."""
+    listed = data.get(key)
+    if listed.__class__ is not list:
+        return read_each(data, key, read)
+    return _KNOWN.read(listed, _list_reader(key, read), above=ABOVE_A_LIST)
+
+
+@cache
+def _list_reader(key: str, read: Callable[[Json], T]) -> Callable[[list[Any]], tuple[T, ...]]:
+    return lambda listed: read_repeated({key: listed}, key, read)
 
 
 def reject(name: str, wanted: str, value: Any) -> NoReturn:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.strict_json import MAX_DEPTH, check_depth
 
 T = TypeVar("T")
-Json: TypeAlias = dict[str, Any]
+J = TypeVar("J", dict[str, Any], list[Any])
 
 _PLAIN = 2
 """The version of marshal's format without references, so that equal items have equal bytes."""
@@ -23,8 +23,8 @@ _LARGEST = 256 * 1024
 _MOST = 4 * 2**20
 """Bytes of the largest item that is remembered, and of all items until the older half is forgotten."""
 
-_ABOVE_AN_ITEM = 2
-"""An item is in a list, in the object of the body."""
+ABOVE_AN_ITEM, ABOVE_A_LIST = 2, 1
+"""The levels above: an item is in a list, which is in the object of the body."""
 
 
 class KnownItems:
@@ -40,8 +40,11 @@ class KnownItems:
     def __len__(self) -> int:
         return len(self._recent) + len(self._older)
 
-    def read(self, item: Json, read: Callable[[Json], T]) -> T:
-        """What `read` makes of an item, which must depend on nothing else; raises Malformed."""
+    def read(self, item: J, read: Callable[[J], T], *, above: int = ABOVE_AN_ITEM) -> T:
+        """What `read` makes of an item, which must depend on nothing else; raises Malformed.
+
+        A whole list can be an item, too; `above` is the number of levels above it.
+        """
         try:
             data = marshal.dumps(item, _PLAIN)
         except ValueError as error:
@@ -52,7 +55,7 @@ class KnownItems:
             return known
         known = self._older.get(key)
         if known is None:
-            known = _read(item, read)
+            known = _read(item, read, above)
         if len(data) <= _LARGEST:
             self._remember(key, known, len(data))
         return known
@@ -64,9 +67,9 @@ class KnownItems:
         self._size += size
 
 
-def _read(item: Json, read: Callable[[Json], T]) -> T:
+def _read(item: J, read: Callable[[J], T], above: int) -> T:
     try:
-        check_depth(item, MAX_DEPTH - _ABOVE_AN_ITEM)
+        check_depth(item, MAX_DEPTH - above)
     except ValueError as error:
         raise Malformed(f"item: {error}") from None
     return read(item)

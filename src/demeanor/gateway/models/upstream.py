@@ -136,7 +136,8 @@ def stored_state_error(call: ModelCall) -> ErrorReply | None:
     """
     fields = call.request.extra.get(call.dialect.name) or {}
     found = next((key for key in _STORED_STATE.get(call.dialect.name, ()) if fields.get(key)), None)
-    if found is None and any(_is_reference(part) for message in call.request.messages for part in message.parts):
+    opaque = [part for message in call.request.messages for part in message.parts if part.__class__ is Opaque]
+    if found is None and any(map(_is_reference, opaque)):
         found = "item_reference"
     if found is None:
         return None

@@ -20,23 +20,32 @@ _BRIDGE = "tool_call"
 def named_call(
     request: Request, results: Sequence[ToolResult], name: str, given: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any]]:
-    """The next call, as its tool and arguments, to use the tool whose name ends with `name`; raises LookupError."""
+    """The next call, as its tool and arguments, to use the tool whose name ends with `name`; raises LookupError.
+
+    The tool of an MCP server may be named `SERVER.TOOL`, whatever the agent puts between the two.
+    """
     offered = [tool.name for tool in request.tools]
-    if found := next((tool for tool in offered if tool.endswith(name)), None):
+    if found := next((tool for tool in offered if _is_named(tool, name)), None):
         return found, given
     listed = [match for result in results for match in re.findall(r'"name":\s*"([^"]+)"', result.text)]
-    found = next((tool for tool in listed if tool.endswith(name)), None)
+    found = next((tool for tool in listed if _is_named(tool, name)), None)
     if found and _BRIDGE in offered:
         return _BRIDGE, {"name": found, "arguments": dict(given)}
     search = next((tool for tool in offered if tool.lower() in _SEARCHES), None)
     if search is None or any(call.name == search for call in _calls(request)):
         raise LookupError(f"no tool on offer is named {name!r}; on offer: {', '.join(offered) or 'none'}")
-    return search, {"query": name}
+    return search, {"query": name.replace(".", " ")}
 
 
 def calls_named(request: Request, name: str) -> set[str]:
     """The ids of the calls of the tool whose name ends with `name`."""
-    return {call.id for call in _calls(request) if deferred_call(call.name, call.arguments or {})[0].endswith(name)}
+    called = {call.id: deferred_call(call.name, call.arguments or {})[0] for call in _calls(request)}
+    return {call for call, tool in called.items() if _is_named(tool, name)}
+
+
+def _is_named(tool: str, name: str) -> bool:
+    parts = map(re.escape, name.split("."))
+    return re.search(r"[^A-Za-z0-9]+".join(parts) + "$", tool) is not None
 
 
 def _calls(request: Request) -> list[ToolCall]:

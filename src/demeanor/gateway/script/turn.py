@@ -109,8 +109,9 @@ class Turn:
     @cached_property
     def calls_before(self) -> int:
         """The number of calls that the model has made, including those that an agent removed because of an error."""
-        made = sum(isinstance(part, ToolCall) for message in self.request.messages for part in message.parts)
-        return made + sum(_call_error(message) is not None for message in self.request.messages)
+        messages = self.request.messages
+        made = sum([part.__class__ is ToolCall for message in messages for part in message.parts])
+        return made + sum([_call_error(message) is not None for message in messages if message.role == "user"])
 
     @cached_property
     def random(self) -> random.Random:

@@ -25,6 +25,7 @@ from demeanor.gateway.dialects.json_reader import (
     own_fields,
     parse_object,
     read_repeated,
+    read_unchanged,
     require_list,
     require_object,
     string,
@@ -60,7 +61,7 @@ def read_request(body: bytes, route: Route) -> Request:
     return Request(
         model=string(top, "model") if route.model is None else route.model,
         messages=(*_read_system(top), *read_repeated(top, "messages", _read_message)),
-        tools=read_repeated(top, "tools", _read_tool),
+        tools=read_unchanged(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=_read_parallel(extra),
         sampling=read_sampling(extra, _SAMPLING),

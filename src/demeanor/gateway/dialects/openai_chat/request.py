@@ -25,6 +25,7 @@ from demeanor.gateway.dialects.json_reader import (
     own_fields,
     parse_object,
     read_repeated,
+    read_unchanged,
     require_list,
     require_object,
     string,
@@ -53,7 +54,7 @@ def read_request(body: bytes, route: Route) -> Request:
     return Request(
         model=model,
         messages=read_repeated(top, "messages", read_message),
-        tools=read_repeated(top, "tools", _read_tool),
+        tools=read_unchanged(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=maybe_flag(top, "parallel_tool_calls"),
         sampling=_read_sampling(extra),

@@ -20,7 +20,7 @@ from demeanor.gateway.dialects.json_reader import (
     maybe_string,
     own_fields,
     read_each,
-    read_repeated,
+    read_unchanged,
     string,
 )
 from demeanor.gateway.dialects.openai_responses.content import NAME
@@ -36,7 +36,7 @@ _TOOL = frozenset({"type", "name", "description", "parameters"})
 
 def read_tools(top: Json) -> tuple[Tool, ...]:
     """All tools of a request; each tool of a namespace is a tool of its own."""
-    return tuple(tool for tools in read_repeated(top, "tools", _read_entry) for tool in tools)
+    return tuple(tool for tools in read_unchanged(top, "tools", _read_entry) for tool in tools)
 
 
 def _read_entry(data: Json) -> list[Tool]:
