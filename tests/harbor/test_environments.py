@@ -102,3 +102,31 @@ def test_harbor_sees_what_its_engine_needs_of_this_machine_and_nothing_else(tmp_
     assert EnvironmentChoice(name="bubblewrap").variables(environ) == {}
     assert EnvironmentChoice(name="modal").variables(environ) == {}
     assert EnvironmentChoice(name="podman").variables(environ)["HOME"] == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        ('Error: default OCI runtime "crun" not found: invalid argument', "install a container runtime"),
+        ("Error: could not find a working conmon binary", "start podman"),
+        ("Error: cannot set up newuidmap", "give your user a range of ids"),
+    ],
+)
+def test_the_remedy_for_podman_fits_its_error(tmp_path: Path, error: str, remedy: str):
+    """Starting it does not help if a setting is missing."""
+    (tmp_path / "podman").write_text(f"#!/bin/sh\necho '{error}' >&2; exit 125\n")
+    (tmp_path / "podman").chmod(0o755)
+    with pytest.raises(UsageError) as found:
+        task_environment("podman", HarborRules())
+    assert [line.strip() for line in str(found.value).splitlines()][1].startswith(f"→ {remedy}")
+    assert "→ or use --env bubblewrap" in str(found.value)
+
+
+def test_the_remedy_for_a_missing_engine_is_to_install_it(tmp_path: Path):
+    """As for a missing `compose`."""
+    with pytest.raises(UsageError, match="→ install docker\n  → or use --env bubblewrap"):
+        task_environment("docker", HarborRules())
+    (tmp_path / "podman").write_text('#!/bin/sh\ntest "$1" = info\n')
+    (tmp_path / "podman").chmod(0o755)
+    with pytest.raises(UsageError, match="→ pip install podman-compose\n  → or use --env bubblewrap"):
+        task_environment("podman", HarborRules())

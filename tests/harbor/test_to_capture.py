@@ -142,7 +142,24 @@ def test_folders_of_one_attempt_are_left_out(tmp_path: Path):
         seen(), ENDED, edited(tmp_path, "missing", {"exception_info": info}), TaskAgent(name="oracle"), ""
     )
     assert found.breakdown is not None
-    assert found.breakdown.detail == "RewardFileNotFoundError: no file at verifier/reward.txt"
+    first, *_ = found.breakdown.detail.splitlines()
+    assert first == "RewardFileNotFoundError: no file at verifier/reward.txt"
+
+
+def test_a_verifier_without_a_reward_is_void_with_the_end_of_its_output(tmp_path: Path):
+    """That of its last step, which says why; nothing is added if it printed nothing."""
+    info = {"exception_type": "RewardFileNotFoundError", "exception_message": "no reward"}
+    missing = edited(tmp_path, "missing", {"exception_info": info})
+    output = missing.folder / "verifier/test-stdout.txt"
+    for text, added in {
+        "one\n\x1b[31mno module json\n\n": "\nthe verifier's last line: no module json",
+        " \n": "",
+    }.items():
+        output.parent.mkdir(exist_ok=True)
+        output.write_text(text)
+        found = to_capture(seen(), ENDED, missing, TaskAgent(name="oracle"), "").breakdown
+        assert found is not None
+        assert found.detail == f"RewardFileNotFoundError: no reward{added}"
 
 
 def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp_path: Path):

@@ -134,13 +134,15 @@ def test_an_ordinary_user_builds_and_runs_on_an_image(harbor_project: HarborProj
     try:
         (solved,), (idle,) = project.run(path=task), project.run(path=task, agent="nop")
         (refused,) = project.run(path=other)
+        named = project.run(path=project.task("named", dockerfile="FROM lab/plain:1\n", toml='[agent]\nuser = "app"\n'))
     finally:
         project.prefix = ()
     assert (solved.exception, solved.message, solved.reward) == (None, "", 1)
     assert (idle.exception, idle.message, idle.reward) == (None, "", 0)
     assert refused.exception == "SandboxBuildFailedError"
-    assert "Dockerfile:3: RUN: exit code 126" in refused.message
-    assert "root is the only user in this sandbox" in refused.message
+    assert "Dockerfile:3: RUN: runs as 'app', but root is the only user" in refused.message
+    assert [one.exception for one in named] == ["SandboxBuildFailedError"]
+    assert "user app: root is the only user" in named[0].message
 
 
 def test_a_prebuilt_image_is_pulled_if_that_is_asked_for(harbor_project: HarborProject, tmp_path: Path) -> None:

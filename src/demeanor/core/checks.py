@@ -34,6 +34,9 @@ class FunctionCheck:
     fixtures: tuple[str, ...] = ()
     """The fixtures of pytest that it takes as further arguments."""
 
+    marks: tuple[Any, ...] = ()
+    """The marks of pytest that belong to the eval's case; those of the function are on the function."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileExists:

@@ -8,7 +8,7 @@ _HINTS = {
     r"crun:.*cgroup": "crun does not support this machine's control groups: apt install runc, and set"
     ' runtime = "runc" under [engine] in containers.conf',
     r"OCI runtime.*(not found|no such file)|could not find .*runtime": "install a container runtime:"
-    " apt install runc, or crun",
+    ' apt install runc, or crun; if another one is installed, set runtime = "runc" under [engine] in containers.conf',
     r"setting rlimit": 'set default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"] under [containers] in'
     " containers.conf",
     r"newuidmap|subuid|subgid": "give your user a range of ids in /etc/subuid and /etc/subgid, then run"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from math import fsum
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -150,6 +151,9 @@ class HarborTask:
     artifacts: tuple[str, ...] = ()
     """Paths of the agent's environment that are copied to a separate verifier, besides /logs/artifacts."""
 
+    users: Mapping[str, str] = field(default_factory=dict)
+    """The users that task.toml names for agents and verifiers, by key, such as `agent.user`."""
+
     warnings: tuple[str, ...] = ()
     """Valid but probably unintended settings, each with a remedy."""
 
@@ -163,4 +167,4 @@ class HarborTask:
     def agent_timeout(self) -> float | None:
         """The agent's time limit for all steps together; None if a step has no limit."""
         times = [step.agent_timeout for step in self.steps]
-        return None if None in times else sum(time for time in times if time is not None)
+        return None if None in times else fsum(time for time in times if time is not None)

@@ -97,5 +97,8 @@ class ImageSpec:
     user: str = "root"
     """Their user."""
 
+    user_line: int = 0
+    """The line that sets the user; 0 if it is that of the base image."""
+
     entrypoint: tuple[str, ...] = ()
     """The program that is started with the container; the command to run is appended to it."""

@@ -43,7 +43,7 @@ class _Builder:
         self._global: dict[str, str] = {}
         self._args: dict[str, str] = {}
         self._env: dict[str, str] = {"PATH": PATH, **settings.env}
-        self._workdir, self._user = settings.workdir, settings.user
+        self._workdir, self._user, self._user_line = settings.workdir, settings.user, 0
         self._shell: tuple[str, ...] = ("/bin/sh", "-c")
         self._entrypoint: tuple[str, ...] = settings.entrypoint
         self._steps: list[Step] = []
@@ -63,6 +63,7 @@ class _Builder:
             env=self._env,
             workdir=self._workdir,
             user=self._user,
+            user_line=self._user_line,
             entrypoint=self._entrypoint,
         )
 
@@ -146,7 +147,7 @@ class _Builder:
         return posixpath.normpath(posixpath.join(self._workdir, path))
 
     def _set_user(self, instruction: Instruction) -> None:
-        self._user = self._word(instruction.value)
+        self._user, self._user_line = self._word(instruction.value), instruction.line
         if not self._user:
             raise ValueError("a user is missing")
 

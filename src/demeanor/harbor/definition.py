@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
-from demeanor.core.harbor_task import TaskEnvironment
-from demeanor.dockerfile.image import Copy, ImageSpec
+from demeanor.core.harbor_task import HarborTask, TaskEnvironment
+from demeanor.dockerfile.image import Copy, ImageSpec, Run
 from demeanor.dockerfile.planner import PATH, read
 from demeanor.harbor.build_context import copied_files
 
 _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
 _LOGS = "/logs/"
+
+ONLY_ROOT = "root is the only user in the bubblewrap environment, since Demeanor does not run as root"
 
 
 def check_definition(folder: Path, rootfs: Path | None, mounts: Iterable[str]) -> None:
@@ -31,6 +34,36 @@ def check_definition(folder: Path, rootfs: Path | None, mounts: Iterable[str]) -
             )
 
 
+def check_users(image: ImageSpec, folder: Path) -> None:
+    """Raise BadInput for an image whose programs run as another user than root, where root is the only user."""
+    if not _has_one_user():
+        return
+    dockerfile = folder / "Dockerfile"
+    for step in image.steps:
+        if isinstance(step, Run) and not is_root(step.user):
+            raise BadInput(f"runs as {step.user!r}, but {ONLY_ROOT}", where=f"{dockerfile}:{step.line}", key="RUN")
+    if not is_root(image.user):
+        where = f"{dockerfile}:{image.user_line}" if image.user_line else image.base
+        raise BadInput(ONLY_ROOT, where=where, key=f"USER {image.user}")
+
+
+def check_task_users(task: HarborTask) -> None:
+    """Raise BadInput for a task.toml that names another user than root, where root is the only user."""
+    for key, user in task.users.items():
+        if _has_one_user() and not is_root(user):
+            raise BadInput(f"is {user!r}, but {ONLY_ROOT}", where=task.folder / "task.toml", key=key)
+
+
+def _has_one_user() -> bool:
+    """Whether environments have one user only, because an ordinary user can't create others."""
+    return os.geteuid() != 0
+
+
+def is_root(user: str) -> bool:
+    """Whether a user, as in a Dockerfile, is root."""
+    return user.partition(":")[0] in ("root", "0")
+
+
 def check_environment(machine: TaskEnvironment, rootfs: Path | None) -> None:
     """Raise BadInput for an environment that would be refused, as far as that can be known without building it."""
     where = machine.folder.parent / "task.toml"
@@ -39,7 +72,9 @@ def check_environment(machine: TaskEnvironment, rootfs: Path | None) -> None:
     if machine.gpus:
         raise BadInput("the bubblewrap environment has no GPUs", where=where, key="environment.gpus")
     check_definition(machine.folder, rootfs, ())
-    for step in read_definition(machine.folder, machine.image).steps:
+    image = read_definition(machine.folder, machine.image)
+    check_users(image, machine.folder)
+    for step in image.steps:
         if isinstance(step, Copy):
             copied_files(step, machine.folder)
 

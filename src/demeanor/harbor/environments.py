@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config.harbor import HarborRules
+from demeanor.core.container_hints import podman_hint
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.text import one_line
 from demeanor.harbor.build_variables import BUILD_VARIABLES
@@ -126,7 +127,7 @@ def task_environment(asked: str | None, rules: HarborRules) -> EnvironmentChoice
                 " (use --env bubblewrap to choose this explicitly)",
             )
     elif name in _ENGINES and (problem := engine_problem(name)):
-        raise UsageError(f"--env {name}: {problem}\n  → start it, or use --env {BUBBLEWRAP}")
+        raise UsageError(f"--env {name}: {problem}\n  → or use --env {BUBBLEWRAP}")
     elif name != BUBBLEWRAP and name not in HARBOR_ENVIRONMENTS and ":" not in name:
         raise UnknownName("environment", name, (BUBBLEWRAP, *HARBOR_ENVIRONMENTS))
     ours = {"images": rules.images, "build_network": rules.build_network} if name == BUBBLEWRAP else {}
@@ -140,11 +141,11 @@ def task_environment(asked: str | None, rules: HarborRules) -> EnvironmentChoice
 
 @cache
 def engine_problem(engine: str) -> str | None:
-    """Why Harbor can't use a container engine here; None if it can. It needs the engine's `compose` command, too; for
-    podman also podman-compose will do, as for Harbor.
+    """Why Harbor can't use a container engine here, and the remedy; None if it can. It needs the engine's `compose`
+    command, too; for podman also podman-compose will do, as for Harbor.
     """
     if shutil.which(engine) is None:
-        return f"{engine} is not on PATH"
+        return f"{engine} is not on PATH\n  → install {engine}"
     if problem := _failure(engine, "info"):
         return problem
     if engine != "podman" or "--detach" in _output(engine, "compose", "up", "--help")[1]:
@@ -158,10 +159,13 @@ def engine_problem(engine: str) -> str | None:
     return None
 
 
-def _failure(*command: str) -> str | None:
-    """Why a command fails; None if it does not."""
-    code, output = _output(*command)
-    return None if code == 0 else f"`{' '.join(command)}` failed: {one_line(output.strip()) or 'no error message'}"
+def _failure(engine: str, *words: str) -> str | None:
+    """Why a command of an engine fails, and the remedy; None if it does not fail."""
+    code, output = _output(engine, *words)
+    if code == 0:
+        return None
+    hint = (podman_hint(output) if engine == "podman" else None) or f"start {engine}"
+    return f"`{engine} {' '.join(words)}` failed: {one_line(output.strip()) or 'no error message'}\n  → {hint}"
 
 
 def _output(*command: str) -> tuple[int, str]:

@@ -10,16 +10,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import fsum
 from pathlib import Path
 from typing import Any
 
 from demeanor.core.bounded_output import bounded
 from demeanor.core.nofollow import find_beneath, read_beneath
 from demeanor.core.process import Output
+from demeanor.core.text import printable, shortened
 from demeanor.core.trajectory import Event, Kind
 from demeanor.harbor.job import JOB
 from demeanor.harbor_format.atif import atif_events
-from demeanor.harbor_format.result import HarborOutcome, read_outcome
+from demeanor.harbor_format.result import VERIFIER_OUTPUT, HarborOutcome, read_outcome
 
 TRAJECTORY = "trajectory.json"
 
@@ -30,6 +32,7 @@ _MAX_SCANNED = 4 * 2**20
 _MAX_KEPT = 256 * 2**10
 _MAX_FILES = 200
 _MAX_DEPTH = 6
+_MAX_LINE = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +72,7 @@ class TrialFolder:
     @property
     def agent_seconds(self) -> float:
         """How long the agent worked, all steps together."""
-        return sum(max(end - start, 0.0) for start, end in self._agent_times())
+        return fsum(max(end - start, 0.0) for start, end in self._agent_times())
 
     @property
     def agent_ended(self) -> float | None:
@@ -91,6 +94,14 @@ class TrialFolder:
         """The agent's output of each step, from the file of that name."""
         found = [self.read(f"{step}agent/{name}") for step in self.steps] if name else []
         return tuple(bounded(content, _MAX_OUTPUT) for content in found if content is not None)
+
+    def verifier_last_line(self) -> str:
+        """The last line that the verifier printed, in the last step in which it did; empty if it printed nothing."""
+        for step in reversed(self.steps):
+            text = printable((self.read(f"{step}{VERIFIER_OUTPUT}") or b"").decode("utf-8", "replace"))
+            if lines := [line.strip() for line in text.splitlines() if line.strip()]:
+                return shortened(lines[-1], _MAX_LINE)
+        return ""
 
     def events(self, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
         """The events of the trajectory that Harbor made of the agent's log."""

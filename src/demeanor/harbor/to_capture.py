@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from demeanor.core.agent import Agent, prints_events
 from demeanor.core.capture import Breakdown, Capture
@@ -37,7 +36,7 @@ def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial,
         log_problem=problem,
         prints_events=prints_events(agent),
         ends=ends or (ProcessEnd(exit_code=0),),
-        breakdown=_with_hint(_breakdown(outcome, found.folder, observed.exchanges), observed.facts),
+        breakdown=_with_hint(_breakdown(outcome, found, observed.exchanges), observed.facts),
         seconds=found.agent_seconds,
         said_spent=read_spent(found.data),
         rewards=outcome.rewards,
@@ -56,10 +55,11 @@ def _did_not_run(end: ProcessEnd, why: str) -> Breakdown:
     return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{printed}")
 
 
-def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
+def _breakdown(outcome: HarborOutcome, found: TrialFolder, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
     """What failed outside of the agent. Harbor knows provider errors from printed text only; the gateway is more exact.
 
-    The path of the trial's folder, which differs in each attempt, is removed from the message.
+    The path of the trial's folder, which differs in each attempt, is removed from the message. The last line that a
+    verifier printed often says why there is no reward.
     """
     if outcome.failure is None:
         return None
@@ -69,7 +69,9 @@ def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, 
         return None
     if exchanges and cause in PROVIDER_CAUSES and outcome.rewards is not None:
         return None
-    return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
+    last = found.verifier_last_line() if cause is VoidCause.VERIFIER else ""
+    detail = detail.replace(f"{found.folder}/", "")
+    return Breakdown(cause=cause, detail=f"{detail}\nthe verifier's last line: {last}" if last else detail)
 
 
 def _with_hint(breakdown: Breakdown | None, facts: Mapping[str, str]) -> Breakdown | None:

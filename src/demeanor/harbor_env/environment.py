@@ -21,7 +21,7 @@ from demeanor.dockerfile.image import ImageSpec
 from demeanor.dockerfile.planner import PATH
 from demeanor.harbor.base_image import BaseImages
 from demeanor.harbor.build_variables import build_variables
-from demeanor.harbor.definition import check_definition, read_definition
+from demeanor.harbor.definition import ONLY_ROOT, check_definition, check_users, is_root, read_definition
 from demeanor.harbor_env.dockerfile_replay import Build, replay
 from demeanor.harbor_env.file_filter import filtered, not_excluded
 from demeanor.harbor_env.image_build import build_root
@@ -124,6 +124,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         try:
             check_definition(self.environment_dir, self._rootfs, (str(mount.get("target")) for mount in self._mounts))
             self._image = read_definition(self.environment_dir, self.task_env_config.docker_image)
+            check_users(self._image, self.environment_dir)
         except (BadInput, OSError, UnicodeDecodeError) as error:
             self._refusal = error
 
@@ -173,6 +174,7 @@ class BubblewrapEnvironment(BaseEnvironment):
             self.logger.debug(f"FROM {self._image.base}: using the programs of this machine instead")
             return None
         self._image = read_definition(self.environment_dir, self.task_env_config.docker_image, base.spec)
+        check_users(self._image, self.environment_dir)
         key = await build_root(
             self._steps({**self._variables(self._build_network), **build_variables(os.environ)}),
             base.image,
@@ -247,6 +249,8 @@ class BubblewrapEnvironment(BaseEnvironment):
     ) -> ExecResult:
         """Run a command with bash, or with sh if there is no bash."""
         resolved = self._resolve_user(user)
+        if self._running.users == "one" and resolved is not None and not is_root(str(resolved)):
+            raise SandboxBuildFailedError(f"user {resolved}: {ONLY_ROOT}")
         argvs = (("bash", "-c", command), ("sh", "-c", command))
         request = self._request(*argvs, cwd=cwd, env=env, user=None if resolved is None else str(resolved))
         done = await self._running.run(request, timeout=timeout_sec)
