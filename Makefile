@@ -15,6 +15,10 @@ help:  ## Show this list
 
 env: $(STAMP)  ## Create the environment in .venv
 
+# A package index that resets connections for a minute must not end a long set-up. As a variable, this also reaches the
+# processes that pip starts for build dependencies.
+$(STAMP) harbor: export PIP_RETRIES ?= 9
+
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "demeanor needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)

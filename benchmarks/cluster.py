@@ -185,7 +185,7 @@ def in_new_process(what: str, trials: int, folder: Path, *more: str) -> list[flo
 
 def measure(args: argparse.Namespace) -> list[float]:
     """One measurement, in this process."""
-    gc.set_threshold(50_000, 20, 20)  # as the command line does
+    gc.set_threshold(150_000, 20, 20)  # as the command line does
     cluster = ExecutorSpec(name="dask", workers=4 if args.measure == "throughput" else 2, slots=1)
     if args.measure == "throughput":
         folder = project(args.folder, COUNT.format(folder=args.folder))

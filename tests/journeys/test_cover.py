@@ -47,6 +47,14 @@ def answers(report: dict[str, Any], answer: str) -> dict[str, list[str]]:
     }
 
 
+def test_a_limit_below_one_trial_per_eval_is_refused(toy: ToyAgent) -> None:
+    """Each eval runs once to show its prompt, so a smaller limit could not be kept. Nothing runs."""
+    done = toy.project.demeanor("cover", "--max-trials", "3", "--no-build")
+    assert done.returncode == 2
+    assert "--max-trials 3: 4 trials are needed, one per eval" in done.stderr
+    assert not Path(toy.folder, "results").exists()
+
+
 def test_each_instruction_has_its_answer_and_a_search_goes_on(toy: ToyAgent) -> None:
     """Also after it was stopped by its limit; nothing of it is in the history."""
     part = cover(toy, "--max-trials", "45", code=3)

@@ -139,6 +139,12 @@ def test_a_saved_prefix_is_where_a_decision_point_eval_starts(failed: Project):
         done = failed.demeanor(*run, model)
         assert done.returncode == code, done.stdout + done.stderr
         assert len(json.loads(done.stdout)["results"]) == 2
+    (failed.folder / "other.py").write_text("def agent(session):\n    return 'Done.'\n")
+    failed.write(demeanor_toml=CONFIG + '[agents.other]\nadapter = "python"\nfunction = "other.py:agent"\n')
+    other = failed.demeanor("run", "-k", "third", "--trials", "1", "--subject", "other:late")
+    assert other.returncode == 3, other.stdout + other.stderr
+    assert "it starts from a trial of native, which other can't continue" in " ".join(other.stdout.split())
+    failed.write(demeanor_toml=CONFIG)
     assert prefix_states(failed) == ["fresh", "fresh"]
     failed.write(evals__eval_third_py=decision.replace("four files.", "four files now."))
     stale = failed.demeanor(*run, "native:late")

@@ -89,7 +89,7 @@ def shown(cell: dict[str, Any]) -> str:
     lines = [cell["tally"]["subject"], cell["tally"]["skipped"] or ""]
     for record in cell["records"]:
         lines += [str(finding.get("reason", "")) for finding in record["verdict"].get("findings", ())]
-        lines += [record["verdict"].get("detail", ""), record["chain"]]
+        lines += [record["verdict"].get("detail", ""), record.get("chain", "")]
     return "\n".join(filter(None, lines))
 
 

@@ -144,7 +144,17 @@ def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
     recorded.write(large_py=BROKEN, demeanor_toml=LIVE.replace("large.yaml", "large.py"))
     ran = recorded.demeanor("run", "--record")
     assert ran.returncode == 3, ran.stdout
+    assert "nothing was recorded in evals/cassettes" in ran.stdout
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
+
+
+def test_a_folder_that_cant_be_written_is_refused_before_anything_runs(project: Project):
+    """It is below a file."""
+    project.write(demeanor_toml=LIVE, evals__eval_notes_py=EVALS, large_yaml=SCRIPT, taken_txt="")
+    ran = project.demeanor("run", "--record=taken.txt/cassettes")
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert "no cassette can be written here" in ran.stderr
+    assert not (project.folder / "results").exists()
 
 
 def test_validate_warns_about_orphaned_and_stale_cassettes(recorded: Project):

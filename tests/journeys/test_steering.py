@@ -154,6 +154,7 @@ def test_agents_that_take_no_messages_are_skipped(steered: Project):
         ('"Use tabs."', "expected a list of messages"),
         ("[3]", "expected a message of the user"),
         ('[Steer(say="x", nth=0)]', "nth=0"),
+        ('[Steer(say="x", after=" ")]', "`after` is empty"),
     ],
 )
 def test_a_message_that_can_never_be_said_is_refused(project: Project, written: str, problem: str):

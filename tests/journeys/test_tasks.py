@@ -149,12 +149,14 @@ def test_an_agent_that_is_not_installed_is_reported(tasks: Project):
 
 
 def test_what_was_kept_can_be_judged_again(tasks: Project):
-    """Without Harbor, by the reward that was kept."""
+    """Without Harbor, by the reward that was kept. The new verdicts are those of a whole task, too."""
     assert play(tasks, "tasks", "--subject", "oracle", "--trials", "1").returncode == 0
     toml = tasks.folder / "tasks/greet/task.toml"
     toml.write_text(f"{toml.read_text()}\n[metadata.demeanor]\nat_least = 2\n")
-    done = tasks.demeanor("rejudge", "latest")
+    done = tasks.demeanor("rejudge", "latest", "--keep")
     assert "reward is 1, at least 2 required" in done.stdout + done.stderr
+    kept = [json.loads(file.read_text()) for file in (tasks.folder / "results").rglob("run.json")]
+    assert [[cell["layer"] for cell in one["cells"]] for one in kept] == [[3], [3]]
 
 
 def test_twenty_trials_two_at_a_time(tasks: Project):

@@ -160,6 +160,14 @@ def test_every_kind_of_user_replies_and_a_model_that_plays_one_is_recorded_and_p
     assert "redacted" in asked
 
 
+def test_a_trace_shows_the_users_replies_where_they_were_given(ran: Project):
+    """Otherwise a conversation can't be followed. Answers within a turn are results of the agent's tool."""
+    text = ran.demeanor("trace", "by_rule").stdout
+    said, reply, call = (text.index(part) for part in ("Which colour?", "the user replied\n      blue", "write_file"))
+    assert said < reply < call
+    assert "the user replied" not in ran.demeanor("trace", "by_question").stdout
+
+
 def test_users_are_judged_again_and_replayed_without_a_model(ran: Project):
     again = ran.demeanor("rejudge")
     assert "0 changed" in again.stdout, again.stdout + again.stderr

@@ -29,10 +29,15 @@ def test_a_project_without_cassettes_has_no_problems(tmp_path: Path):
 def test_notes_say_where_answers_come_from_or_go_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Relative to the current folder, and with what could not be recorded."""
     monkeypatch.chdir(tmp_path)
-    folder, failed = str(tmp_path / "tapes"), SimpleNamespace(problems=["e/a/1 was not recorded"])
-    any_recorder: Any = failed
+    folder = str(tmp_path / "tapes")
+    recorded: Any = SimpleNamespace(written=["e/a/2"], problems=["e/a/1 was not recorded"])
+    failed: Any = SimpleNamespace(written=[], problems=["e/a/1 was not recorded"])
     assert cassette_notes(RunRequest(), None) == ()
     assert cassette_notes(RunRequest(replay=folder), None) == (
         "replayed from tapes: no model was asked, nothing was spent",
     )
-    assert cassette_notes(RunRequest(record=folder), any_recorder) == ("recorded in tapes", "e/a/1 was not recorded")
+    assert cassette_notes(RunRequest(record=folder), recorded) == ("recorded in tapes", "e/a/1 was not recorded")
+    assert cassette_notes(RunRequest(record=folder), failed) == (
+        "nothing was recorded in tapes",
+        "e/a/1 was not recorded",
+    )

@@ -68,7 +68,7 @@ def test_traffic_of_another_version_is_refused(tmp_path: Path):
 
 
 def test_a_trajectory_is_one_round_per_step_of_the_user(tmp_path: Path):
-    """ATIF knows neither folder nor commit, which is a gap."""
+    """ATIF knows neither folder nor commit: without --repo and --commit, `demeanor adopt` reports that as a gap."""
     call = {"tool_call_id": "1", "function_name": "read_file", "arguments": {"path": "a"}}
     steps = [
         {"source": "system", "message": "Be good."},
@@ -82,7 +82,7 @@ def test_a_trajectory_is_one_round_per_step_of_the_user(tmp_path: Path):
     (session,) = read_sessions(path)
     assert [(one.prompt, len(one.events)) for one in session.rounds] == [("First?", 2), ("Second?", 0)]
     assert session.agent == "goose"
-    assert session.gaps
+    assert (session.folder, session.commit, session.gaps) == ("", "", ())
 
 
 def test_another_file_is_refused_with_what_is_accepted(tmp_path: Path):

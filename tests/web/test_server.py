@@ -6,8 +6,10 @@ import asyncio
 import threading
 from collections.abc import Mapping
 
+import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from demeanor.core.errors import DemeanorError, StoreError, StoreUnavailable
 from demeanor.web.server import ServerOptions, make_app
 
 
@@ -46,3 +48,34 @@ def test_a_slow_page_does_not_stall_other_readers():
             return style.status, waiting, await (await slow).text()
 
     assert asyncio.run(read()) == (200, True, "released: True")
+
+
+class BrokenSite(SlowSite):
+    """A site whose store does not work."""
+
+    def __init__(self, error: DemeanorError) -> None:
+        super().__init__()
+        self._error = error
+
+    def page(self, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> str:
+        """No page."""
+        raise self._error
+
+
+@pytest.mark.parametrize(("kind", "status"), [(StoreError, 500), (StoreUnavailable, 503)])
+def test_the_place_of_the_store_is_shown_in_the_terminal_only(
+    kind: type[DemeanorError], status: int, capsys: pytest.CaptureFixture[str]
+):
+    """A path or the address of a database means nothing to a reader, who may be on another machine."""
+
+    async def read() -> tuple[int, str]:
+        site = BrokenSite(kind("/home/ann/results/demeanor.db: malformed\n  → restore it"))
+        async with TestClient(TestServer(make_app(site, ServerOptions()))) as client:
+            answer = await client.get("/")
+            return answer.status, await answer.text()
+
+    found, text = asyncio.run(read())
+    assert found == status
+    assert "/home/ann" not in text
+    assert "terminal of" in text
+    assert "/home/ann/results/demeanor.db: malformed" in capsys.readouterr().err

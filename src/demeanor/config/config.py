@@ -118,7 +118,9 @@ class Config:
     """Providers by name, each with its URL and the variable of its API key."""
 
     budgets: Mapping[str, Limit] = field(default_factory=dict)
-    """The budgets of a `trial`, an `eval` and a `run`: `usd` and `tokens`. When a budget is spent, trials are void."""
+    """The budgets of a `trial`, an `eval` and a `run`: `usd` and `tokens`. A trial that spends its own fails; when
+    that of the eval or the run is spent, trials are void.
+    """
 
     nightly: NightRules = field(default_factory=NightRules)
     """For nightly runs: `subjects`, `trials`, `budget_usd`; and which nights count: `branch`, `min_trials`, `across`.

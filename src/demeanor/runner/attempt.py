@@ -148,7 +148,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         if user:
             await user.end()
         capture = await _capture(trial, number, context, so_far, user)
-        return with_agent_log(agent, replace(capture, seconds=seconds))
+        return with_agent_log(agent, replace(capture, seconds=round(seconds, 6)))
 
 
 async def _capture(

@@ -101,5 +101,6 @@ def cassette_notes(request: RunRequest, record: Callable[[Trial, Capture], None]
         return (f"replayed from {_relative(Path(request.replay))}: no model was asked, nothing was spent",)
     if request.record is None:
         return ()
+    written: list[str] = getattr(record, "written", [])
     problems: list[str] = getattr(record, "problems", [])
-    return (f"recorded in {_relative(Path(request.record))}", *problems)
+    return (f"{'' if written else 'nothing was '}recorded in {_relative(Path(request.record))}", *problems)

@@ -93,7 +93,6 @@ def _atif(text: str) -> PastSession | None:
         model=str(agent.get("model_name") or ""),
         id=str(data.get("session_id") or ""),
         rounds=tuple(Round(prompt=prompt, events=atif_events({"steps": own}, {})) for prompt, own in rounds),
-        gaps=("an ATIF trajectory does not name the folder, the commit or the files of the session",),
     )
 
 

@@ -55,11 +55,12 @@ def task_refusal(task: HarborTask, environment: EnvironmentChoice, environ: Mapp
     if not environment.ours:
         return None
     from demeanor.harbor.base_image import BaseImages
-    from demeanor.harbor.definition import check_environment
+    from demeanor.harbor.definition import check_environment, check_task_users
 
     rootfs, choice = environment.kwargs.get(_ROOTFS), str(environment.kwargs.get(_IMAGES, "cached"))
     images = BaseImages(choice, str(environment.kwargs.get(_CACHE, "")), environ)
     try:
+        check_task_users(task)
         for machine in task.machines:
             check_environment(machine, Path(rootfs).expanduser() if rootfs else None)
             if machine.image and not machine.dockerfile and not rootfs and choice != "pull":

@@ -37,7 +37,9 @@ def commit(folder: Path) -> None:
         (folder / name).mkdir()
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (folder / ".git/config").write_text(_CONFIG)
-    _git(folder, "add", "--all")
+    is_empty = [path.name for path in folder.iterdir()] == [".git"]
+    if not is_empty:
+        _git(folder, "add", "--all")
     _git(
         folder,
         "-c",
@@ -49,7 +51,8 @@ def commit(folder: Path) -> None:
         "--message",
         "Start",
     )
-    _git(folder, "repack", "-a", "-d", "-n", "-q")
+    if not is_empty:  # otherwise there are two objects, which are as small in files of their own
+        _git(folder, "repack", "-a", "-d", "-n", "-q")
     (folder / ".git/COMMIT_EDITMSG").unlink(missing_ok=True)
     shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
 

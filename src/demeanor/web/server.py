@@ -107,14 +107,20 @@ def _answered(make: Callable[[], str]) -> tuple[int, str]:
     except UnknownName as error:
         return 404, _problem("Not found", error.without_place)  # a path of this machine means nothing to a reader
     except StoreUnavailable as error:
-        return 503, _problem("The store is not available", str(error))
+        return 503, _in_terminal("The store is not available", error)
     except StoreError as error:
-        return 500, _problem("The store can't be read", str(error))
+        return 500, _in_terminal("The store can't be read", error)
     except DemeanorError as error:
         return 400, _problem("This can't be shown", str(error))
     except Exception:  # noqa: BLE001 - one page must not end the server; the traceback goes to the terminal
         sys.stderr.write(traceback.format_exc())
         return 500, _problem("A bug in Demeanor", "The terminal of `demeanor serve` shows the traceback.")
+
+
+def _in_terminal(title: str, error: StoreError) -> str:
+    """A page for an error whose message contains a path or an address of this machine: the terminal shows it."""
+    sys.stderr.write(f"demeanor: {error}\n")
+    return _problem(title, "The terminal of `demeanor serve` shows the reason.")
 
 
 def _note_handler(site: Site, pool: ThreadPoolExecutor, form_token: str) -> _Handler:

@@ -50,6 +50,7 @@ def _environment() -> Environment:
         "duration": numbers.duration,
         "money": numbers.money,
         "tokens": numbers.tokens,
+        "tokens_and_cost": numbers.tokens_and_cost,
         "one_line": one_line,
         "opening": opening,
         "breakable": breakable,

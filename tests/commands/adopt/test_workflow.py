@@ -119,6 +119,42 @@ def test_without_a_repository_everything_unknown_is_a_gap(tmp_path: Path):
     assert loaded(made).gaps == made.gaps
 
 
+@pytest.mark.parametrize(
+    ("succeeded", "gap"),
+    [
+        (True, ".env was read, and its content is not known: it is not in the repository"),
+        (None, ".env was perhaps read, and its content is not known: it is not in the repository"),
+        (False, None),
+    ],
+)
+def test_a_file_that_was_read_is_a_gap_unless_the_call_failed(
+    repo: tuple[Path, str], tmp_path: Path, succeeded: bool | None, gap: str | None
+):
+    """Many sources do not say whether a call succeeded: trajectories, and traffic of most APIs."""
+    folder, commit = repo
+    call = Called(
+        turn=1, id="1", tool="bash", kind=Kind.EXECUTE, arguments={"command": "cat .env"}, succeeded=succeeded
+    )
+    session = PastSession(agent="a", rounds=(Round(prompt="Start it.", events=(call,)),))
+    made = adopted(session, tmp_path, 1, repo=folder, commit=commit)
+    gaps = [one for one in made.gaps if ".env" in one]
+    assert gaps == ([gap] if gap else [])
+
+
+def test_a_command_with_unknown_effects_is_a_gap(repo: tuple[Path, str], tmp_path: Path):
+    """It may have changed anything, unless it failed or was not allowed."""
+    folder, commit = repo
+
+    def gaps(**how: object) -> list[str]:
+        call = Called(turn=1, id="1", tool="bash", kind=Kind.EXECUTE, arguments={"command": "python3 fix.py"}, **how)  # type: ignore[arg-type]
+        session = PastSession(agent="a", rounds=(Round(prompt="Fix it.", events=(call,)),))
+        return [one for one in adopted(session, tmp_path, 1, repo=folder, commit=commit).gaps if "fix.py" in one]
+
+    assert gaps(succeeded=True) == ["what this command changed is not known: python3 fix.py"]
+    assert gaps(succeeded=None) == gaps(succeeded=True)
+    assert gaps(succeeded=True, permission="deny") == []
+
+
 def test_a_commit_that_is_only_assumed_is_a_gap(repo: tuple[Path, str], tmp_path: Path):
     """goose does not record it: the newest one before the session is taken, to be confirmed."""
     folder, commit = repo

@@ -72,6 +72,26 @@ def test_a_scan_shows_the_step_what_was_done_instead_and_the_curve() -> None:
     assert "no trials that start later; the recorded one failed" in text
 
 
+def test_passing_trials_that_did_the_same_are_no_alternative() -> None:
+    """If all of them did, the answer at this step can't be what decided the trial: one of the scans that are wrong."""
+
+    def facts(*instead: OtherAnswer) -> str:
+        return fork_terminal(
+            a_fork(decisive=DecisiveStep(
+                step=3, until=3, confidence=0.96, before=(9, 13), after=(0, 9), did="said: Yes.", instead=instead,
+            )),
+            Screen(width=120),
+        )  # fmt: skip
+
+    same, other = OtherAnswer(did="said: Yes.", trials=2), OtherAnswer(did="said: No.", trials=7)
+    text = facts(other, same)
+    assert "instead 7 of 9 passing trials: said: No." in text
+    assert "same    2 of 9 passing trials did the same there" in text
+    assert "wrong step" not in facts(other, same).replace("names a wrong step in", "")
+    text = facts(same)
+    assert "same    2 of 2 passing trials did the same there: this may be a wrong step, scan again with another" in text
+
+
 def test_outcomes_have_their_exit_codes() -> None:
     """A scan without a result is no success."""
     codes = {outcome: outcome.exit_code for outcome in ForkOutcome}

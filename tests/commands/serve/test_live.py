@@ -18,8 +18,9 @@ from demeanor.core.trial import Plan, named_cell
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.connect import FILE, open_database
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
+from demeanor.store.runs.ledger import LEDGER
 from demeanor.store.runs.ledger_progress import LedgerReader
-from demeanor.store.runs.run_folder import LEDGER, RunFolder
+from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.dashboard_server import Dashboard, served
 from tests.helpers.dashboard_store import DashboardStore
 

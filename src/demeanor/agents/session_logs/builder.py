@@ -53,7 +53,7 @@ class SessionBuilder:
         return self._rounds[-1] if self._rounds else self._before
 
     def add_prompt(self, text: str, *, snapshot: str = "") -> None:
-        """Begin a round; a text that is only a remark of the agent itself is no prompt."""
+        """Begin a round; a text that is only a remark of the agent itself is not a prompt."""
         if text.strip() and not _REMARK.fullmatch(text.strip()):
             self._rounds.append(_OpenRound(prompt=text.strip(), log=LogBuilder(self._kinds), snapshot=snapshot))
 

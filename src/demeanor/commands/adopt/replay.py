@@ -115,11 +115,12 @@ class Replay:
             self._change(target, content)
 
     def _note_unknown_reads(self, call: Called, facts: CallFacts) -> None:
-        """A file that was read must have existed, even if the commit does not have it."""
-        for effect in facts.effects.of((Kind.READ,)) if call.succeeded is True else ():
+        """A file that was read must have existed, even if the commit does not have it. Failed calls are left out."""
+        how = "was read" if call.succeeded else "was perhaps read"
+        for effect in facts.effects.of((Kind.READ,)):
             path = relative(effect.target or "", self._folder)
             if path and effect.reach == "exact" and self._get(path) is None and path not in self._changed:
-                self.gaps[f"{path} was read, and its content is not known{self._elsewhere}"] = None
+                self.gaps[f"{path} {how}, and its content is not known{self._elsewhere}"] = None
 
     def _read(self, target: str) -> Content:
         path = relative(target, self._folder)

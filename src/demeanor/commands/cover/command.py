@@ -127,7 +127,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     """The search before its first trial; everything that is wrong with the options is an error now."""
     from demeanor.commands.cover.kept_trials import earlier_records
     from demeanor.commands.cover.rules import CoverRule
-    from demeanor.commands.cover.workflow import FOLDER, CoverRun, one_subject
+    from demeanor.commands.cover.workflow import FOLDER, CoverRun, checked_plan
     from demeanor.runner.baselines import baselines_of, eval_hashes, latest_nights
     from demeanor.runner.history import open_project_history
     from demeanor.runner.nights import counted_nights, night_filter
@@ -136,7 +136,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
 
     config = catalog.config
     evals = [one for one in select_evals(collect_evals(config, request.paths), request) if one.task is None]
-    plan = one_subject(plan_evals(catalog, evals, request, os.environ))
+    plan = checked_plan(plan_evals(catalog, evals, request, os.environ), args.max_trials)
     with open_project_history(config, os.environ, results=results) as history:
         nights = latest_nights(history, plan, counted_nights(history, night_filter(config)))
     past = baselines_of(plan, nights, eval_hashes(evals) if nights else {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import fsum
 
 from demeanor.commands.cover.kept_trials import kept_trials
 from demeanor.commands.cover.likely import shared_words, text_of
@@ -232,7 +233,7 @@ class CoverRun:
             {one: found.text for one, found in self.sent.items()},
         )
         evals = [self._cover_eval(name, sent.get(name, ()), words) for name in self._cells]
-        affinity = {name: sum(words[name, one.id] for one in own if one.id in chosen) for name, own in sent.items()}
+        affinity = {name: fsum(words[name, one.id] for one in own if one.id in chosen) for name, own in sent.items()}
         return CoverState(
             instructions=tuple(one for one in self.sent if one in chosen),
             evals=order_evals(evals, affinity),
@@ -301,12 +302,17 @@ def _progress(state: CoverState, trials: int) -> str:
     return f"{count(trials, 'trial')} · {known} · next: {one_line(one.eval)} {what}"
 
 
-def one_subject(plan: Plan) -> Plan:
-    """The plan, if it has one subject; raises UsageError otherwise."""
+def checked_plan(plan: Plan, max_trials: int | None) -> Plan:
+    """The plan, if it has one subject and the limit allows one trial per eval; raises UsageError otherwise."""
     subjects = sorted({str(cell.subject) for cell in plan.cells})
     if len(subjects) != 1:
         names = ", ".join(subjects)
         raise UsageError(f"expected one subject, found {len(subjects)}: {names}\n  → choose one: --subject NAME")
     if all(cell.skipped is not None for cell in plan.cells):
         raise UsageError(f"no eval can run: {plan.cells[0].id}: {plan.cells[0].skipped}")
+    least = sum(len(cell.trials) for cell in plan.cells if cell.skipped is None)
+    if max_trials is not None and max_trials < least:
+        remedy = f"give {least} or more, or choose fewer evals"
+        needed = f"{count(least, 'trial')} are needed, one per eval, to see the prompt"
+        raise UsageError(f"--max-trials {max_trials}: {needed}\n  → {remedy}")
     return plan

@@ -35,6 +35,8 @@ memory = "200 MiB"
 disk = "50 MiB"
 processes = 100
 request = "4 MiB"
+[budgets.trial]
+tokens = 100_000
 [models.forbidden]
 script = "forbidden.yaml"
 [agents.hostile]
@@ -50,9 +52,14 @@ env = { BASE_URL = "{base_url}", TOKEN = "{token}" }
 exit_codes = [0]
 """
 _EVAL = """\
-@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1, timeout={limit})
+@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1, timeout={limit}{passes_on})
 def check_{number}(rig, result):
     {check}
+
+"""
+_REHEARSAL = """\
+def honest_{number}(stage):
+    (stage.workspace / "out.txt").write_text({text!r})
 
 """
 
@@ -170,12 +177,24 @@ def _evals(rows: list[Behaviour], timeout: float) -> str:
     for number, row in enumerate(rows):
         files = {"agent.py" if row.python else "agent.sh": row.program, "kept.txt": "kept\n"}
         limit = min(timeout, _ENDLESS_TIMEOUT) if row.endless else timeout
-        text += _EVAL.format(name=row.name, goal=row.goal, files=files, number=number, check=row.check, limit=limit)
+        passes_on = ""
+        if row.rehearsal is not None:
+            text += _REHEARSAL.format(number=number, text=row.rehearsal)
+            passes_on = f", passes_on=honest_{number}"
+        text += _EVAL.format(
+            name=row.name,
+            goal=row.goal,
+            files=files,
+            number=number,
+            check=row.check,
+            limit=limit,
+            passes_on=passes_on,
+        )
     return text
 
 
 def _verdict(cell: dict[str, Any]) -> tuple[str, tuple[str, str]]:
     """The name, verdict and reasons of a cell, which has one trial."""
     verdict = cell["records"][0]["verdict"]
-    reasons = [finding["reason"] for finding in verdict["findings"] if finding["answer"] != "yes"]
+    reasons = [one.get("reason", "") for one in verdict.get("findings", ()) if one["answer"] != "yes"]
     return cell["tally"]["eval"], (verdict["outcome"], "; ".join([*reasons, verdict.get("detail", "")]))

@@ -98,7 +98,12 @@ def _decisive_facts(found: DecisiveStep) -> Iterator[tuple[str, str]]:
     yield "did", one_line(found.did, width=400)
     passing = sum(one.trials for one in found.instead)
     for one in found.instead[:3]:
-        yield "instead", f"{one.trials} of {count(passing, 'passing trial')}: {one_line(one.did, width=400)}"
+        share = f"{one.trials} of {count(passing, 'passing trial')}"
+        if one.did != found.did:
+            yield "instead", f"{share}: {one_line(one.did, width=400)}"
+        else:
+            doubt = ": this may be a wrong step, scan again with another --seed" if one.trials == passing else ""
+            yield "same", f"{share} did the same there{doubt}"
     yield "before", _score(found.before, "that start there or earlier")
     yield "after", _score(found.after, "that start later")
 

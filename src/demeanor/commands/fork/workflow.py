@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import fsum
 from pathlib import Path
 
 from demeanor.commands.bisect.report import BisectOutcome
@@ -39,7 +40,7 @@ from demeanor.statistics.intervals import wilson
 from demeanor.store.runs.run_folder import RunFolder
 
 FORKS = "forks"
-"""The folder of the runs of forks, below the results: they are no runs of the project's evals."""
+"""The folder of the runs of forks, below the results: they are not runs of the project's evals."""
 
 SCAN_FILE = "fork.json"
 """The report of the last scan, in the folder of the recorded trial."""
@@ -247,7 +248,7 @@ def _report(
         changed=options.changed,
         trials=judged,
         voided=len(trials) - judged,
-        cost_usd=sum(known) if known else None,
+        cost_usd=fsum(known) if known else None,
         folder=str(result.folder),
         notes=result.notes,
     )

@@ -63,5 +63,5 @@ def _without_term_links(text: str, terms: list[str]) -> str:
 
 
 def _without_code(text: str) -> str:
-    """The text in which lines of code blocks that begin with `##` are no headings."""
+    """The text in which lines of code blocks that begin with `##` are not headings."""
     return re.sub(r"^```.*?^```", lambda block: block[0].replace("\n##", "\n ##"), text, flags=re.S | re.M)

@@ -40,6 +40,8 @@ from demeanor.runner.trial_so_far import with_agent_log
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.judge_answers import add_judge_answers, read_judge_answers
 from demeanor.store.runs.run_dirs import store_rejudged
+from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.sync import planned_cells_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,21 +148,22 @@ def store_verdicts(
             now, arguments=run.info.arguments, seed=run.info.seed, trials=run.info.trials,
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,
         )  # fmt: skip
-        kept = store_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
+        kept = store_rejudged(run.folder, info, _plan(run.folder, records), records, datetime.now(UTC))
         write_atomically(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
         made.append(kept.folder)
     return tuple(made), tuple(notes)
 
 
-def _plan(records: Sequence[Record]) -> Plan:
-    """Return a plan with the cells of some records."""
+def _plan(run: RunFolder, records: Sequence[Record]) -> Plan:
+    """Return a plan with the cells of some records, in the layers of the original run."""
+    layers = {(one.eval, one.subject): one.layer for one in planned_cells_of(run, records)}
     cells: dict[tuple[str, str], tuple[Policy, int]] = {}
     for record in records:
         _, known = cells.get((record.eval, record.subject), (record.policy, 0))
         cells[record.eval, record.subject] = (record.policy, known + 1)
     return Plan(
         cells=tuple(
-            named_cell(name, subject, policy=policy, trials=number)
+            named_cell(name, subject, policy=policy, trials=number, layer=layers.get((name, subject), 2))
             for (name, subject), (policy, number) in cells.items()
         )
     )

@@ -171,8 +171,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         verdict=report.verdict,
         reason=report.reason,
         facts=tuple(phrases.origin(report).split(" · ")),
-        used=f"{numbers.duration(spent.seconds)} · {numbers.tokens(spent, uncounted)} tokens"
-        f" · {numbers.money(spent, unpriced)}",
+        used=f"{numbers.duration(spent.seconds)} · {numbers.tokens_and_cost(spent, uncounted, unpriced)}",
         layers=phrases.layers(report) or "",
         worse=report.worse,
         better=report.better,

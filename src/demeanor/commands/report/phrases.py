@@ -185,12 +185,8 @@ def expected_fails(report: NightReport) -> bool:
 
 def used(now: NightTotal) -> str:
     """Time, tokens and cost."""
-    parts = [f"{numbers.duration(now.spent.seconds)} agent time"]
-    parts.append(
-        f"{numbers.tokens(now.spent, now.uncounted)} tokens" if now.spent.tokens is not None else "tokens unknown"
-    )
-    parts.append(numbers.money(now.spent, now.unpriced) if now.spent.cost_usd is not None else "cost unknown")
-    return " · ".join(parts)
+    rest = numbers.tokens_and_cost(now.spent, now.uncounted, now.unpriced)
+    return f"{numbers.duration(now.spent.seconds)} agent time · {rest}"
 
 
 def spending(row: NightRow) -> dict[str, str]:

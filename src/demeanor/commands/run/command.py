@@ -204,7 +204,16 @@ def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bo
         raise BadInput(
             "there is no such folder", where=folder, key=option, remedy="record first: demeanor run --record"
         )
+    if not must_exist and not _can_be_written(folder):
+        remedy = f"give a folder that you can write to: {option}=DIR"
+        raise BadInput("no cassette can be written here", where=given or folder, key=option, remedy=remedy)
     return str(folder)
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Whether files can be created in a folder, which need not exist yet."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
 def _from_root(path: str, config: Config) -> str:

@@ -20,7 +20,7 @@ def plan_text(plan: Plan, estimate: PlanEstimate, environment: str | None = None
     skipped = sum(1 for cell in plan.cells if cell.skipped)
     left_out = f", {skipped} skipped" if skipped else ""
     tasks = sum(1 for cell in plan.cells if cell.eval.task is not None)
-    where = [f"{count(tasks, 'cell')} of whole tasks, played in {environment}"] if environment else []
+    where = [f"{count(tasks, 'cell')} of whole tasks, run in {environment}"] if environment else []
     where.append(estimate.text)
     cells = count(len(plan.cells), "cell")
     return "\n".join([*lines, "", *where, f"{cells}{left_out}, {count(plan.size, 'trial')}; nothing was run"])

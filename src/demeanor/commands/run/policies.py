@@ -23,7 +23,7 @@ NAMES: Mapping[Policy, str] = {
 
 
 def decide(tally: Tally) -> Decision:
-    """Decide a tally by its policy. Voids and trials that did not run are no evidence: with too little evidence, and
+    """Decide a tally by its policy. Voids and trials that did not run are not evidence: with too little evidence, and
     unless the outcome is certain anyway, the answer is undecided."""
     rule = NAMES[tally.policy]
     if tally.skipped is not None:

@@ -252,8 +252,7 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
     spent, unpriced, uncounted = report.total
     used = [f"{figures.duration(report.seconds)} wall time"] if report.seconds is not None else []
     used.append(f"{figures.duration(spent.seconds)} agent time")
-    used.append(f"{figures.tokens(spent, uncounted)} tokens" if spent.tokens is not None else "tokens unknown")
-    used.append(figures.money(spent, unpriced) if spent.cost_usd is not None else "cost unknown")
+    used.append(figures.tokens_and_cost(spent, uncounted, unpriced))
     yield "used", " · ".join(used)
     if report.folder:
         yield "kept in", report.folder

@@ -111,7 +111,7 @@ def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     open_to = (f"agents had the network of the host in: {', '.join(online)}",) if online else ()
     changed = sorted({one for cell in plan.cells for one in Intervention.of(cell.subject).ids})
     prompts = (f"the prompt was changed on its way to the model: {', '.join(changed)}",) if changed else ()
-    broken = (f"answers of the model were broken on purpose by faults: {', '.join(faults)}",)
+    broken = (f"faults were injected on purpose: {', '.join(faults)}",)
     return (
         ((stopped,) if stopped else ())
         + prompts

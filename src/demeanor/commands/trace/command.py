@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Find the trial, or both trials, and print them."""
     from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.trace.render import trace_text
-    from demeanor.commands.trace.trials import read_steps
+    from demeanor.commands.trace.trials import read_steps, user_replies
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.json:
         print("\n".join(json.dumps(encode(event)) for event in events))
     else:
-        print(trace_text(record, events, full=args.full))
+        replies = user_replies(stored.place, record, captures)
+        print(trace_text(record, events, replies=replies, full=args.full))
         place = stored.folder.folder / record.folder if stored.folder else f"{stored.place.source}/{record.folder}"
         print(f"files: {place}")
     return ExitCode.ACCEPTED

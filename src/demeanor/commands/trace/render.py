@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -21,19 +22,20 @@ from demeanor.core.trajectory import (
     Thought,
 )
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
+from demeanor.core.user import UserTurn
 from demeanor.core.verdict import Pass
 from demeanor.render.terminal import Screen
 
-_MARKS = {True: "ok", False: "failed", None: "(no output)"}
+_SECRET_MARK = re.compile("‹redacted:[^›]*›")
 _LONGEST_STEP = 600
 """Characters of a step that are shown side by side."""
 _NARROW = 72
 """Below this width the trials are shown one below the other."""
 
 
-def trace_text(record: Record, events: Sequence[Event], *, full: bool = False) -> str:
-    """Return the verdict of a trial, then every step. Long texts are cut unless `full`."""
-    return "\n".join((*_head(record), *_steps(events, lines=10**6 if full else 12), *_tail(record)))
+def trace_text(record: Record, events: Sequence[Event], *, replies: Sequence[UserTurn] = (), full: bool = False) -> str:
+    """Return the verdict of a trial, then every step, with the user's replies. Long texts are cut unless `full`."""
+    return "\n".join((*_head(record), *_steps(events, replies, lines=10**6 if full else 12), *_tail(record)))
 
 
 def _head(record: Record) -> Iterator[str]:
@@ -47,8 +49,8 @@ def _head(record: Record) -> Iterator[str]:
     yield ""
 
 
-def _steps(events: Sequence[Event], *, lines: int) -> Iterator[str]:
-    turn = 0
+def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) -> Iterator[str]:
+    turn, open_replies = 0, list(replies)
     if not events:
         yield "(no steps recorded)"
     for event in events:
@@ -56,6 +58,18 @@ def _steps(events: Sequence[Event], *, lines: int) -> Iterator[str]:
             turn = event.turn
             yield f"turn {turn}"
         yield _step(event, lines)
+        if open_replies and isinstance(event, Said) and _same(event.text, open_replies[0].to):
+            yield _reply(open_replies.pop(0), lines)
+    yield from (_reply(one, lines) for one in open_replies)  # to a message that is not among the steps
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are the same; a secret in them may have different marks."""
+    return _SECRET_MARK.sub("", one).strip() == _SECRET_MARK.sub("", other).strip()
+
+
+def _reply(one: UserTurn, lines: int) -> str:
+    return f"  the user replied\n{_indent(opening(one.said or '', lines=lines), 6)}"
 
 
 def _step(event: Event, lines: int) -> str:
@@ -99,7 +113,7 @@ def _call(event: Called, lines: int) -> str:
     seconds = f", {event.seconds:.2f} s" if event.seconds is not None else ""
     witness = "" if event.witness == "both" else f", seen on the {event.witness} only"
     witness += f", by sub-agent {event.sub_agent or ''}".rstrip() if event.by_sub_agent else ""
-    lines_out = [f"  {printable(event.tool)} [{event.kind}] → {_MARKS[event.succeeded]}{seconds}{witness}"]
+    lines_out = [f"  {printable(event.tool)} [{event.kind}] → {_outcome(event)}{seconds}{witness}"]
     for name, value in event.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         lines_out.append(_argument(printable(name), opening(text, lines=lines)))
@@ -108,6 +122,12 @@ def _call(event: Called, lines: int) -> str:
     if event.result:
         lines_out.append(_indent("⤷ " + opening(event.result, lines=lines).replace("\n", "\n  "), 6))
     return "\n".join(lines_out)
+
+
+def _outcome(call: Called) -> str:
+    if call.succeeded is None:
+        return "no result recorded" if call.result is None else "outcome unknown"
+    return "ok" if call.succeeded else "failed"
 
 
 def _argument(name: str, text: str) -> str:

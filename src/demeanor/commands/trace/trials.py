@@ -8,6 +8,7 @@ from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree
+from demeanor.core.user import UserTurn
 from demeanor.store.captures.capture_store import CaptureStore, read_capture
 from demeanor.store.runs.run_dirs import RunPlace
 
@@ -47,6 +48,15 @@ def read_steps(place: RunPlace, record: Record, captures: CaptureStore | None) -
     from demeanor.observe import observe  # not needed where the steps are files, as in the runs of this machine
 
     return observe(capture, {}).trajectory.events
+
+
+def user_replies(place: RunPlace, record: Record, captures: CaptureStore | None) -> tuple[UserTurn, ...]:
+    """What the user replied after turns of the agent; nothing if that is not available."""
+    try:
+        found = load_capture(place, record, captures).user
+    except StoreError:
+        return ()
+    return tuple(turn for turn in found if turn.kind == "reply" and turn.said is not None)
 
 
 def load_capture(place: RunPlace, record: Record, captures: CaptureStore | None) -> Capture:

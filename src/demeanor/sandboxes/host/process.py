@@ -271,7 +271,7 @@ class SupervisedProcess:
             ended_by="memory" if limit else self._ended_by,
             stdout=out.output(),
             stderr=err.output(),
-            seconds=seconds,
+            seconds=round(seconds, 6),
             leftovers=int(leftovers),
             cpu_seconds=float(cpu),
             peak_bytes=int(peak),
