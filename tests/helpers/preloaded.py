@@ -10,6 +10,8 @@ runs as it does after `python -m demeanor`. Tests of start-up, signals and kills
 from __future__ import annotations
 
 import atexit
+import contextlib
+import faulthandler
 import gc
 import json
 import os
@@ -29,6 +31,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.helpers import processes
+
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = (
     *("agents", "cli", "commands", "config", "core", "define", "dockerfile", "gateway", "harbor", "harbor_format"),
@@ -41,6 +45,7 @@ NOT_PRELOADED = (
 """What needs packages that take long to import, and evals, which the product imports in its own way."""
 CHANGES_PYTHON = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
 SIZE = 1 << 16
+PRINT_STACKS = signal.SIGUSR1
 
 
 def fits(env: Mapping[str, str]) -> bool:
@@ -49,46 +54,66 @@ def fits(env: Mapping[str, str]) -> bool:
 
 
 def run(words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end and capture its output, as `subprocess.run` does."""
+    """Run a command to its end and capture its output, as `subprocess.run` does. One that does not end is described."""
     own, theirs = socket.socketpair()
     (out, their_out), (err, their_err) = os.pipe(), os.pipe()
-    with own:
+    with own, own.makefile("r") as replies:
         socket.send_fds(_server(os.getpid()), [b"x"], [theirs.fileno(), 0, their_out, their_err])
         theirs.close()
         os.close(their_out)
         os.close(their_err)
         own.sendall(json.dumps({"words": words, "cwd": str(cwd), "env": dict(env)}).encode())
         own.shutdown(socket.SHUT_WR)
-        replies = own.makefile("r")
         pid = int(replies.readline())
+        texts = {out: b"", err: b""}
         try:
-            output, errors = _read_all((out, err), time.monotonic() + timeout)
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(list(words), timeout) from None
+            if not _read_all(texts, time.monotonic() + timeout):
+                problem = f"`demeanor {' '.join(words)}` did not end within {timeout:g} s"
+                raise AssertionError(f"{problem}\n{_end_and_describe(pid, texts)}\n{texts[err].decode()}")
+        finally:
+            for pipe in texts:
+                os.close(pipe)
+        output, errors = (text.decode().replace("\r\n", "\n").replace("\r", "\n") for text in texts.values())
         return subprocess.CompletedProcess(list(words), int(replies.readline()), output, errors)
 
 
-def _read_all(pipes: Sequence[int], deadline: float) -> list[str]:
-    """Everything that is written to the pipes until all writers have closed them."""
-    texts = dict.fromkeys(pipes, b"")
+def _read_all(texts: dict[int, bytes], deadline: float) -> bool:
+    """Add what is written to each pipe to its text, until all writers have closed them; False if they have not."""
     with selectors.DefaultSelector() as selector:
-        for pipe in pipes:
+        for pipe in texts:
             selector.register(pipe, selectors.EVENT_READ)
-        try:
-            while selector.get_map():
-                ready = selector.select(deadline - time.monotonic())
-                if not ready and time.monotonic() >= deadline:
-                    raise TimeoutError
-                for key, _ in ready:
-                    read = os.read(key.fd, SIZE)
-                    texts[key.fd] += read
-                    if not read:
-                        selector.unregister(key.fd)
-        finally:
-            for pipe in pipes:
-                os.close(pipe)
-    return [text.decode().replace("\r\n", "\n").replace("\r", "\n") for text in texts.values()]
+        while selector.get_map():
+            ready = selector.select(deadline - time.monotonic())
+            if not ready and time.monotonic() >= deadline:
+                return False
+            for key, _ in ready:
+                read = os.read(key.fd, SIZE)
+                texts[key.fd] += read
+                if not read:
+                    selector.unregister(key.fd)
+    return True
+
+
+def _end_and_describe(command: int, texts: dict[int, bytes]) -> str:
+    """What the processes are that still belong to a command, or still hold its output open, and where they are; then
+    kill them. Those that were forked print the stacks of their threads first."""
+    pipes = {f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in texts}
+    pids = [pid for pid in processes.others() if pipes & processes.open_files(pid)]
+    pids = sorted({command, *pids, *processes.descendants(command)})
+    lines = [
+        f"{pid} (parent {processes.parent(pid)}, {processes.state(pid)}, in {processes.read(pid, 'wchan')}): "
+        f"{processes.command_line(pid)!r}"
+        for pid in pids
+    ]
+    with contextlib.suppress(ProcessLookupError):
+        for pid in pids:
+            if __name__ in processes.command_line(pid):
+                os.kill(pid, PRINT_STACKS)
+    _read_all(texts, time.monotonic() + 5)
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return "\n".join(lines)
 
 
 @cache
@@ -158,6 +183,7 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(set_by_python | asked["env"])
     os.chdir(asked["cwd"])
+    faulthandler.register(PRINT_STACKS)
     sys.path[0] = asked["cwd"]
     sys.argv[1:] = asked["words"]
     runpy.run_module("demeanor", run_name="__main__", alter_sys=True)

@@ -5,6 +5,7 @@ Tests read /proc through these functions only: a process can vanish between find
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,21 @@ def read(pid: int | str, name: str) -> str:
 def alive(pid: int | str) -> bool:
     """Whether a process is running; a zombie is not."""
     return _stat(pid)[:1] not in ([], ["Z"], ["X"])
+
+
+def state(pid: int) -> str:
+    """The state of a process as `ps` shows it; empty if it has ended."""
+    return (_stat(pid) or [""])[0]
+
+
+def open_files(pid: int) -> set[str]:
+    """What the descriptors of a process refer to: paths, `pipe:[…]`, `socket:[…]`; empty if it has ended."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.add(str(descriptor.readlink()))
+    return found
 
 
 def parent(pid: int) -> int:

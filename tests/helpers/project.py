@@ -11,6 +11,9 @@ from pathlib import Path
 
 from tests.helpers import preloaded
 
+LONGEST = 900.0
+"""Seconds for one command. The slowest one takes half a minute; on a machine with a load of 20, ten times that."""
+
 
 def default_signals() -> None:
     """A program inherits ignored signals, and another test in this process may have ignored these."""
@@ -53,9 +56,15 @@ class Project:
         self._require_seed(words)
         given = {**self.env, **env}
         if preloaded.fits(given):
-            return preloaded.run(words, cwd=self.folder, env=given, timeout=1800)
+            return preloaded.run(words, cwd=self.folder, env=given, timeout=LONGEST)
         return subprocess.run(
-            self.command(*words), cwd=self.folder, env=given, capture_output=True, text=True, timeout=1800, check=False
+            self.command(*words),
+            cwd=self.folder,
+            env=given,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
         )
 
     def _require_seed(self, words: Sequence[str]) -> None:

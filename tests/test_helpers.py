@@ -1,0 +1,19 @@
+"""The helpers of the tests themselves, where they explain what went wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import preloaded, processes
+from tests.helpers.project import Project
+
+
+def test_a_command_that_does_not_end_is_described_and_killed(project: Project):
+    """Otherwise a test that hangs once in a thousand runs says nothing about the reason."""
+    with pytest.raises(AssertionError) as caught:
+        preloaded.run(("gateway", "--port", "0"), cwd=project.folder, env=project.env, timeout=5)
+    text = str(caught.value)
+    assert text.startswith("`demeanor gateway --port 0` did not end within 5 s\n"), text
+    assert "tests.helpers.preloaded" in text
+    assert "most recent call first" in text
+    assert processes.working_in(project.folder) == []
