@@ -33,7 +33,7 @@ def task(*prompts: str, **changes: Any) -> Task:
         "workspace": Path("/bench/workspace"),
         "home": Path("/bench/home"),
         "base_url": BASE_URL,
-        "token": "hf-token",
+        "token": "demeanor-token",
         "seed": 7,
     }
     return Task(**{**fields, **changes})

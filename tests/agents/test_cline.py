@@ -26,8 +26,8 @@ def test_the_key_is_in_a_file_and_not_in_the_arguments():
     """Arguments are visible in the process list."""
     orders = agent("cline", dialect="anthropic").orders(task())
     provider = home_json(orders, f"{SETTINGS}/providers.json")["providers"]["anthropic"]["settings"]
-    assert provider["apiKey"] == "hf-token"
-    assert not any("hf-token" in word for word in orders.launches[0].argv)
+    assert provider["apiKey"] == "demeanor-token"
+    assert not any("demeanor-token" in word for word in orders.launches[0].argv)
 
 
 def test_with_denied_tools_only_the_plug_in_approves():

@@ -38,7 +38,7 @@ def test_it_asks_nothing_and_uses_the_gateway_only():
     assert launch.argv[-2:] == ("--", "Do it.")
     assert {"exec", "--json", _BYPASS} <= set(launch.argv)
     assert provider["base_url"] == f"{BASE_URL}/v1"
-    assert launch.env[provider["env_key"]] == "hf-token"
+    assert launch.env[provider["env_key"]] == "demeanor-token"
     assert (provider["request_max_retries"], provider["stream_max_retries"]) == (2, 2)
     assert config["model"] == "large"
     assert not any((config["analytics"]["enabled"], config["feedback"]["enabled"], config["features"]["plugins"]))

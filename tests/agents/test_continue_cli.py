@@ -19,8 +19,8 @@ def test_the_prompt_is_never_an_option_and_the_key_is_in_a_file():
     (launch,) = orders.launches
     assert launch.argv[-2:] == ("--", "-x")
     (model,) = home_json(orders, ".continue/demeanor.yaml")["models"]
-    assert (model["provider"], model["apiBase"], model["apiKey"]) == ("anthropic", f"{BASE_URL}/v1", "hf-token")
-    assert not any("hf-token" in word for word in launch.argv)
+    assert (model["provider"], model["apiBase"], model["apiKey"]) == ("anthropic", f"{BASE_URL}/v1", "demeanor-token")
+    assert not any("demeanor-token" in word for word in launch.argv)
 
 
 def test_later_prompts_resume_the_session():

@@ -25,7 +25,7 @@ def test_it_runs_offline_with_the_gateway_as_its_provider(dialect: str, kind: st
     """So it needs no login."""
     (launch,) = agent("copilot", dialect=dialect).orders(task("-x")).launches
     provider = {name: launch.env[f"COPILOT_PROVIDER_{name}"] for name in ("TYPE", "WIRE_API", "BASE_URL", "API_KEY")}
-    assert list(provider.values()) == [kind, wire, f"{BASE_URL}{path}", "hf-token"]
+    assert list(provider.values()) == [kind, wire, f"{BASE_URL}{path}", "demeanor-token"]
     assert launch.env["COPILOT_OFFLINE"] == "true"
     assert launch.argv[-1] == "--prompt=-x"
 

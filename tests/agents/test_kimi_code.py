@@ -28,7 +28,7 @@ def test_it_speaks_four_dialects(dialect: str, kind: str, path: str):
     config = tomllib.loads(orders.home_files[".kimi-code/config.toml"].decode())
     provider = config["providers"]["demeanor"]
     assert (provider["type"], provider["base_url"]) == (kind, f"{BASE_URL}{path}")
-    assert orders.launches[0].env[provider["api_key_env"]] == "hf-token"
+    assert orders.launches[0].env[provider["api_key_env"]] == "demeanor-token"
     assert config["telemetry"] is False
     assert config["loop_control"] == {"max_attempts_per_step": 3}
     assert "hooks" not in config

@@ -46,7 +46,7 @@ def test_its_provider_is_the_gateway_and_settings_are_merged():
     assert config["provider"]["demeanor"]["options"]["baseURL"] == f"{BASE_URL}/v1"
     assert config["share"] == "manual"
     assert config["permission"] == {"*": "allow"}
-    assert orders.launches[0].env["DEMEANOR_TOKEN"] == "hf-token"
+    assert orders.launches[0].env["DEMEANOR_TOKEN"] == "demeanor-token"
 
 
 def test_later_prompts_continue_and_prior_messages_are_imported():

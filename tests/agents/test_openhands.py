@@ -36,7 +36,7 @@ def test_the_key_is_in_an_environment_variable():
     assert (model["model"], model["base_url"], model["temperature"]) == ("openai/large", f"{BASE_URL}/v1", 0)
     assert model["num_retries"] == 6
     (launch,) = orders.launches
-    assert launch.env["LLM_API_KEY"] == "hf-token"
+    assert launch.env["LLM_API_KEY"] == "demeanor-token"
     assert launch.argv[-1] == "--task=-x"
 
 

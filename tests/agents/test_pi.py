@@ -26,7 +26,7 @@ def test_it_speaks_four_dialects(dialect: str, api: str, path: str):
     orders = agent("pi", dialect=dialect).orders(task())
     provider = home_json(orders, ".pi/agent/models.json")["providers"]["demeanor"]
     assert (provider["api"], provider["baseUrl"]) == (api, f"{BASE_URL}{path}")
-    assert orders.launches[0].env[provider["apiKey"]] == "hf-token"
+    assert orders.launches[0].env[provider["apiKey"]] == "demeanor-token"
 
 
 def test_retries_do_not_multiply():

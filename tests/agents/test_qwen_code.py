@@ -44,7 +44,7 @@ def test_it_speaks_several_dialects(dialect: str):
     """Each with its own variables; the key is the token of the trial."""
     setup = Setup(program=("qwen",), dialect=dialect)
     (launch,) = RecipeAgent(name="qwen", recipe=RECIPE, setup=setup).orders(task()).launches
-    assert "hf-token" in launch.env.values()
+    assert "demeanor-token" in launch.env.values()
     assert any(value.startswith("http://127.0.0.1:4711/t/") for value in launch.env.values())
 
 

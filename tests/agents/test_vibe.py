@@ -29,7 +29,7 @@ def test_the_key_is_in_an_environment_variable():
     (provider,) = config["providers"]
     (launch,) = orders.launches
     assert provider["api_base"] == f"{BASE_URL}/v1"
-    assert launch.env[provider["api_key_env_var"]] == launch.env["MISTRAL_API_KEY"] == "hf-token"
+    assert launch.env[provider["api_key_env_var"]] == launch.env["MISTRAL_API_KEY"] == "demeanor-token"
     assert (config["enable_telemetry"], config["theme"]) == (False, "dark")
     assert launch.argv[-1] == "--prompt=-x"
 

@@ -21,12 +21,12 @@ def test_every_agent_of_ours_has_an_entry():
 def test_agents_with_a_base_url_setting_get_the_gateways(name: str):
     """Together with the key; nothing of a place is left unfilled."""
     spec = AGENTS[name]
-    model, env, kwargs = spec.settings_for(model="large", url=URL, token="hf-key")
+    model, env, kwargs = spec.settings_for(model="large", url=URL, token="demeanor-key")
     assert "large" in model
     values = [*env.values(), *(text for text in kwargs.values() if isinstance(text, str))]
     assert not any("{" in text for text in values)
     assert spec.reachable == any("127.0.0.1:11811" in text for text in values)
-    assert not spec.reachable or "hf-key" in values
+    assert not spec.reachable or "demeanor-key" in values
     assert not any(breaks_results(name, value) for name, value in spec.env.items())
 
 

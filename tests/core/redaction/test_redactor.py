@@ -125,7 +125,7 @@ def test_the_same_secret_has_the_same_mark_in_any_shape_and_another_one_has_anot
 
 
 EXAMPLES = {
-    "demeanor-token": "hf-" + "0a" * 20,
+    "demeanor-token": "demeanor-" + "0a" * 20,
     "anthropic-key": "sk-ant-api03-" + "aB3_" * 20,
     "openai-key": "sk-proj-" + "aB3_" * 20,
     "github-token": "ghp_" + "aB3d" * 9,

@@ -50,5 +50,9 @@ def a_cassette(*exchanges: Exchange, number: int = 1, **more: Any) -> Cassette:
 
 def a_capture(*exchanges: Exchange, **facts: str) -> Capture:
     """The capture of an attempt in its own folders."""
-    bench = {"workspace": "/tmp/hf-1/3/workspace", "home": "/tmp/hf-1/3/home", "base_url": "http://127.0.0.1:4711/t/0"}
+    bench = {
+        "workspace": "/tmp/demeanor-1/3/workspace",
+        "home": "/tmp/demeanor-1/3/home",
+        "base_url": "http://127.0.0.1:4711/t/0",
+    }
     return Capture(trial="saves_the_note/native:played/1", attempt=1, exchanges=exchanges, facts={**bench, **facts})

@@ -5,31 +5,32 @@ from __future__ import annotations
 from demeanor.gateway.cassette.placeholders import Placeholders
 
 HERE = Placeholders(
-    {"workspace": "/tmp/hf-1/3/workspace", "home": "/tmp/hf-1/3/home", "base_url": "http://127.0.0.1:9/t/a"}
+    {"workspace": "/tmp/demeanor-1/3/workspace", "home": "/tmp/demeanor-1/3/home", "base_url": "http://127.0.0.1:9/t/a"}
 )
 THERE = Placeholders({"workspace": '/var/o"ther/8/workspace', "home": '/var/o"ther/8/home'})
 
 
 def test_paths_are_replaced_by_those_of_another_attempt():
     """Workspace, HOME and temp folder get their new values."""
-    text = "cd /tmp/hf-1/3/workspace; ls /tmp/hf-1/3/home/.x /tmp/hf-1/3/tmp/y -tmp-hf-1-3-workspace"
+    text = "cd /tmp/demeanor-1/3/workspace; ls /tmp/demeanor-1/3/home/.x /tmp/demeanor-1/3/tmp/y "
+    text += "-tmp-demeanor-1-3-workspace"
     hidden = HERE.hide(text)
-    assert "/tmp/hf-1" not in hidden
+    assert "/tmp/demeanor-1" not in hidden
     assert THERE.restore(hidden) == (
         'cd /var/o"ther/8/workspace; ls /var/o"ther/8/home/.x /var/o"ther/8/tmp/y -var-o-ther-8-workspace'
     )
 
 
 def test_a_path_with_the_same_prefix_is_left_alone():
-    """`/tmp/hf-1/31` is not inside `/tmp/hf-1/3`."""
-    assert HERE.hide("/tmp/hf-1/31/workspace /tmp/hf-1/3/workspace-2") == (
-        "/tmp/hf-1/31/workspace {{demeanor:bench}}/workspace-2"
+    """`/tmp/demeanor-1/31` is not inside `/tmp/demeanor-1/3`."""
+    assert HERE.hide("/tmp/demeanor-1/31/workspace /tmp/demeanor-1/3/workspace-2") == (
+        "/tmp/demeanor-1/31/workspace {{demeanor:bench}}/workspace-2"
     )
 
 
 def test_raw_arguments_follow_the_arguments():
     """Also if the new path needs an escape in JSON."""
-    call = {"kind": "tool_call", "arguments": {"path": "/tmp/hf-1/3/workspace/a"}, "raw": '{"path":"/tmp…"}'}
+    call = {"kind": "tool_call", "arguments": {"path": "/tmp/demeanor-1/3/workspace/a"}, "raw": '{"path":"/tmp…"}'}
     shown = THERE.restore(HERE.hide(call))
     assert shown["raw"] == '{"path": "/var/o\\"ther/8/workspace/a"}'
 
@@ -37,7 +38,7 @@ def test_raw_arguments_follow_the_arguments():
 def test_secrets_and_tokens_are_removed():
     """Neither a secret's value nor a session's token remains."""
     places = Placeholders({}, ["s3cr3t-value", "short"])
-    token = "hf-" + "0f" * 20
+    token = "demeanor-" + "0f" * 20
     assert places.hide(f"key s3cr3t-value, token {token}, short") == (
         "key {{demeanor:secret}}, token {{demeanor:token}}, short"
     )
@@ -45,8 +46,8 @@ def test_secrets_and_tokens_are_removed():
 
 def test_keys_of_objects_are_replaced_too():
     """A tool's arguments may have paths or secrets as keys."""
-    places = Placeholders({"workspace": "/tmp/hf-1/3/workspace"}, ["s3cr3t-value"])
-    hidden = places.hide({"edits": {"/tmp/hf-1/3/workspace/a": "x", "s3cr3t-value": 1}})
+    places = Placeholders({"workspace": "/tmp/demeanor-1/3/workspace"}, ["s3cr3t-value"])
+    hidden = places.hide({"edits": {"/tmp/demeanor-1/3/workspace/a": "x", "s3cr3t-value": 1}})
     assert hidden == {"edits": {"{{demeanor:workspace}}/a": "x", "{{demeanor:secret}}": 1}}
 
 

@@ -21,7 +21,7 @@ from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall
 from tests.gateway.cassette.helpers import a_capture, a_request, answered, with_result
 from tests.gateway.helpers import a_trial
 
-FACTS = {"workspace": "/tmp/other/7/workspace", "home": "/tmp/other/7/home", "token": "hf-" + "5" * 40}
+FACTS = {"workspace": "/tmp/other/7/workspace", "home": "/tmp/other/7/home", "token": "demeanor-" + "5" * 40}
 SECRET = "correct-horse-battery-staple"
 REDACTOR = Redactor({"API_KEY": SECRET})
 
@@ -113,8 +113,8 @@ def test_another_answer_can_be_given_at_the_cut():
 def test_folders_and_secrets_of_another_attempt_are_the_same():
     """The recorded capture has marks in place of secrets, and the folders of its own attempt."""
     mark = REDACTOR.text(SECRET)
-    was = with_result(f"/tmp/hf-1/3/workspace/a: {mark}")
-    ask = replay(recorded(answered(FIRST, "look in /tmp/hf-1/3/workspace"), answered(was, number=2), cut=2))
+    was = with_result(f"/tmp/demeanor-1/3/workspace/a: {mark}")
+    ask = replay(recorded(answered(FIRST, "look in /tmp/demeanor-1/3/workspace"), answered(was, number=2), cut=2))
     assert ask(FIRST) == f"look in {FACTS['workspace']}"
     assert ask(with_result(f"{FACTS['workspace']}/a: {SECRET}")) is None
 
@@ -124,4 +124,4 @@ def test_nothing_secret_is_in_a_prefix(cut: int):
     """Neither in requests nor in answers, which a person may commit."""
     found = recorded(answered(with_result(SECRET), SECRET), *TRIAL[1:], cut=cut)
     assert SECRET not in repr(found)
-    assert "/tmp/hf-1/3" not in repr(found)
+    assert "/tmp/demeanor-1/3" not in repr(found)

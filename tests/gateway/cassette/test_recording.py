@@ -20,16 +20,18 @@ from tests.helpers.harbor_tasks import greet
 
 def test_nothing_of_the_environment_is_recorded():
     """No path, address, token, secret, time or cost."""
-    token = "hf-" + "ab" * 20
-    prompt = f"in /tmp/hf-1/3/workspace, at http://127.0.0.1:4711/t/0 with {token} and hunter2-hunter2"
-    call = ToolCall(id="c1", name="write", arguments={"path": "/tmp/hf-1/3/workspace/a"}, raw="{}")
+    token = "demeanor-" + "ab" * 20
+    prompt = f"in /tmp/demeanor-1/3/workspace, at http://127.0.0.1:4711/t/0 with {token} and hunter2-hunter2"
+    call = ToolCall(id="c1", name="write", arguments={"path": "/tmp/demeanor-1/3/workspace/a"}, raw="{}")
     exchange = replace(
         answered(a_request(prompt)), response=Response(parts=(call,)), started=1.5, ended=2.5, cost_usd=0.1
     )
     secrets = telling({"MY_API_KEY": "hunter2-hunter2", "EDITOR": "emacs-editor"}).values()
     cassette = make_cassette(a_trial(), a_capture(exchange), secrets)
     text = write_cassette(cassette)
-    assert not [word for word in ("/tmp/hf-1", "127.0.0.1", token, "hunter2", "started", "cost_usd") if word in text]
+    assert not [
+        word for word in ("/tmp/demeanor-1", "127.0.0.1", token, "hunter2", "started", "cost_usd") if word in text
+    ]
     assert "{{demeanor:workspace}}/a" in text
 
 

@@ -47,7 +47,7 @@ async def open_session(upstream: Any, workspace: str) -> AsyncIterator[Session]:
 
 async def record(folder: Path, play: Any, *asked: tuple[str, dict[str, Any]]) -> tuple[Exchange, ...]:
     """Send these requests to a script and record the cassette."""
-    async with open_session(ScriptedModel(play=play), "/tmp/hf-1/3/workspace") as session:
+    async with open_session(ScriptedModel(play=play), "/tmp/demeanor-1/3/workspace") as session:
         for dialect, request in asked:
             await post(session, request, path=PATHS[dialect])
         exchanges = session.exchanges()
@@ -76,11 +76,11 @@ async def test_a_response_contains_the_workspace_of_the_replay(tmp_path: Path):
     """A model that wrote absolute paths wrote those of another machine."""
 
     def play(turn: Turn) -> Any:
-        return turn.call_tool("write_file", {"path": "/tmp/hf-1/3/workspace/a.txt", "content": "x"})
+        return turn.call_tool("write_file", {"path": "/tmp/demeanor-1/3/workspace/a.txt", "content": "x"})
 
     tool = {"type": "function", "function": {"name": "write_file", "parameters": {"type": "object"}}}
     prompt = "Work in {}."
-    asked = body("openai-chat", prompt.format("/tmp/hf-1/3/workspace")) | {"tools": [tool]}
+    asked = body("openai-chat", prompt.format("/tmp/demeanor-1/3/workspace")) | {"tools": [tool]}
     await record(tmp_path, play, ("openai-chat", asked))
     async with open_session(replaying(tmp_path), "/elsewhere/workspace") as session:
         again = body("openai-chat", prompt.format("/elsewhere/workspace")) | {"tools": [tool]}

@@ -102,7 +102,7 @@ def test_every_level_keeps_what_it_promises() -> None:
 
 def test_daemons_of_the_control_end_with_demeanor() -> None:
     """They run without any sandbox, so nothing else would end them if Demeanor were killed while it probes."""
-    mark = f"hf-{uuid.uuid4().hex[:10]}"
+    mark = f"dm-{uuid.uuid4().hex[:10]}"
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
         "from demeanor.sandboxes.probes import program; program._DAEMON_SECONDS = 100_000.0\n"

@@ -14,8 +14,11 @@ _E = r"(?![A-Za-z0-9])"
 _DIGIT = r"(?=[A-Za-z_-]{0,80}[0-9])"
 _GIVEN = r"['\"\\]{0,4}[ \t]{0,8}[=:][ \t]{0,8}['\"\\]{0,4}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"
 
+TOKEN_PREFIX, TOKEN_PATTERN = "demeanor-", "[0-9a-f]{40}"
+"""The key that the gateway gives to an agent, which is worthless elsewhere."""
+
 VENDORS: tuple[tuple[str, str, str], ...] = (
-    ("demeanor-token", "hf-", r"[0-9a-f]{40}" + _E),
+    ("demeanor-token", TOKEN_PREFIX, TOKEN_PATTERN + _E),
     ("anthropic-key", "sk-ant-", _DIGIT + r"[A-Za-z0-9_-]{16,200}"),
     ("openai-key", "sk-", _DIGIT + r"[A-Za-z0-9_-]{20,200}"),
     ("github-token", "ghp_", r"[A-Za-z0-9]{30,255}"),

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.redaction.encodings import can_be_secret
+from demeanor.core.redaction.key_patterns import TOKEN_PATTERN, TOKEN_PREFIX
 from demeanor.core.redaction.redactor import Redactor, without_digits
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Placeholders:
         )
         parts = [f"(?P<secret>{secret})"] if secret else []
         parts += [f"(?P<{name.replace('-', '_')}>{pattern})" for name, pattern in hidden]
-        parts.append(r"(?P<token>\bhf-[0-9a-f]{40}\b)")
+        parts.append(rf"(?P<token>\b{TOKEN_PREFIX}{TOKEN_PATTERN}\b)")
         self._pattern = re.compile("|".join(parts))
 
     def hide(self, data: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.intervention import TOOL, Intervention, intervene
+from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
 from demeanor.core.stall import stall_seconds
 from demeanor.core.text import count, one_line
 from demeanor.core.usage import AT_INPUT_PRICE
@@ -71,7 +72,7 @@ class Session:
         self.prefix = prefix
         self.malformed = 0
         self.connections_refused = 0
-        self._token = "hf-" + secrets.token_hex(20)
+        self._token = TOKEN_PREFIX + secrets.token_hex(20)
         self._metrics = metrics
         self._serve = serve
         self._began = self._activity = time.monotonic()

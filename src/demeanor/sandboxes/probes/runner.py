@@ -172,7 +172,7 @@ def _survival(alive: bool) -> str:
 
 def _daemon_names() -> tuple[str, str]:
     """Unique process names, short enough for the kernel."""
-    return f"hf-{uuid.uuid4().hex[:10]}", f"hf-{uuid.uuid4().hex[:10]}"
+    return f"dm-{uuid.uuid4().hex[:10]}", f"dm-{uuid.uuid4().hex[:10]}"
 
 
 def _running(names: tuple[str, ...], *, for_seconds: float = 0.0) -> set[str]:
