@@ -146,6 +146,19 @@ def test_a_check_can_not_alter_what_is_stored_and_can_print(project: Project) ->
     assert "seen by the reader" not in ran.stdout
 
 
+def test_a_check_may_leave_its_process_group(project: Project) -> None:
+    """Libraries that daemonise do. It is killed all the same, and the run ends."""
+    text = """
+@eval_test(USUALLY_PASSES, prompt="Write.")
+def leaves(rig, result):
+    os.setpgid(0, os.getpgid(os.getppid()))
+    while True: time.sleep(1)
+"""
+    run(project, text, limit=1.0)
+    assert "did not end within 1 s" in str(verdicts(project)["leaves"])
+    assert processes_of(project) == []
+
+
 def test_declared_patterns_are_under_the_limit_too(project: Project) -> None:
     """A pattern of a scenario file on text of an agent."""
     project.write(

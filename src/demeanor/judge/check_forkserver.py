@@ -89,9 +89,10 @@ def _die_with(server: int) -> None:
 
 
 def _kill(pid: int) -> None:
-    """Kill a worker with everything in its process group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+    """Kill a worker with everything in its process group, which a check may have left."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, 0)
 
