@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -24,6 +29,7 @@ from demeanor.store.runs.run_folder import RunFolder
 from demeanor.store.runs.run_store import RunStore
 from demeanor.store.runs.sync import sync_run
 from tests.helpers.runs import FAILED, PASSED, a_run, record
+from tests.journeys.test_survival import until
 
 SAVES = Eval(
     name="saves",
@@ -67,6 +73,39 @@ def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, address: str):
     assert [read_capture(one, SAVED, captures=captures).exchanges for one in store.records()] == [(EXCHANGE,)] * 2
     assert store.notes == ()
     history.close()
+
+
+@pytest.mark.parametrize("line", range(10))
+def test_a_run_may_end_at_any_moment(tmp_path: Path, line: int):
+    """The thread that writes to the history is stopped at one of its lines until the end of the run waits for it."""
+    store = RunStore(RunFolder(tmp_path / "night-1"), str(tmp_path / "history.db"))
+    closing = threading.Thread(target=store.close, daemon=True)
+    reached, lines = threading.Event(), itertools.count()
+
+    def joins() -> bool:
+        frame = sys._current_frames().get(closing.ident or 0)
+        return frame is not None and frame.f_code.co_name in {"join", "_wait_for_tstate_lock"}
+
+    def stop_at_line(frame: FrameType, event: str, arg: object) -> Callable[..., object] | None:
+        if frame.f_code is not RunStore._write_batches.__code__:
+            return None
+        if event == "line" and next(lines) == line:
+            reached.set()
+            until(joins)
+        return stop_at_line
+
+    threading.settrace(stop_at_line)
+    try:
+        store.begin(a_run(), PLAN)
+    finally:
+        threading.settrace(None)  # type: ignore[arg-type]
+    keep(store, 1)
+    assert reached.wait(60)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()
+    with open_history(str(tmp_path / "history.db")) as history:
+        assert history.records("night-1") == store.records()
 
 
 SAVED = Capture(trial="", attempt=1).before

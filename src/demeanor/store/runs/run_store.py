@@ -8,10 +8,10 @@ during the run are written when it ends, by the next run in the same results fol
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, StoreUnavailable
@@ -46,8 +46,7 @@ class RunStore:
         self._timeout = timeout
         self._database: Database | None = None
         self._writer: RunWriter | None = None
-        self._queue: deque[WrittenRecord] = deque()
-        self._waiting = threading.Event()
+        self._queue: SimpleQueue[WrittenRecord | None] = SimpleQueue()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._failed = False
@@ -87,16 +86,14 @@ class RunStore:
     def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Store one judged attempt; when this returns, a crash can't lose it."""
         stored = self.run.append(record, capture, evidence)
-        self._queue.append(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
-        if not self._waiting.is_set():  # otherwise the thread is awake: waking it costs more than the rest of this
-            self._waiting.set()
+        self._queue.put(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
         return stored
 
     def close(self) -> None:
         """Close the folder, write what is missing in the history, and publish the captures."""
         self.run.close()
+        self._queue.put(None)
         self._ended.set()
-        self._waiting.set()
         if self._thread is not None:
             self._thread.join()
         try:
@@ -140,15 +137,17 @@ class RunStore:
         return True
 
     def _write_batches(self, writer: RunWriter) -> None:
-        """Write attempts to the history in batches, until the end of the run."""
+        """Write attempts to the history in batches, until the end of the run, which is None in the queue."""
         waiting: list[WrittenRecord] = []
         more = True
         while more:
-            self._waiting.wait()
-            more = not self._ended.wait(_BATCH_SECONDS)
-            self._waiting.clear()
-            while self._queue:  # what is appended from now on sets the event again
-                waiting.append(self._queue.popleft())
+            batch = [self._queue.get()]
+            self._ended.wait(_BATCH_SECONDS)
+            with suppress(Empty):
+                while True:
+                    batch.append(self._queue.get_nowait())
+            more = None not in batch
+            waiting += [one for one in batch if one is not None]
             try:
                 writer.write((), waiting)
                 waiting.clear()
