@@ -141,6 +141,7 @@ class _Part:
         self.run = run
         self.records: list[Record] = []
         self.stop = Stop()
+        self._ended = False
         self._error: BaseException | None = None
         self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()
@@ -151,7 +152,7 @@ class _Part:
     def wait_for(self, cell: Cell) -> None:
         """Return when every trial of a cell is judged, or the run has ended."""
         with self._news:
-            self._news.wait_for(lambda: self._task.done() or self._judged(cell) == len(cell.trials))
+            self._news.wait_for(lambda: self._ended or self._judged(cell) == len(cell.trials))
             if self._error is not None:
                 raise self._error
 
@@ -179,7 +180,7 @@ class _Part:
         except BaseException as caught:  # noqa: BLE001 - raised again in wait_for
             error = caught
         with self._news:
-            self._error = error
+            self._ended, self._error = True, error
             self._news.notify_all()
 
 
