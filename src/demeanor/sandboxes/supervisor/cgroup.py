@@ -20,12 +20,14 @@ import re
 import time
 from typing import Literal, NamedTuple
 
+from demeanor.sandboxes.supervisor.process_tree import read_file
+
 ROOT, OWN_GROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 """Where control groups are mounted, and the file that lists ours."""
 
 _REMOVE_TIMEOUT = 2.0
 _PREFIX = "demeanor"
-_OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+_OOM_KILL = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Cgroup(NamedTuple):
@@ -40,8 +42,8 @@ class Cgroup(NamedTuple):
     def oom_kills(self) -> int:
         """How many processes the OOM killer has killed in this group."""
         name = "memory.oom_control" if self.version == 1 else "memory.events"
-        with contextlib.suppress(OSError), open(f"{self.folder}/{name}") as file:
-            found = _OOM_KILL.search(file.read())
+        with contextlib.suppress(OSError):
+            found = _OOM_KILL.search(read_file(f"{self.folder}/{name}"))
             return int(found[1]) if found else 0
         return 0
 

@@ -13,18 +13,35 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 
-from demeanor.sandboxes.supervisor.bwrap_supervisor import serve_bwrap
-from demeanor.sandboxes.supervisor.cgroup import CgroupParent
-from demeanor.sandboxes.supervisor.landlock_supervisor import namespaces_work, serve_landlock
+from demeanor.sandboxes.supervisor.cgroup import Cgroup, CgroupParent
 from demeanor.sandboxes.supervisor.messages import reason, receive, receive_fds, reply
-from demeanor.sandboxes.supervisor.persistent import serve_persistent
 from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd, signal_all
 from demeanor.sandboxes.supervisor.run_folder import remove_run_folder
-from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, IGNORED_SIGNALS, LANDLOCK, PERSISTENT, supervise
+from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, IGNORED_SIGNALS, LANDLOCK, PERSISTENT, PLAIN, supervise
 
 _ORPHANS_TIMEOUT = 5.0
-_KINDS = {BUBBLEWRAP: serve_bwrap, LANDLOCK: serve_landlock, PERSISTENT: serve_persistent}
+
+
+def serving(kind: bytes) -> Callable[[socket.socket, Cgroup | None], None]:
+    """The function of a kind of supervisor. It is imported when it is first needed: the fewer modules the fork server
+    has, the sooner it is ready, and the quicker it is forked.
+    """
+    if kind == BUBBLEWRAP:
+        from demeanor.sandboxes.supervisor.bwrap_supervisor import serve_bwrap
+
+        return serve_bwrap
+    if kind == LANDLOCK:
+        from demeanor.sandboxes.supervisor.landlock_supervisor import namespaces_work, serve_landlock
+
+        namespaces_work()  # its supervisors inherit the answer
+        return serve_landlock
+    if kind == PERSISTENT:
+        from demeanor.sandboxes.supervisor.persistent import serve_persistent
+
+        return serve_persistent
+    return lambda control, _: supervise(control)
 
 
 def reap(supervisors: dict[int, socket.socket], parent: CgroupParent | None = None) -> None:
@@ -81,11 +98,10 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
             if not fds:
                 break
             control = socket.socket(fileno=fds[0])
-            if kind == LANDLOCK:
-                namespaces_work()  # its supervisors inherit the answer
+            work = serving(kind)
             pid = os.fork()
             if pid == 0:
-                become_supervisor(control, kind, parent)
+                become_supervisor(control, work, parent if kind != PLAIN else None)
             supervisors[pid] = control
     while supervisors:  # their control sockets are closed too, and they exit
         if select.select([sigchld], [], [], 1.0)[0]:
@@ -94,8 +110,10 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
     kill_orphans(supervisors)
 
 
-def become_supervisor(control: socket.socket, kind: bytes, parent: CgroupParent | None) -> None:
-    """In the forked child: close everything but the control socket, and run the supervisor of that kind."""
+def become_supervisor(
+    control: socket.socket, work: Callable[[socket.socket, Cgroup | None], None], parent: CgroupParent | None
+) -> None:
+    """In the forked child: close everything but the control socket, and do the work of a supervisor."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)  # the pipe of the fork server, which is closed next
@@ -103,10 +121,8 @@ def become_supervisor(control: socket.socket, kind: bytes, parent: CgroupParent 
             os.dup2(control.fileno(), 3, inheritable=False)
         os.closerange(4, 4096)
         own = socket.socket(fileno=3)
-        if kind not in _KINDS:
-            supervise(own)
-        elif parent is None:
-            _KINDS[kind](own, None)
+        if parent is None:
+            work(own, None)
         else:
             try:
                 cgroup = parent.create(os.getpid())
@@ -114,7 +130,7 @@ def become_supervisor(control: socket.socket, kind: bytes, parent: CgroupParent 
                 reply(own, b"fail setup %s\n" % reason(error))
                 receive(own, 2)  # the message that was sent before the failure was seen
             else:
-                _KINDS[kind](own, cgroup)
+                work(own, cgroup)
         code = 0
     finally:
         os._exit(code)

@@ -9,6 +9,7 @@ Every failure is an OSError that names the step, because "Operation not permitte
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import socket
@@ -128,9 +129,7 @@ def map_users(uid: int, gid: int, *, as_root: bool = False) -> None:
 
 def loopback_up() -> None:
     """Bring up the loopback interface."""
-    from fcntl import ioctl
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         request = struct.pack("16sh14x", b"lo", 0)
-        flags = struct.unpack("16sh14x", ioctl(sock, _SIOCGIFFLAGS, request))[1]
-        ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+        flags = struct.unpack("16sh14x", fcntl.ioctl(sock, _SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))

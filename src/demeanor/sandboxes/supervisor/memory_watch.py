@@ -4,9 +4,6 @@ Pages shared between processes are counted once (PSS). The kernel walks page tab
 when the sum of the resident sizes, which is cheap and never too small, exceeds the peak so far.
 """
 
-# This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH123
-
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +11,7 @@ import os
 import re
 
 from demeanor.sandboxes.supervisor.cgroup import Cgroup
-from demeanor.sandboxes.supervisor.process_tree import ProcessTree, descendants
+from demeanor.sandboxes.supervisor.process_tree import ProcessTree, descendants, read_file
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 SLOW_POLL, FAST_POLL = 0.2, 0.05
@@ -46,14 +43,14 @@ class MemoryWatch:
 
 
 def _resident(pid: int) -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
-        return int(file.read().split()[1]) * _PAGE
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(read_file(f"/proc/{pid}/statm").split()[1]) * _PAGE
     return 0
 
 
 def _proportional(pid: int) -> int:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
-        found = re.search(rb"^Pss: +(\d+) kB", file.read(), re.MULTILINE)
+    with contextlib.suppress(OSError):
+        found = re.search(rb"^Pss: +(\d+) kB", read_file(f"/proc/{pid}/smaps_rollup"), re.MULTILINE)
         return int(found[1]) * 1024 if found else 0
     return _resident(pid)
 
@@ -80,6 +77,7 @@ class MeasuredTree(ProcessTree):
         self._watch = MemoryWatch(memory)
         self._limit = memory
         self._exceeded = False
+        self._is_new = True
         self._oom_kills = oom_kills
 
     def members(self) -> list[int]:
@@ -87,7 +85,12 @@ class MeasuredTree(ProcessTree):
         return descendants([os.getpid()])
 
     def check(self) -> float | None:
-        """Measure the memory; see `Watcher`."""
+        """Measure the memory; see `Watcher`. It is measured FAST_POLL after the start for the first time: many programs
+        have ended by then, and their peak is in the report.
+        """
+        if self._is_new:
+            self._is_new = False
+            return FAST_POLL
         self._exceeded = self._watch.exceeded(self.members()) or self._oom_kills.any()
         return None if self._exceeded else self._watch.pause
 

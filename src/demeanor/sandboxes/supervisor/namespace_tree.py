@@ -61,7 +61,9 @@ class NamespaceTree(MeasuredTree):
         self._init.kill(_EXIT_TIMEOUT_MS if empty else 0)
 
     def kill(self) -> None:
-        """Kill until nothing is left."""
+        """Kill until nothing is left. After a program that left nothing behind, the init ends by itself."""
+        if self.reap() and self.status is not None and not self.members():
+            self._init.wait(_EXIT_TIMEOUT_MS)
         super().kill()
         self._init.close()
 

@@ -56,9 +56,7 @@ class NamespaceInit:
 
     def status(self) -> int | None:
         """The wait status of the program; None while it runs, or if it never was reported."""
-        poller = select.poll()
-        poller.register(self.reports, select.POLLIN)
-        if not poller.poll(0):
+        if not _is_readable(self.reports, 0):
             return None
         report = self._receive()
         return None if report is None else report[1]
@@ -74,16 +72,29 @@ class NamespaceInit:
         """
         handle = os.pidfd_open(self.pid)
         try:
-            poller = select.poll()
-            poller.register(handle, select.POLLIN)
-            if not poller.poll(timeout_ms):
+            if not _is_readable(handle, timeout_ms):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
+
+    def wait(self, timeout_ms: int) -> None:
+        """Wait until the init has ended by itself, or the time is up. As `kill`, this comes before it is waited for."""
+        handle = os.pidfd_open(self.pid)
+        try:
+            _is_readable(handle, timeout_ms)
         finally:
             os.close(handle)
 
     def close(self) -> None:
         """Close the pipe."""
         os.close(self.reports)
+
+
+def _is_readable(handle: int, timeout_ms: int) -> bool:
+    """Wait until there is something to read, at most for that time."""
+    poller = select.poll()
+    poller.register(handle, select.POLLIN)
+    return bool(poller.poll(timeout_ms))
 
 
 def _clone(flags: int) -> int:
