@@ -9,6 +9,7 @@ that a busy machine affects both. Needs `starlette` and `uvicorn`, for the compa
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import statistics
@@ -99,6 +100,7 @@ def serve_gateway(upstream: str) -> None:
                     break
         await gateway.stop()
 
+    gc.set_threshold(150_000, 20, 20)  # as in every run: see demeanor/__main__.py
     asyncio.run(run())
 
 
@@ -222,14 +224,14 @@ async def measure(echo: Server, gateway: Server) -> None:
             waits[place].extend(await first_byte(server, slow))
             loads[place].append(await load(server, fast))
     direct, through = map(statistics.median, waits)
-    row("first byte of a stream, ms (median)", direct, through, f"added {through - direct:.2f} ms, bar < 3 ms")
+    row("first byte of a stream, ms (median)", direct, through, f"added {through - direct:.2f} ms, bar < 1 ms")
     direct, through = (statistics.quantiles(found, n=10)[0] for found in waits)
     row("  the fastest tenth of them, ms", direct, through, f"added {through - direct:.2f} ms")
     per_second = [statistics.median(found[0] for found in one) for one in loads]
-    row("whole answers per second, 20 kB asked", *per_second, "bar > 1500")
+    row("whole answers per second, 20 kB asked", *per_second, "")
     per_cpu = [statistics.median(found[1] for found in one) for one in loads]
-    row("whole answers per second of one core", *per_cpu, "bar > 1500")
-    row(f"megabytes with {STREAMS} slow streams", before[0][1], before[1][1], "bar < 150")
+    row("whole answers per CPU second", *per_cpu, "bar > 2500")
+    row(f"megabytes with {STREAMS} slow streams", before[0][1], before[1][1], "bar < 60")
     row("  of which the streams, megabytes", *(during - idle for idle, during in before), "")
 
 

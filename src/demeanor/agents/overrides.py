@@ -71,6 +71,8 @@ class Overrides:
 
     def apply(self, orders: Orders, task: Task, *, program_words: int) -> Orders:
         """The orders with these arguments, variables and files. `program_words`: how many words are the program."""
+        if self is _NOTHING:
+            return orders
         values = placeholder_values(task)
         args = tuple(fill(word, values) for word in self.args)
         env = {name: fill(text, values) for name, text in self.env.items()}
@@ -85,6 +87,9 @@ class Overrides:
             for index, launch in enumerate(orders.launches)
         )
         return replace(orders, launches=tuple(launches), home_files={**orders.home_files, **files})
+
+
+_NOTHING = Overrides()
 
 
 def read_overrides(
@@ -130,6 +135,8 @@ def read_params(
 ) -> Overrides:
     """Read the overrides in an eval's `params`; `where` is the file of the eval. Other keys are ignored here."""
     own = {key: value for key, value in params.items() if key in KEYS}
+    if not own:
+        return _NOTHING
     table = Table(own, where=where, prefix="params.")
     return read_overrides(table, keys=keys, modes=modes, no_modes=no_modes, in_eval=True)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -95,9 +95,8 @@ def bwrap_arguments(
     """
     args = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     args += ["--disable-userns", "--new-session", "--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
-    args += [*_system_arguments(), "--ro-bind", staged_path(0), "/etc"]
-    for name in (*etc_folders(), *(("resolv.conf", "hosts") if host_network else ())):
-        args += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
+    args += _system_arguments()
+    args += _etc_arguments(("resolv.conf", "hosts") if host_network else ())
     args += ["--proc", "/proc", "--dev", "/dev"]
     for target, name in ((TEMP_PATH, TEMP), ("/dev/shm", SHARED), (HOME_PATH, HOME), (WORKSPACE_PATH, MERGED)):  # noqa: S108
         args += ["--bind", f"{SCRATCH}/{name}", target]
@@ -109,12 +108,20 @@ def bwrap_arguments(
     return [*args, "--seccomp", str(fds[0]), "--json-status-fd", str(fds[1])]
 
 
-def _system_arguments() -> Iterator[str]:
+def _etc_arguments(names: Iterable[str]) -> list[str]:
+    return [word for name in names for word in ("--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}")]
+
+
+@cache
+def _system_arguments() -> list[str]:
+    """The arguments for the system folders and for /etc: the same for every program."""
+    args: list[str] = []
     for path in SYSTEM_PATHS:
         if os.path.islink(path):
-            yield from ("--symlink", os.readlink(path), path)
+            args += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
-            yield from ("--ro-bind", path, path)
+            args += ["--ro-bind", path, path]
+    return [*args, "--ro-bind", staged_path(0), "/etc", *_etc_arguments(etc_folders())]
 
 
 @cache

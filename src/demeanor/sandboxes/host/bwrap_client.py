@@ -84,13 +84,14 @@ class BwrapClient(SupervisorClient):
             if not ready.done():
                 ready.set_result(None)
 
-        loop.add_reader(self._control, on_readable)
+        control = self._control.fileno()  # asyncio makes a text of a socket, which takes a while
+        loop.add_reader(control, on_readable)
         try:
             await asyncio.wait_for(ready, _START_TIMEOUT)
         except TimeoutError:
             raise WorldError(VoidCause.SANDBOX, f"the sandbox was not ready within {_START_TIMEOUT:g} s") from None
         finally:
-            loop.remove_reader(self._control)
+            loop.remove_reader(control)
         self._receive_listener()
 
     def wait_ready_blocking(self) -> None:

@@ -41,15 +41,16 @@ def check_environment(env: Mapping[str, str]) -> None:
 
 
 def send(control: socket.socket, message: bytes, fds: tuple[int, ...] = ()) -> socket.socket:
-    """Send a message; the socket is closed on failure. The first piece carries the descriptors and fits into any
-    socket's buffer.
+    """Send a message; the socket is closed on failure. The first piece carries the descriptors. The other side waits
+    for a message, so the buffer is empty, and at least a part of the piece fits into it.
     """
     try:
-        control.settimeout(SEND_TIMEOUT)
+        control.setblocking(False)
         sent = socket.send_fds(control, [message[:_FIRST_PIECE]], fds)
         if sent < len(message):
+            control.settimeout(SEND_TIMEOUT)
             control.sendall(message[sent:])
-        control.setblocking(False)
+            control.setblocking(False)
     except OSError:
         control.close()
         raise

@@ -52,7 +52,8 @@ async def supervise(program: SupervisedProcess, last_activity: Callable[[], floa
                 over.set_exception(error)
 
     check_limits()
-    loop.add_reader(program.control, read_report)
+    control = program.control.fileno()  # asyncio makes a text of a socket, which takes a while
+    loop.add_reader(control, read_report)
     for pipe, output in program.streams:
         loop.add_reader(pipe, read_output, pipe, output)
     try:
@@ -73,9 +74,10 @@ async def supervise(program: SupervisedProcess, last_activity: Callable[[], floa
     finally:
         if timer:
             timer.cancel()
-        loop.remove_reader(program.control)
+        loop.remove_reader(control)
         for pipe, _ in program.streams:
-            loop.remove_reader(pipe)
+            if pipe not in program.ended_streams:
+                loop.remove_reader(pipe)
         last_activity = time.monotonic  # check_limits refers to itself and would keep the attempt's session for long
 
 
@@ -132,6 +134,8 @@ class SupervisedProcess:
             (out, BoundedOutput(limits.output_bytes)),
             (err, BoundedOutput(limits.output_bytes)),
         )
+        self.ended_streams: set[int] = set()
+        """The pipes that have been read to their end."""
         self._started = self._last_output = time.monotonic()
         try:
             self.control = starter.launch(message, (to_out, to_err))
@@ -163,6 +167,8 @@ class SupervisedProcess:
         if data:
             self._last_output = time.monotonic()
             output.add(data)
+        else:
+            self.ended_streams.add(pipe)
         return bool(data)
 
     def read_report(self) -> bool:
@@ -252,7 +258,8 @@ class SupervisedProcess:
         seconds = time.monotonic() - self._started
         (_, out), (_, err) = self.streams
         for pipe, output in self.streams:
-            self._drain(pipe, output)
+            if pipe not in self.ended_streams:
+                self._drain(pipe, output)
         word, *numbers = self._report.split() or [b""]
         if word == b"fail" and numbers[0] == b"bwrap":
             raise _bwrap_error(err.output().text, self._name)

@@ -93,9 +93,12 @@ class SandboxRuntime:
 
     def new_path(self) -> str:
         """The path of a folder that does not exist yet; raises WorldError if the disk is full."""
-        folder = self.launcher().folder
-        require_space(folder)
-        return f"{folder}/{next(self._numbers)}"
+        require_space(self.launcher().folder)
+        return self.unused_path()
+
+    def unused_path(self) -> str:
+        """The same, without a look at the disk."""
+        return f"{self.launcher().folder}/{next(self._numbers)}"
 
     async def readable_template(self, folder: Path) -> str:
         """A template that the sandbox's user may read: when we are root, a copy that belongs to the unused uid."""

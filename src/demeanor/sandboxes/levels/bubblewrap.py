@@ -72,6 +72,8 @@ class BubblewrapSandbox(SandboxLevel):
         runtime = SandboxRuntime(root, memory=ceilings.memory + ceilings.disk)
         super().__init__(runtime, path=path, pass_env=pass_env, ceilings=ceilings, network=network)
         self._overlay = overlay
+        self._found_bwrap: tuple[str, bytes] | None = None
+        self._etc_folder: Path | None = None
         self._etc_lock = threading.Lock()
 
     @property
@@ -104,14 +106,15 @@ class BubblewrapSandbox(SandboxLevel):
         try:
             await client.wait_ready()
             session = BubblewrapSession(client, self, template.tree, network or self._network)
-            session.spool = Path(self._runtime.new_path())
+            session.spool = Path(self._runtime.unused_path())
             yield session
         finally:
             client.close()
 
     def _spec(self, lower: str, network: Network) -> BwrapSpec:
         limits = self._ceilings
-        bwrap, rules = find_bwrap()
+        self._found_bwrap = self._found_bwrap or find_bwrap()
+        bwrap, rules = self._found_bwrap
         return BwrapSpec(
             bwrap=bwrap,
             filter=rules,
@@ -152,11 +155,11 @@ class BubblewrapSandbox(SandboxLevel):
         return SupervisedProcess(client, message, argv=launch.argv, limits=limits)
 
     def _etc(self) -> str:
-        folder = self.folder / "etc"
         with self._etc_lock:  # checks run commands in their own threads
-            if not folder.exists():
-                write_etc(folder)
-        return str(folder)
+            if self._etc_folder is None or self._etc_folder.parent != self.folder:
+                write_etc(self.folder / "etc")
+                self._etc_folder = self.folder / "etc"
+        return str(self._etc_folder)
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a temporary copy of a workspace; for checks, called from a worker thread."""

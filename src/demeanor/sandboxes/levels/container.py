@@ -112,7 +112,7 @@ class ContainerSandbox(SandboxLevel):
         """A new session whose workspace starts as the template."""
         start = await self._runtime.readable_template(template.folder)
         session = ContainerSession(self, start, template.tree, network or self._network)
-        session.spool = Path(self._runtime.new_path())
+        session.spool = Path(self._runtime.unused_path())
         try:
             yield session
         finally:

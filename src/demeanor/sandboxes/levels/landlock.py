@@ -169,7 +169,7 @@ class LandlockSandbox(SandboxLevel):
             client = LandlockClient(self._runtime.launcher().landlock_supervisor())
             spec = LandlockSpec(folder=attempt_dir.path, uid=uid, listener=listener, network=network, filter=rules)
             session = LandlockSession(attempt_dir, self, client, spec, template.tree)
-            session.spool = Path(self._runtime.new_path())
+            session.spool = Path(self._runtime.unused_path())
             yield session
         finally:
             if client is not None:

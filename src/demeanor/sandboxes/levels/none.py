@@ -74,7 +74,7 @@ class NoneSandbox(SandboxLevel):
             copy = self._templates[template.folder] = await asyncio.to_thread(read_template, template.folder)
         attempt_dir = await self._take_dir(copy, self._runtime.new_path())
         session = self._new_session(attempt_dir, template, network)
-        session.spool = Path(self._runtime.new_path())
+        session.spool = Path(self._runtime.unused_path())
         clean = False
         try:
             yield session
