@@ -1,11 +1,9 @@
 """The bench: the same work with Demeanor, with other tools and with a bare loop, interleaved, on this machine.
 
-    python benchmarks/bench.py [--quick] [--short] [--rounds N] [--sizes 200,2000] [--peers NAME,… | none] [--write]
-
-Other tools are installed into environments of their own in ~/.cache/demeanor-bench (or $DEMEANOR_BENCH_CACHE).
-`--quick` measures 200 trials with Demeanor and the bare loop, for before and after a change. `--short` leaves out
-20,000 trials and gives slow tools one round of 2,000, which takes less than 20 minutes on two idle cores. `--write`
-writes docs/benchmarks.md.
+Measured are trials that write a file (in wall time, CPU time of all processes, and peak memory), trials that ask a
+model, start-up, listing and reporting a stored run, and the bytes per trial. Other tools are installed into
+environments of their own in ~/.cache/demeanor-bench (or $DEMEANOR_BENCH_CACHE). Close other programs before: a busy
+machine distorts wall times.
 """
 
 from __future__ import annotations
@@ -39,18 +37,7 @@ LARGE, MODEL_TRIALS = 20_000, 200
 
 def main() -> None:
     """Measure, print tables, and write the page if requested."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--short", action="store_true")
-    parser.add_argument("--sizes", help=f"numbers of trials; 200,2000,{LARGE} unless told")
-    parser.add_argument("--asking", type=int, default=MODEL_TRIALS, help="the number of trials that ask a model")
-    parser.add_argument("--peers", default="all", help="names, `all` or `none`")
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
-    args = parser.parse_args()
-    args.sizes = args.sizes or ("200,2000" if args.short else f"200,2000,{LARGE}")
-    if args.quick:
-        args.rounds, args.sizes, args.peers = min(args.rounds, 3), "200", "none"
+    args = read_arguments(sys.argv[1:])
     adopt_orphans()
     facts = machine()
     peers, left_out = _installed(args.peers)
@@ -65,6 +52,59 @@ def main() -> None:
     print(f"{'bytes per trial':40} {figures.size[0]:8.0f} in files, {figures.size[1]:.0f} allocated")
     if args.write:
         write_page(ROOT / "docs/benchmarks.md", figures)
+
+
+def read_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """The options; exits with a message if they are wrong."""
+    known = [peer.name for peer in PEERS]
+    parser = argparse.ArgumentParser(
+        prog="python benchmarks/bench.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--quick",
+        action="store_true",
+        help="Demeanor and the bare loop alone, 200 trials, at most 3 rounds: before and after a change, in 2 minutes",
+    )
+    kind.add_argument(
+        "--short",
+        action="store_true",
+        help=f"without {LARGE} trials, and one round of 2000 for slow tools: 20 minutes on two idle cores",
+    )
+    parser.add_argument("--rounds", type=_number, default=5, metavar="N", help="rounds of each work (default: 5)")
+    parser.add_argument(
+        "--sizes", type=_sizes, metavar="N,N,…", help=f"numbers of trials to measure (default: 200,2000,{LARGE})"
+    )
+    parser.add_argument(
+        "--asking",
+        type=_number,
+        default=MODEL_TRIALS,
+        metavar="N",
+        help=f"the number of trials that ask a model (default: {MODEL_TRIALS})",
+    )
+    parser.add_argument(
+        "--peers", default="all", metavar="NAME,…", help=f"tools to compare with: all, none, or of {', '.join(known)}"
+    )
+    parser.add_argument("--write", action="store_true", help="write the figures to docs/benchmarks.md")
+    args = parser.parse_args(words)
+    if args.peers not in ("all", "none") and (wrong := set(args.peers.split(",")) - set(known)):
+        parser.error(f"argument --peers: unknown: {', '.join(sorted(wrong))}; the tools are {', '.join(known)}")
+    if args.quick and (args.sizes or args.peers not in ("all", "none") or args.write):
+        parser.error("--quick measures 200 trials without other tools, and writes nothing: leave out the other option")
+    args.sizes = args.sizes or ([200, 2000] if args.short else [200, 2000, LARGE])
+    if args.quick:
+        args.rounds, args.sizes, args.peers = min(args.rounds, 3), [200], "none"
+    return args
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _sizes(text: str) -> list[int]:
+    return sorted(map(_number, text.split(",")))
 
 
 def _installed(chosen: str) -> tuple[list[Peer], dict[str, str]]:
@@ -89,12 +129,12 @@ def _measured(
     url: str,
     kept: Path,
 ) -> Figures:
-    sizes = [int(size) for size in args.sizes.split(",")]
+    sizes: list[int] = args.sizes
     own = [bare_tool(url), demeanor_tool("none", url, kept), demeanor_tool("bubblewrap", url)]
     tools = [*own, *(peer_tool(peer, url) for peer in peers)]
     works = []
     slow_rounds = 1 if args.short else 2
-    for size in sorted(sizes):  # so that the run that is kept is the largest one
+    for size in sizes:  # in ascending order, so that the run that is kept is the largest one
         if not args.quick and size < LARGE:
             works.append(_work(tools, "python", size, args.rounds, slow_rounds))
         works.append(_work(own, "sh", size, args.rounds if size < LARGE else 1))

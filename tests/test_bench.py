@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.bench import read_arguments
 from benchmarks.comparison.commands import medians
 from benchmarks.comparison.measure import Failed, Sample, Spread, measure_alone
 from benchmarks.comparison.model_server import model_server
@@ -44,6 +45,32 @@ def test_figures_are_replaced_and_the_prose_stays(tmp_path: Path) -> None:
     assert "9.00x" not in text
     assert "Not measured: vitest (npm is not installed)." in text
     assert "Demeanor 7.5 ms" in (tmp_path / "images/benchmarks-sh-200.svg").read_text()
+
+
+def test_a_quick_bench_has_few_trials_and_no_other_tools() -> None:
+    """It is run before and after a change; without options, everything is measured."""
+    quick, whole = read_arguments(["--quick"]), read_arguments([])
+    assert (quick.rounds, quick.sizes, quick.peers) == (3, [200], "none")
+    assert (whole.rounds, whole.sizes, whole.peers) == (5, [200, 2000, 20_000], "all")
+    assert read_arguments(["--short", "--sizes", "2000,200"]).sizes == [200, 2000]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--peers", "vitest,vitst"], "unknown: vitst; the tools are pydantic-evals, pytest-xdist, vitest, promptfoo"),
+        (["--sizes", "200,0"], "'0' is not a number from 1 on"),
+        (["--quick", "--sizes", "20"], "--quick measures 200 trials without other tools"),
+        (["--quick", "--short"], "not allowed with argument --quick"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise a mistyped tool would be missing in the figures, after an hour."""
+    with pytest.raises(SystemExit):
+        read_arguments(words)
+    assert problem in capsys.readouterr().err
 
 
 def test_a_command_is_measured_with_all_its_processes(tmp_path: Path) -> None:

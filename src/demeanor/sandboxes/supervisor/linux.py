@@ -26,6 +26,8 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _MAX_OOM_SCORE = b"1000"
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
+for _name in ("mount", "prctl", "unshare"):
+    getattr(_LIBC, _name, None)  # looked up here, once, and not in every supervisor after it was forked
 
 
 def checked(result: int, step: str) -> int:

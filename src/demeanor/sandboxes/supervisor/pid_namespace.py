@@ -25,6 +25,7 @@ from demeanor.sandboxes.supervisor.process_tree import children
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _NEWPID = 0x20000000
 _LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, as a fork must
+_syscall = _LIBC.syscall
 
 
 class NamespaceInit:
@@ -100,7 +101,7 @@ def _is_readable(handle: int, timeout_ms: int) -> bool:
 def _clone(flags: int) -> int:
     """Fork into a new pid namespace."""
     number = ctypes.c_long(_NEWPID | flags | signal.SIGCHLD)
-    result = _LIBC.syscall(_CLONE[os.uname().machine], number, None, None, None, None)
+    result = _syscall(_CLONE[os.uname().machine], number, None, None, None, None)
     return linux.checked(result, "creating a pid namespace")
 
 
