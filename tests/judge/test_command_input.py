@@ -13,10 +13,11 @@ from demeanor.judge.unknowable import Unknowable
 from tests.judge.helpers import file
 
 LOST = Entry(kind="file", size=10**9, content=None, sha256="1")
+HUGE = Entry(kind="file", size=2**31, content=None, sha256="3")
 DONE = CommandResult(exit_code=0, stdout="", stderr="")
 
 
-def tried(tree: Tree) -> tuple[str, list[Tree]]:
+def tried(tree: Tree, before: Tree | None = None, error: type[Exception] = Unknowable) -> tuple[str, list[Tree]]:
     """Why a command was not run, and the workspaces that it was run on."""
     seen: list[Tree] = []
 
@@ -25,8 +26,8 @@ def tried(tree: Tree) -> tuple[str, list[Tree]]:
         return DONE
 
     try:
-        assert run_on(run, tree, ("grep", "-q", "KEY", "big.log"), timeout=60) is DONE
-    except Unknowable as unknown:
+        assert run_on(run, before or Tree(), tree, ("grep", "-q", "KEY", "big.log"), timeout=60) is DONE
+    except error as unknown:
         return str(unknown), seen
     return "", seen
 
@@ -44,26 +45,46 @@ def test_a_whole_workspace_is_searched() -> None:
     assert tried(whole) == ("", [whole])
 
 
+MANY = Tree(gaps=("too many files",))
+
+
+@pytest.mark.parametrize(
+    ("tree", "before", "why"),
+    [
+        (Tree(entries={"big.log": LOST}), Tree(), "'big.log': its 1000000000 bytes were not kept"),
+        (Tree(entries={"big.log": HUGE}), Tree(entries={"big.log": HUGE}), "its 2147483648 bytes were not kept"),
+        (MANY, MANY, "too many files"),
+    ],
+    ids=["content", "content at the start", "files at the start"],
+)
+def test_a_workspace_that_is_incomplete_is_not_searched(tree: Tree, before: Tree, why: str) -> None:
+    """`! grep -q KEY big.log` would succeed on an empty file."""
+    problem, seen = tried(tree, before)
+    assert "what 'grep -q KEY big.log' does" in problem
+    assert why in problem
+    assert seen == []
+
+
 @pytest.mark.parametrize(
     ("tree", "why"),
     [
-        (Tree(entries={"big.log": LOST}), "'big.log': its 1000000000 bytes were not kept"),
-        (Tree(entries={}, gaps=("too many files",)), "too many files"),
+        (Tree(entries={"sparse": HUGE}), "'sparse': its 2147483648 bytes were not kept"),
+        (Tree(entries={}, gaps=("a\\xff: the name is not valid UTF-8",)), "a\\xff: the name is not valid UTF-8"),
     ],
-    ids=["content", "files"],
+    ids=["more than is kept", "gaps"],
 )
-def test_a_workspace_that_is_incomplete_is_not_searched(tree: Tree, why: str) -> None:
-    """`! grep -q KEY big.log` would succeed on an empty file."""
-    problem, seen = tried(tree)
-    assert "what 'grep -q KEY big.log' does" in problem
+def test_an_agent_that_makes_its_workspace_incomplete_fails_the_check(tree: Tree, why: str) -> None:
+    """Otherwise one odd file name would make every trial with a command void instead of failed."""
+    problem, seen = tried(tree, error=AssertionError)
+    assert "can't tell what 'grep -q KEY big.log' does, because of what the agent left" in problem
     assert why in problem
     assert seen == []
 
 
 def test_three_lost_files_are_named_and_the_others_counted() -> None:
     """In the order of their paths, so that the message does not vary."""
-    problem, _ = tried(Tree(entries=dict.fromkeys(("e", "d", "c", "b", "a"), LOST)))
+    problem, _ = tried(Tree(entries=dict.fromkeys(("e", "d", "c", "b", "a"), LOST)), error=AssertionError)
     assert [name for name in "abcde" if f"'{name}'" in problem] == ["a", "b", "c"]
     assert problem.index("'a'") < problem.index("'b'") < problem.index("'c'")
     assert "2 more files not kept" in problem
-    assert "more" not in tried(Tree(entries=dict.fromkeys(("c", "b", "a"), LOST)))[0]
+    assert "more file" not in tried(Tree(entries=dict.fromkeys(("c", "b", "a"), LOST)), error=AssertionError)[0]

@@ -11,8 +11,11 @@ from dataclasses import replace
 
 import pytest
 
+from demeanor.core.tree_io import scan
 from demeanor.judge.unknowable import Unknowable
 from tests.judge.helpers import read_back, rig
+
+ALTERNATES = ".git/objects/info/alternates"
 
 
 def workspace(after, before=None, **more):
@@ -180,7 +183,7 @@ def test_shallow_file_does_not_hide_commits(repository):
     assert workspace(read_back(repository), before).git.commits == ("Bad work", "Good work")
 
 
-def test_objects_in_alternates_are_unknown(repository):
+def test_objects_in_alternates_are_the_agents_failure_unless_it_began_with_them(repository):
     """Objects that `objects/info/alternates` borrows from elsewhere may say anything, or be gone."""
     before = read_back(repository)
     start = believed(repository, "rev-parse", "HEAD")[0]
@@ -189,13 +192,40 @@ def test_objects_in_alternates_are_unknown(repository):
     git(other, "commit", "--allow-empty", "-m", "Elsewhere")
     (repository / ".git/objects/info/alternates").write_text(f"{other}/.git/objects\n")
     git(repository, "update-ref", "HEAD", believed(other, "rev-parse", "HEAD")[0])
-    found = workspace(read_back(repository), before).git
-    with pytest.raises(Unknowable, match="alternates refers to objects"):
-        _ = found.commits
-    with pytest.raises(Unknowable, match="alternates refers to objects"):
-        _ = found.is_clean
+    after = read_back(repository)
+    began_so = replace(before, entries={**before.entries, ALTERNATES: after.entries[ALTERNATES]})
+    for start_state, error in ((before, AssertionError), (began_so, Unknowable)):
+        found = workspace(after, start_state).git
+        with pytest.raises(error, match="alternates refers to objects"):
+            _ = found.commits
+        with pytest.raises(error, match="alternates refers to objects"):
+            _ = found.is_clean
     git(repository, "update-ref", "HEAD", start)
     assert workspace(read_back(repository), before).git.is_clean
+
+
+@pytest.mark.parametrize(
+    ("program", "asked"),
+    [
+        ("mv .git/HEAD .git/H; ln -s H .git/HEAD", "branch"),
+        ("rm .git/HEAD; mkfifo .git/HEAD", "branch"),
+        ("git rev-parse HEAD > .git/x; rm .git/refs/heads/main; ln -s ../../x .git/refs/heads/main", "commits"),
+        ("echo ../other > .git/commondir; rm -r .git/refs", "commits"),
+        ("mkdir .git/reftable; touch .git/reftable/tables.list; rm -r .git/refs", "commits"),
+        ("echo 2 > a.txt; touch \"$(printf 'a\\377')\"", "is_clean"),
+        ("truncate -s 65M a.txt", "is_clean"),
+        ("truncate -s 2G a.txt", "is_clean"),
+    ],
+)
+def test_what_an_agent_makes_unreadable_is_its_failure(repository, program, asked):
+    """Otherwise an agent that failed could make every question about git unknown, and its trial void."""
+    before = scan(repository)
+    subprocess.run(["sh", "-c", program], cwd=repository, check=True)
+    after = scan(repository)
+    with pytest.raises(AssertionError, match="because of what the agent left"):
+        getattr(workspace(after, before).git, asked)
+    with pytest.raises(Unknowable):
+        getattr(workspace(after, after).git, asked)
 
 
 def test_attributes_do_not_hide_changes(repository):

@@ -13,22 +13,37 @@ from collections.abc import Callable, Sequence
 from demeanor.core.ports import CommandResult, RunCommand
 from demeanor.core.text import count, one_line, printable
 from demeanor.core.tree import Entry, Tree
-from demeanor.judge.unknowable import unknowable
+from demeanor.core.tree_io import Keep
+from demeanor.judge.unknowable import insufficient, unknowable
 
 _MOST_LISTED = 3
 
 
-def run_on(run_command: RunCommand, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-    """Run a command in a temporary copy of a workspace; raises Unknowable if something of it was not kept."""
+def run_on(
+    run_command: RunCommand, before: Tree, after: Tree, argv: tuple[str, ...], *, timeout: float
+) -> CommandResult:
+    """Run a command in a temporary copy of a workspace. If something of it was not kept, the check fails, provided that
+    the agent is the reason; otherwise raises Unknowable."""
     lost = [
         f"{printable(path)!r}: {not_kept(entry)}"
-        for path, entry in sorted(tree.entries.items())
+        for path, entry in sorted(after.entries.items())
         if entry.kind == "file" and entry.content is None and entry.spooled is None
     ]
     more = [f"{count(len(lost) - _MOST_LISTED, 'more file')} not kept"] if len(lost) > _MOST_LISTED else []
-    if gaps := (*lost[:_MOST_LISTED], *more, *tree.gaps):
-        raise unknowable(f"what {one_line(' '.join(argv), width=60)!r} does", gaps)
-    return run_command(tree, argv, timeout=timeout)
+    question, left_out = f"what {one_line(' '.join(argv), width=60)!r} does", (*lost[:_MOST_LISTED], *more)
+    if lost and not left_too_much(before, after):
+        raise unknowable(question, (*left_out, *after.gaps))
+    if lost or after.gaps:
+        raise insufficient(question, (*left_out, *after.gaps), before.gaps)
+    return run_command(after, argv, timeout=timeout)
+
+
+def left_too_much(before: Tree, after: Tree) -> bool:
+    """Whether the agent left more in large files than is kept until its trial is judged. When a trial is judged again,
+    large files are missing that were there the first time, so a missing file alone is not the agent's doing."""
+    large = ((path, entry) for path, entry in after.entries.items() if entry.kind == "file" and entry.content is None)
+    own = sum(entry.size for path, entry in large if not entry.same(before.entries.get(path)))
+    return own > Keep().spooled_bytes
 
 
 def command_words(argv: Sequence[object], *, is_file: Callable[[str], bool]) -> tuple[str, ...]:

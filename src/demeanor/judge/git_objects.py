@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import shortened
-from demeanor.judge.command_input import not_kept
+from demeanor.judge.command_input import left_too_much, not_kept
 from demeanor.judge.git_storage import DamagedObject, file_content, open_pack, unpack_loose
-from demeanor.judge.unknowable import unknowable
+from demeanor.judge.unknowable import insufficient, unknowable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,8 +79,8 @@ class ObjectDatabase:
         found = self._find(name)
         if found is not None and found[0] == kind:
             return found[1]
-        if gaps := (*self._not_kept(name), *self._gaps()):
-            raise unknowable(f"the content of the {kind} {name[:12]}", gaps)
+        if unclear := self._unclear(f"the content of the {kind} {name[:12]}", self._not_kept(name)):
+            raise unclear
         raise AssertionError(f"the git repository is damaged: the {kind} {name[:12]} is missing or altered")
 
     def commit(self, name: str) -> CommitObject:
@@ -127,13 +127,23 @@ class ObjectDatabase:
         lost = entry is not None and entry.kind == "file" and file_content(entry) is None
         return (f"{self._git_dir}/objects/{name[:2]}/{name[2:]}: {not_kept(entry)}",) if entry and lost else ()
 
+    def _unclear(self, question: str, not_kept: tuple[str, ...] = ()) -> Exception | None:
+        """The exception for an object or a ref that is not here, but may exist all the same; None if it does not. It is
+        the agent's failure if the repository began without the reason."""
+        lost, gaps = (*not_kept, *self._packs[1]), self._gaps()
+        if not lost and not gaps:
+            return None
+        if self._initial is None or (lost and not left_too_much(self._initial._tree, self._tree)):
+            return unknowable(question, (*lost, *gaps))
+        return insufficient(question, (*lost, *gaps), self._initial._gaps())
+
     def _gaps(self) -> tuple[str, ...]:
-        """Why an object or a ref that is not here may exist all the same."""
+        """What an object or a ref may be hidden by."""
         elsewhere = [name for name in _ELSEWHERE if self._entry(name) is not None]
         redirected = [
             f"{self._git_dir}/{name} refers to objects or refs that are stored elsewhere" for name in elsewhere
         ]
-        return (*redirected, *self._packs[1], *self._tree.gaps)
+        return (*redirected, *self._tree.gaps)
 
     def _ref(self, name: str) -> str | None:
         text = self._text(name)
@@ -143,8 +153,8 @@ class ObjectDatabase:
             value, _, packed = line.partition(" ")
             if packed == name:
                 return value
-        if gaps := self._gaps():
-            raise unknowable(f"the commit of {name!r}", gaps)
+        if unclear := self._unclear(f"the commit of {name!r}"):
+            raise unclear
         return None
 
     def _entry(self, name: str) -> Entry | None:
@@ -156,9 +166,16 @@ class ObjectDatabase:
             return None
         content = file_content(entry) if entry.kind == "file" else None
         if content is None:
-            why = not_kept(entry) if entry.kind == "file" else "it is not a regular file"
-            raise unknowable(f"the content of '{self._git_dir}/{name}'", (why,))
+            raise self._no_text(name, entry)
         return content[:_MAX_REF_BYTES].decode("utf-8", "backslashreplace").strip()
+
+    def _no_text(self, name: str, entry: Entry) -> Exception:
+        """The exception for a file of the repository that has no text: the agent's failure if it made it so."""
+        question, why = f"the content of '{self._git_dir}/{name}'", "it is not a regular file"
+        if entry.kind == "file":
+            return self._unclear(question, (not_kept(entry),)) or unknowable(question, (why,))
+        was = self._initial._entry(name) if self._initial else entry
+        return insufficient(question, (why,), (why,) if entry.same(was) else ())
 
     def _find(self, name: str) -> StoredObject | None:
         """An object from the first place that has it with the right hash, else from the repository at the start."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor.core.temp_names import temp_prefix
-from demeanor.judge.command_input import not_kept
+from demeanor.judge.command_input import left_too_much, not_kept
 from demeanor.judge.git_objects import ObjectDatabase, object_id
 from demeanor.judge.git_storage import MAX_OBJECT_BYTES, file_content
-from demeanor.judge.unknowable import unknowable
+from demeanor.judge.unknowable import insufficient, unknowable
 
 if TYPE_CHECKING:
     from dulwich.attrs import GitAttributes
@@ -33,6 +33,10 @@ _KIND_OF_MODE = 0o170000
 _MAX_RULES_BYTES = 2**20
 
 
+class _TooLarge(Exception):
+    """A file is too large to be compared with its commit."""
+
+
 def status(before: Tree, after: Tree, database: ObjectDatabase, *, start: str | None, head: str | None) -> list[str]:
     """The uncommitted changes in the notation of `git status --porcelain`, with paths as they are."""
     committed = database.files(head) if head else {}
@@ -43,7 +47,10 @@ def status(before: Tree, after: Tree, database: ObjectDatabase, *, start: str | 
         if mode & _KIND_OF_MODE == _SUBMODULE:
             letter = _submodule(before, after, path, name)
         else:
-            letter = _letter(database, path, files.get(path), mode, name, attributes)
+            try:
+                letter = _letter(database, path, files.get(path), mode, name, attributes)
+            except _TooLarge:
+                raise _too_large(before, after, path) from None
         changed += [f" {letter} {path}"] if letter else []
     return changed + [f"?? {path}" for path in _untracked(before, files, committed, database)]
 
@@ -62,10 +69,19 @@ def _letter(
         return "M"
     content = file_content(entry)
     if content is None or len(content) > MAX_OBJECT_BYTES:
-        raise unknowable(f"whether {path!r} is committed", (not_kept(entry),))
+        raise _TooLarge
     if object_id("blob", bytes(content)) == name:
         return ""
     return "" if _converted(database, path, bytes(content), name, attributes) else "M"
+
+
+def _too_large(before: Tree, after: Tree, path: str) -> Exception:
+    """The exception for a file that is too large to be compared: the agent's failure if it made it so."""
+    entry, question = after.entries[path], f"whether {path!r} is committed"
+    own = not entry.same(before.entries.get(path))
+    if own and (entry.size > MAX_OBJECT_BYTES or left_too_much(before, after)):
+        return insufficient(question, (f"its {entry.size} bytes are too large to be compared",))
+    return unknowable(question, (not_kept(entry),))
 
 
 def _converted(database: ObjectDatabase, path: str, content: bytes, name: str, attributes: GitAttributes) -> bool:

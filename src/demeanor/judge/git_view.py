@@ -11,7 +11,7 @@ from functools import cached_property
 from demeanor.core.tree import Tree
 from demeanor.judge.git_objects import ObjectDatabase
 from demeanor.judge.git_status import status
-from demeanor.judge.unknowable import Unknowable
+from demeanor.judge.unknowable import Unknowable, insufficient
 
 _HEAD = ".git/HEAD"
 _OTHER_FORMATS = ("sha256", "reftable")
@@ -38,8 +38,8 @@ class GitView:
     @property
     def status(self) -> tuple[str, ...]:
         """The uncommitted changes, as in `git status --porcelain`: ` M app.py`, `?? notes.txt`."""
-        if gaps := self._before.gaps + self._after.gaps:
-            raise Unknowable(f"can't know what is committed: {'; '.join(gaps)}")
+        if self._before.gaps or self._after.gaps:
+            raise insufficient("what is committed", self._after.gaps, self._before.gaps)
         _, start = self._initial.head()
         _, head = self._database.head()
         return tuple(status(self._before, self._after, self._database, start=start, head=head))

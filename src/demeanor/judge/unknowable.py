@@ -12,6 +12,10 @@ class Unknowable(Exception):
     """The evidence is too incomplete to answer."""
 
 
+class MissingFile(AssertionError):
+    """A file is missing or can't be read, by the agent's doing."""
+
+
 class UncertainCount(int):
     """A count that may be too low: comparisons raise Unknowable unless the result is certain."""
 
@@ -66,6 +70,17 @@ class UncertainCount(int):
 def unknowable(question: str, gaps: tuple[str, ...]) -> Unknowable:
     """The exception that says why a question has no answer."""
     return Unknowable(f"can't know {question}: {'; '.join(gaps)}")
+
+
+def insufficient(question: str, gaps: tuple[str, ...], at_start: tuple[str, ...] = ()) -> Exception:
+    """The exception for a workspace that does not answer a question: the agent's failure if all `gaps` are its own.
+
+    `at_start` are the gaps that the workspace began with, which are not the agent's doing.
+    """
+    own = tuple(gap for gap in gaps if gap not in at_start)
+    if own and not at_start:
+        return MissingFile(f"can't tell {question}, because of what the agent left: {'; '.join(own)}")
+    return unknowable(question, at_start + own)
 
 
 def _number(other: object) -> float:

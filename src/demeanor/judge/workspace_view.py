@@ -18,16 +18,12 @@ from demeanor.core.text import one_line, printable
 from demeanor.core.tree import Change, Entry, Tree, changes, parent_folders, unified_diff
 from demeanor.judge.command_input import command_words, not_kept, run_on
 from demeanor.judge.git_view import GitView
-from demeanor.judge.unknowable import unknowable
+from demeanor.judge.unknowable import MissingFile, insufficient, unknowable
 
 Paths: TypeAlias = list[str]
 
 _MOST_LISTED = 20
 _MOST_HOPS = 10
-
-
-class MissingFile(AssertionError):
-    """A file is missing or can't be read."""
 
 
 class FileView:
@@ -179,7 +175,7 @@ class WorkspaceView:
     def run(self, *argv: str | os.PathLike[str], timeout: float = 60.0) -> CommandResult:
         """Run a command in a temporary copy of the workspace, without a shell."""
         words = command_words(argv, is_file=lambda name: self.exists(posixpath.normpath(name)))
-        return run_on(self._run_command, self._after, words, timeout=timeout)
+        return run_on(self._run_command, self._before, self._after, words, timeout=timeout)
 
     def entry(self, path: str) -> Entry:
         """The entry at `path`, following links; fails the check if there is none."""
@@ -221,9 +217,7 @@ class WorkspaceView:
     def _insufficient(self, question: str, at_start: tuple[str, ...]) -> Exception:
         """The exception for a workspace that could not be read completely: the agent's failure if it made it so."""
         own = tuple(gap for gap in self._after.gaps if gap not in self._before.gaps)
-        if own and not at_start:
-            return MissingFile(f"can't tell {question}, because of what the agent left: {'; '.join(own)}")
-        return unknowable(question, self._before.gaps + own)
+        return insufficient(question, own, at_start) if own else unknowable(question, self._before.gaps)
 
 
 def _tidy(path: str) -> str:
