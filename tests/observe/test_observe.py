@@ -249,6 +249,16 @@ def test_a_bad_exit_tells_the_error_before_a_stack_or_usage(printed: str, shown:
     assert observe(capture(exit_ok=False, ends=ends), {}).misdeed == f"ended with exit code 2\n{shown}"
 
 
+@pytest.mark.parametrize("piece", [".", "a.", "error.", "Error: ", " ", "\t-", "panicked at"])
+def test_a_bad_exit_after_an_endless_line_is_read_in_linear_time(piece: str):
+    """An agent that prints a megabyte without a line end must not stop the run; this would take hours otherwise."""
+    text = piece * (10**6 // len(piece)) + "\n" + "usage\n" * 10
+    ends = (ProcessEnd(exit_code=2, stderr=Output(text=text, total_bytes=len(text))),)
+    misdeed = observe(capture(exit_ok=False, ends=ends), {}).misdeed
+    assert misdeed is not None
+    assert misdeed.startswith("ended with exit code 2\n")
+
+
 def test_an_agent_that_fails_before_its_first_request_did_not_start():
     """It is not judged: the trial is void, with the agent's last output. An agent without a model is judged."""
     ends = (ProcessEnd(exit_code=1, stderr=Output(text="ImportError: no module\n", total_bytes=23)),)

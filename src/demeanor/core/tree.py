@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.lazy_dataclass import dataclass
+from demeanor.core.line_diff import DiffWork, diff_lines
 
 EntryKind: TypeAlias = Literal["file", "link", "folder", "other"]
 
@@ -122,16 +122,17 @@ def parent_folders(entries: Mapping[str, Entry]) -> set[str]:
 
 def unified_diff(found: tuple[Change, ...]) -> str:
     """The changes as a unified diff in the style of `git diff`."""
-    return "".join(_one_diff(change) for change in found)
+    work = DiffWork()
+    return "".join(_one_diff(change, work) for change in found)
 
 
-def _one_diff(change: Change) -> str:
+def _one_diff(change: Change, work: DiffWork) -> str:
     names = f"--- {'/dev/null' if change.how == 'added' else 'a/' + change.path}\n"
     names += f"+++ {'/dev/null' if change.how == 'deleted' else 'b/' + change.path}\n"
     old, new = _lines(change.before), _lines(change.after)
     if old is None or new is None:
         return f"{names}Binary or special files differ\n"
-    body = list(difflib.unified_diff(old, new, n=3))[2:]
+    body = diff_lines(old, new, work)
     return names + "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in body)
 
 

@@ -21,7 +21,7 @@ _CAUSES = {
 }
 _MISSES = {"cassette": VoidCause.CASSETTE, "prefix": VoidCause.PREFIX}
 _CORRUPT = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
-_STATES_ERROR = re.compile(r"\W*(?:[\w.]*(?:error|exception)|fatal)\b.*\w|.*\bpanicked at\b", re.IGNORECASE)
+_STATES_ERROR = re.compile(r"\W*+(?:[\w.]*(?:error|exception)|fatal)\b.*\w|.*\bpanicked at\b", re.IGNORECASE)
 _LAST_LINES = 5
 
 

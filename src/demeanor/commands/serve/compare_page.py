@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from demeanor.commands.trace.trials import TrialSteps, load_capture, load_steps
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
+from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import opening
 from demeanor.core.trajectory_diff import distance
 from demeanor.core.verdict import Pass
@@ -190,5 +190,6 @@ def _tools(request: Request) -> str:
 
 def _diff(before: str, after: str) -> tuple[DiffLine, ...]:
     left, right = (opening(text, lines=10**5, width=300).splitlines() for text in (before, after))
-    lines: Sequence[str] = list(difflib.unified_diff(left, right, "base", "new", lineterm="", n=2))
+    hunks = [line.removesuffix("\n") for line in diff_lines(left, right, DiffWork(), context=2)]
+    lines = ["--- base", "+++ new", *hunks] if hunks else []
     return tuple(DiffLine(kind=diff_kind(line), text=line) for line in lines[:_MOST_LINES])
