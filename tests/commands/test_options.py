@@ -6,6 +6,7 @@ import argparse
 
 import pytest
 
+from demeanor.cli import main
 from demeanor.commands.options import (
     choice_arguments,
     output_format,
@@ -67,3 +68,13 @@ def test_a_provider_is_put_before_its_model_and_needs_one():
 def test_json_takes_precedence_over_format(options: dict[str, object], expected: str):
     """A command without `--format` prints for the terminal."""
     assert output_format(argparse.Namespace(**options)) == expected
+
+
+@pytest.mark.parametrize("command", ["serve", "gateway"])
+@pytest.mark.parametrize("port", ["-1", "65536", "x"])
+def test_a_port_that_does_not_exist_is_named(command: str, port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is started."""
+    with pytest.raises(SystemExit) as ended:
+        main([command, f"--port={port}"])
+    assert ended.value.code == 2
+    assert "argument --port: " in capsys.readouterr().err

@@ -280,8 +280,25 @@ def positive_float(text: str) -> float:
     return number
 
 
+def size_argument(text: str) -> float:
+    """A number of at least 0, for argparse."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, found {text}")
+    return number
+
+
+def port_argument(text: str) -> int:
+    """The number of a port, or 0 for any free one, for argparse."""
+    number = int(text)
+    if not 0 <= number < 65536:
+        raise argparse.ArgumentTypeError(f"expected a port between 0 and 65535, found {text}")
+    return number
+
+
 positive_int.__name__ = "whole number"  # argparse shows the name if the text is not a number
-positive_float.__name__ = "number"
+positive_float.__name__ = size_argument.__name__ = "number"
+port_argument.__name__ = "port"
 
 
 def rate_argument(text: str) -> float:

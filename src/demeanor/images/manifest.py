@@ -46,11 +46,6 @@ class ImageManifest:
     layers: tuple[Blob, ...]
     """Its layers, the lowest first."""
 
-    @property
-    def size(self) -> int:
-        """The size of all layers, as downloaded."""
-        return sum(layer.size for layer in self.layers)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageSettings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +35,10 @@ class PullProgress:
     """The image."""
 
     done: int
-    """How many bytes are there."""
+    """How many bytes were downloaded."""
 
     total: int
-    """How many bytes its layers have."""
+    """How many bytes are to be downloaded: the layers that are not in the cache."""
 
 
 ShowProgress = Callable[[PullProgress], None]
@@ -54,17 +54,7 @@ def pull(name: str, cache: ImageCache, environ: Mapping[str, str], show: ShowPro
         content = registry.document(own)
         _check_digest(content, own, reference)
     manifest = read_manifest(content, str(reference))
-    done = 0
-    show(PullProgress(name=str(reference), done=0, total=manifest.size))
-
-    def pieces(blob: Blob) -> Iterator[bytes]:
-        nonlocal done
-        for piece in registry.blob(blob.digest):
-            done += len(piece) if blob in manifest.layers else 0
-            show(PullProgress(name=str(reference), done=done, total=manifest.size))
-            yield piece
-
-    return _unpack(str(reference), manifest, cache, pieces)
+    return _unpack(str(reference), manifest, cache, lambda blob: registry.blob(blob.digest), show)
 
 
 def import_layout(folder: Path, name: str, cache: ImageCache) -> CachedImage:
@@ -125,16 +115,20 @@ def _layout_blob(folder: Path, digest: str) -> bytes:
 
 
 def _unpack(
-    name: str, manifest: ImageManifest, cache: ImageCache, pieces: Callable[[Blob], Iterator[bytes]]
+    name: str,
+    manifest: ImageManifest,
+    cache: ImageCache,
+    read: Callable[[Blob], Iterable[bytes]],
+    show: ShowProgress = lambda progress: None,
 ) -> CachedImage:
     """Download what is missing, apply the layers that no root in the cache has, and store the image."""
-    config = cache.blob(manifest.config) or cache.add_blob(manifest.config, pieces(manifest.config), where=name)
+    config = cache.blob(manifest.config) or cache.add_blob(manifest.config, read(manifest.config), where=name)
     settings = read_settings(config.read_bytes()[:_MAX_SETTINGS], name)
     keys = [""]
     for layer in manifest.layers:
         keys.append(step_key(keys[-1], layer.digest))
     known = max((number for number, key in enumerate(keys) if number and cache.root(key)), default=0)
-    files = [cache.blob(layer) or cache.add_blob(layer, pieces(layer), where=name) for layer in manifest.layers[known:]]
+    files = _layer_files(name, manifest.layers[known:], cache, read, show)
     if known < len(manifest.layers):
 
         def fill(root: Path) -> None:
@@ -148,3 +142,26 @@ def _unpack(
     image = CachedImage(name=name, digest=manifest.digest, key=keys[-1], settings=settings)
     cache.add_image(image)
     return image
+
+
+def _layer_files(
+    name: str,
+    layers: Sequence[Blob],
+    cache: ImageCache,
+    read: Callable[[Blob], Iterable[bytes]],
+    show: ShowProgress,
+) -> list[Path]:
+    """The files of layers in the cache; those that are missing are downloaded."""
+    found = {layer: cache.blob(layer) for layer in layers}
+    done, total = 0, sum(layer.size for layer, file in found.items() if file is None)
+    show(PullProgress(name=name, done=0, total=total))
+
+    def pieces(layer: Blob) -> Iterator[bytes]:
+        nonlocal done
+        for piece in read(layer):
+            done += len(piece)
+            show(PullProgress(name=name, done=done, total=total))
+            yield piece
+
+    files = {layer: file or cache.add_blob(layer, pieces(layer), where=name) for layer, file in found.items()}
+    return [files[layer] for layer in layers]

@@ -94,8 +94,8 @@ def progress_lines() -> ShowProgress:
             known = progress.name in last
             last[progress.name] = tenth
             size = f"{progress.total / 2**20:.1f} MB"
-            text = f"{progress.name}: {tenth * 10} % of {size}" if known else f"{progress.name}: downloading {size}"
-            sys.stderr.write(f"{text}\n")
+            start = f"downloading {size}" if progress.total else "nothing to download"
+            sys.stderr.write(f"{progress.name}: {f'{tenth * 10} % of {size}' if known else start}\n")
             sys.stderr.flush()
 
     return show

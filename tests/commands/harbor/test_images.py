@@ -53,10 +53,13 @@ def test_a_pull_shows_the_size_and_the_progress(tmp_path: Path, capsys: pytest.C
         registry.push("base", "1", *IMAGE)
         assert main(["harbor", "images", "pull", f"{registry.host}/base:1"]) == 0
         shown = capsys.readouterr()
+        assert main(["harbor", "images", "pull", f"{registry.host}/base:1"]) == 0
+        again = capsys.readouterr()
         assert main(["harbor", "images", "pull", f"{registry.host}/base:2"]) == 2
     assert f"{registry.host}/base:1: downloading 0.0 MB" in shown.err
     assert f"{registry.host}/base:1: 100 % of 0.0 MB" in shown.err
     assert shown.out.startswith(f"{registry.host}/base:1 is ready: sha256:")
+    assert (again.out, again.err) == (shown.out, f"{registry.host}/base:1: nothing to download\n")
     assert "there is no such image in the registry" in capsys.readouterr().err
 
 
@@ -64,9 +67,12 @@ def test_a_pull_shows_the_size_and_the_progress(tmp_path: Path, capsys: pytest.C
     ("words", "complaint"),
     [
         (["images", "remove"], "unknown action: remove"),
-        (["images", "import", "x"], "unknown action: import x"),
+        (["images", "import", "x"], "images import: expected PATH NAME, found x"),
+        (["images", "pull"], "images pull: expected NAME, found nothing"),
+        (["images", "prune", "a"], "images prune: expected no further words, found a"),
         (["images", "import", "missing.tar", "a:1"], "missing.tar: No such file or directory"),
         (["rootfs", "make", "ubuntu:24"], "expected debian:VERSION, not 'ubuntu:24'"),
+        (["rootfs", "make", "debian:14"], "for example debian:12 (known: 11 bullseye, 12 bookworm, 13 trixie)"),
         (["rootfs", "x", "debian:12"], "unknown action 'x'"),
         (["show", "x"], "harbor show: unexpected number of arguments"),
     ],
@@ -75,6 +81,15 @@ def test_a_mistake_is_named(words: list[str], complaint: str, capsys: pytest.Cap
     """With exit code 2 and what to do."""
     assert main(["harbor", *words]) == 2
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["nan", "inf", "-1", "x"])
+def test_a_size_that_can_not_be_is_named(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is removed."""
+    with pytest.raises(SystemExit) as ended:
+        main(["harbor", "images", "prune", f"--max-gb={size}"])
+    assert ended.value.code == 2
+    assert "argument --max-gb: " in capsys.readouterr().err
 
 
 def a_program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

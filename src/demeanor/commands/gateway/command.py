@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, port_argument
 from demeanor.core.eval import Eval, Source
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import Fault, parse_faults
@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
     )
-    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: any free port)")
+    parser.add_argument("--port", type=port_argument, default=0, help="port to listen on (default: any free port)")
     parser.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket instead")
     parser.add_argument("--log", type=Path, metavar="FILE", help="append every exchange to this file as a line of JSON")
     parser.add_argument(

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, size_argument
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -32,7 +32,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "rootfs make NAME",
     )
     parser.add_argument(
-        "--max-gb", type=float, default=0.0, metavar="N", help="images prune: keep what was used last, up to N GB"
+        "--max-gb",
+        type=size_argument,
+        default=0.0,
+        metavar="N",
+        help="images prune: keep what was used last, up to N GB",
     )
     parser.add_argument("--json", action="store_true", help="images list: print JSON")
     config_argument(parser)

@@ -16,6 +16,8 @@ from demeanor.images.pull import import_archive, import_layout, pull
 from demeanor.runner.task_images import progress_lines
 
 _DAY = 86400
+_WORDS = {"list": "no further words", "pull": "NAME", "import": "PATH NAME", "prune": "no further words"}
+"""What follows the name of each action."""
 
 
 def manage_images(words: Sequence[str], *, as_json: bool, max_bytes: int) -> ExitCode:
@@ -33,9 +35,11 @@ def manage_images(words: Sequence[str], *, as_json: bool, max_bytes: int) -> Exi
             print(f"{image.name} is ready: {image.digest}")
         case ["prune"]:
             print(f"removed {_megabytes(cache.prune(max_bytes))} from {cache.folder}")
-        case _:
+        case [action, *rest]:
+            found = " ".join(rest) or "nothing"
+            problem = f"images {action}: expected {_WORDS[action]}, found {found}" if action in _WORDS else ""
             raise UsageError(
-                f"unknown action: {' '.join(words)}\n"
+                f"{problem or f'unknown action: {action}'}\n"
                 "  → demeanor harbor images list | pull NAME | import PATH NAME | prune [--max-gb N]"
             )
     return ExitCode.ACCEPTED

@@ -35,7 +35,11 @@ def make_rootfs(name: str) -> ExitCode:
     found = _NAME.fullmatch(name)
     suite = _SUITES.get(found[1], found[1]) if found else ""
     if suite not in _SUITES.values():
-        raise UsageError(f"expected debian:VERSION, not {name!r}\n  → for example debian:12; other images: images pull")
+        known = ", ".join(" ".join(pair) for pair in _SUITES.items())
+        raise UsageError(
+            f"expected debian:VERSION, not {name!r}\n  → for example debian:12 (known: {known});"
+            " other images: demeanor harbor images pull NAME"
+        )
     program = shutil.which("mmdebstrap")
     if program is None:
         raise UsageError("mmdebstrap, which makes Debian images, is not installed\n  → apt-get install mmdebstrap")

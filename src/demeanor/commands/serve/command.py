@@ -7,13 +7,15 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, port_argument
 from demeanor.core.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--port", type=_port, default=8765, metavar="N", help="port (default: 8765; 0: any free port)")
+    parser.add_argument(
+        "--port", type=port_argument, default=8765, metavar="N", help="port (default: 8765; 0: any free port)"
+    )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -60,13 +62,3 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     serve(context, options)
     return ExitCode.ACCEPTED
-
-
-def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 65536:
-        raise argparse.ArgumentTypeError(f"expected a port between 0 and 65535, found {text}")
-    return number
-
-
-_port.__name__ = "port"  # argparse shows the name if the text is not a number
