@@ -87,7 +87,47 @@ def test_a_read_only_folder_is_filled_and_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "root").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", layer(("a", "x" * 5000))[:40]])
+def header(**values: object) -> tarfile.TarInfo:
+    """An entry with unusual values."""
+    info = tarfile.TarInfo("entry")
+    for name, value in values.items():
+        setattr(info, name, value)
+    return info
+
+
+def pax_layer(*entries: tarfile.TarInfo) -> bytes:
+    """A layer in the format that has room for any number."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for entry in entries:
+            tar.addfile(entry)
+    return raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(layer(link("a", "nowhere", hard=True)), id="link to nothing"),
+        pytest.param(layer(("a", "x"), ("a/b", "y")), id="file as folder"),
+        pytest.param(layer(("a" * 300, "x")), id="long name"),
+        pytest.param(pax_layer(header(mtime=1e300)), id="time"),
+        pytest.param(
+            pax_layer(header(uid=2**40)),
+            id="user",
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root keeps owners"),
+        ),
+        pytest.param(layer(link("a", "b"), link("b", "a"), ("a/x", "x")), id="endless links"),
+    ],
+)
+def test_a_layer_that_no_folder_can_have_is_an_error(tmp_path: Path, content: bytes) -> None:
+    """With the image's name."""
+    with pytest.raises(UsageError, match="test: "):
+        applied(tmp_path / "root", content)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", layer(("a", "x" * 5000))[:40], b"\x28\xb5\x2f\xfd and nothing that is zstd"]
+)
 def test_a_broken_archive_is_an_error(tmp_path: Path, content: bytes) -> None:
     """With the image's name."""
     with pytest.raises(UsageError, match="test: the layer can't be read"):

@@ -86,11 +86,23 @@ class ImageCache:
 
     def _make(self, *names: str) -> Path:
         folder = self.folder
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # set-uid programs of images must not be reachable
-        for name in names:
-            folder /= name
-            folder.mkdir(exist_ok=True)
+        with self._writing():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # set-uid programs of images must not be reachable
+            for name in names:
+                folder /= name
+                folder.mkdir(exist_ok=True)
         return folder
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Raise UsageError in place of OSError."""
+        try:
+            yield
+        except OSError as error:
+            raise UsageError(
+                f"the cache of images in {self.folder} can't be written: {error.strerror or error}\n"
+                "  → free some space (demeanor harbor images prune), or use another folder: DEMEANOR_CACHE=FOLDER"
+            ) from None
 
     def blob(self, blob: Blob) -> Path | None:
         """A downloaded blob; None if there is none, or if its content is not what its digest says."""
@@ -106,7 +118,7 @@ class ImageCache:
         """Store a blob; raises UsageError if its content is not what its digest says."""
         path = self._make("blobs") / blob.digest.removeprefix("sha256:")
         content, size = hashlib.sha256(), 0
-        with atomic_file(path) as temporary:
+        with self._writing(), atomic_file(path) as temporary:
             with new_file(temporary), temporary.open("wb") as file:
                 for piece in pieces:
                     size += len(piece)
@@ -116,7 +128,8 @@ class ImageCache:
                     file.write(piece)
             if size != blob.size or f"sha256:{content.hexdigest()}" != blob.digest:
                 raise UsageError(
-                    f"{where}: the content of {blob.digest} does not match its digest, so it was discarded"
+                    f"{where}: the content of {blob.digest} does not match its digest, so it was discarded\n"
+                    "  → try again; if it happens again, the registry or a proxy sends wrong content"
                 )
         return path
 
@@ -136,7 +149,7 @@ class ImageCache:
     def add_root(self, key: str, *, parent: str | None, origin: str, fill: Callable[[Path], None]) -> Path:
         """Create a root file system: the files of its parent, and what `fill` does to them."""
         roots = self._make("roots")
-        with temporary_folder(roots, _TEMPORARY) as folder:
+        with self._writing(), temporary_folder(roots, _TEMPORARY) as folder:
             root = folder / "rootfs"
             if parent is None:
                 root.mkdir(mode=0o755)
@@ -176,7 +189,8 @@ class ImageCache:
 
     def add_image(self, image: CachedImage) -> None:
         """Store which root and settings an image has."""
-        write_atomically(self._image_file(image.name, self._make("images")), json.dumps(asdict(image), indent=1))
+        with self._writing():
+            write_atomically(self._image_file(image.name, self._make("images")), json.dumps(asdict(image), indent=1))
 
     def image(self, name: str) -> CachedImage | None:
         """An image by its name, if its root is there."""

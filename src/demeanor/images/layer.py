@@ -10,11 +10,13 @@ Files of an existing root are replaced, never changed in place, because roots sh
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import os
 import shutil
 import stat
+import sys
 import tarfile
 import zlib
 from pathlib import Path
@@ -24,17 +26,35 @@ from demeanor.core.errors import UsageError
 
 _DELETED, _OPAQUE = ".wh.", ".wh..wh..opq"
 _MAX_LINKS = 40
+_IMPOSSIBLE = frozenset(
+    {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
+)
+"""Errors of entries that no folder can have, such as a link to a file that does not exist."""
+
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
 
 
 def apply_layer(archive: IO[bytes], root: Path, where: str) -> None:
-    """Apply a layer to a root file system; raises UsageError for an archive that can't be read or leads outside."""
+    """Apply a layer to a root file system; raises UsageError for an archive that can't be read or leads outside, and
+    OSError if the disk is full or can't be written.
+    """
     try:
         stream = _decompressed(archive, where)
         with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape") as tar:
             _Target(root, where).apply(tar)
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise UsageError(f"{where}: the layer can't be read: {error}") from None
+    except _unreadable() as error:
+        raise UsageError(f"{where}: the layer can't be read: {error}\n  → get the image or archive again") from None
+    except (OSError, OverflowError) as error:
+        if isinstance(error, OSError) and error.errno not in _IMPOSSIBLE:
+            raise
+        raise UsageError(f"{where}: the layer can't be unpacked: {error}\n  → use another image or archive") from None
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What is raised for an archive that is damaged; by the module zstandard, too, if it is in use."""
+    module = sys.modules.get("zstandard")
+    zstd = (module.ZstdError,) if module else ()
+    return (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, *zstd)
 
 
 def _decompressed(archive: IO[bytes], where: str) -> IO[bytes]:
@@ -89,7 +109,7 @@ class _Target:
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if "\0" in name or ".." in parts:
             raise UsageError(f"{self._where}: an entry leads out of the image: {name!r}")
-        return _resolved(self._root, parts)
+        return _resolved(self._root, parts, self._where)
 
     def _clear(self, folder: str) -> None:
         if os.path.isdir(folder) and not os.path.islink(folder):
@@ -133,7 +153,7 @@ class _Target:
         os.utime(path, (info.mtime, info.mtime), follow_symlinks=False)
 
 
-def _resolved(root: str, parts: list[str]) -> str:
+def _resolved(root: str, parts: list[str], where: str) -> str:
     """A path below the root, with the links on the way resolved inside of the root."""
     waiting, found, links = list(reversed(parts)), [root], 0
     while waiting:
@@ -146,7 +166,7 @@ def _resolved(root: str, parts: list[str]) -> str:
         if waiting and os.path.islink(path):
             links += 1
             if links > _MAX_LINKS:
-                raise UsageError(f"too many links on the way to {'/'.join(parts)!r}")
+                raise UsageError(f"{where}: too many links on the way to {'/'.join(parts)!r}")
             target = os.readlink(path)
             if target.startswith("/"):
                 found = [root]

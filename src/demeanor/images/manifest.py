@@ -84,7 +84,8 @@ def manifest_for_this_machine(content: bytes, where: str) -> str:
             if built_for.get("architecture") == architecture:
                 return _blob(item, where).digest
     raise UsageError(
-        f"{where}: the image is not built for linux/{architecture} (only for: {', '.join(found) or 'none'})"
+        f"{where}: the image is not built for linux/{architecture} (only for: {', '.join(found) or 'none'})\n"
+        "  → use an image that is built for this machine"
     )
 
 

@@ -23,6 +23,7 @@ from demeanor.images.manifest import (
 from demeanor.images.reference import ImageReference, parse_reference
 from demeanor.images.registry import Registry
 
+_INCOMPLETE = "\n  → the folder is damaged or incomplete: write it again"
 _MAX_SETTINGS = 2**23
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -63,7 +64,10 @@ def import_layout(folder: Path, name: str, cache: ImageCache) -> CachedImage:
     try:
         index = (folder / "index.json").read_bytes()
     except OSError as error:
-        raise UsageError(f"{folder}: not in the OCI image layout: {error.strerror}: index.json") from None
+        raise UsageError(
+            f"{folder}: not in the OCI image layout: {error.strerror}: index.json\n"
+            "  → write the folder with: skopeo copy docker://NAME oci:FOLDER"
+        ) from None
     content = _layout_blob(folder, manifest_for_this_machine(index, str(folder)))
     if own := manifest_for_this_machine(content, str(folder)):
         content = _layout_blob(folder, own)
@@ -89,7 +93,10 @@ def import_archive(file: Path, name: str, cache: ImageCache) -> CachedImage:
             with file.open("rb") as archive:
                 apply_layer(archive, root, str(file))
             if not (root / "bin").exists():
-                raise UsageError(f"{file}: not the archive of a root file system: it has no folder bin")
+                raise UsageError(
+                    f"{file}: not the archive of a root file system: it has no folder bin\n"
+                    "  → write it with `docker export CONTAINER`; what `docker save` writes is an image, not its files"
+                )
 
         cache.add_root(key, parent=None, origin=str(reference), fill=fill)
     image = CachedImage(name=str(reference), digest=digest, key=key, settings=ImageSettings(env={"PATH": _PATH}))
@@ -99,7 +106,10 @@ def import_archive(file: Path, name: str, cache: ImageCache) -> CachedImage:
 
 def _check_digest(content: bytes, digest: str, reference: ImageReference) -> None:
     if digest and digest_of(content) != digest:
-        raise UsageError(f"{reference}: the registry sent a manifest that does not match the digest {digest}")
+        raise UsageError(
+            f"{reference}: the registry sent a manifest that does not match the digest {digest}\n"
+            "  → try again; if it happens again, the registry or a proxy sends wrong content"
+        )
 
 
 def _layout_blob(folder: Path, digest: str) -> bytes:
@@ -108,9 +118,9 @@ def _layout_blob(folder: Path, digest: str) -> bytes:
     try:
         content = (folder / "blobs" / "sha256" / digest.removeprefix("sha256:")).read_bytes()
     except OSError as error:
-        raise UsageError(f"{folder}: {digest}: {error.strerror}") from None
+        raise UsageError(f"{folder}: {digest}: {error.strerror}{_INCOMPLETE}") from None
     if digest_of(content) != digest:
-        raise UsageError(f"{folder}: the content of {digest} does not match its digest")
+        raise UsageError(f"{folder}: the content of {digest} does not match its digest{_INCOMPLETE}")
     return content
 
 

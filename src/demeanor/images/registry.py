@@ -49,7 +49,10 @@ class Registry:
                 while piece := answer.read(_PIECE):
                     yield piece
             except (OSError, http.client.HTTPException) as error:
-                raise UsageError(f"{self._reference}: the download of {digest} was cut off: {error}") from None
+                raise UsageError(
+                    f"{self._reference}: the download of {digest} was cut off: {error}\n"
+                    "  → try again; complete layers are kept"
+                ) from None
 
     def _open(self, path: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
         url = f"{self._reference.api}/{self._reference.repository}/{path}"
@@ -114,7 +117,7 @@ class Registry:
     def _failure(self, status: int) -> UsageError:
         name, registry = self._reference, self._reference.registry
         if status == http.HTTPStatus.NOT_FOUND:
-            return UsageError(f"{name}: there is no such image in the registry {registry}")
+            return UsageError(f"{name}: there is no such image in the registry {registry}\n  → check its name and tag")
         if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
             return UsageError(
                 f"{name}: the registry {registry} refuses access (HTTP {status})\n"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -90,6 +92,25 @@ def test_a_size_that_can_not_be_is_named(size: str, capsys: pytest.CaptureFixtur
         main(["harbor", "images", "prune", f"--max-gb={size}"])
     assert ended.value.code == 2
     assert "argument --max-gb: " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(subprocess.call(["unshare", "-rm", "true"], stderr=subprocess.DEVNULL) != 0, reason="can't mount")
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_full_disk_is_named_and_nothing_is_left(size: int, tmp_path: Path) -> None:
+    """While a layer is stored, and while it is unpacked; with a remedy."""
+    noise = base64.b64encode(random.Random(1).randbytes(2**21)).decode()
+    write_layout(tmp_path / "layout", *manifest([layer(("bin/", ""), ("bin/sh", noise))]))
+    (tmp_path / "cache").mkdir()
+    script = f"""mount -t tmpfs -o size={size}m full cache
+    {sys.executable} -m demeanor harbor images import layout lab/base:1; echo "exit $?"
+    find cache -name '*.json' -o -name 'new-*' -o -name '.*'"""
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "exit 2\n", done.stderr
+    assert f"the cache of images in {tmp_path}/cache/images can't be written: No space left on device" in done.stderr
+    assert "→ free some space" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def a_program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
