@@ -42,6 +42,18 @@ def test_another_user_is_refused_for_an_ordinary_user(
     check_environment(machine, None)
 
 
+@pytest.mark.parametrize("name", ["Debian:12", "debian:12:3", "debian@12", "http://debian"])
+def test_an_impossible_name_of_an_image_is_refused(name: str, tmp_path: Path) -> None:
+    """With its line, or the key of task.toml."""
+    (tmp_path / "Dockerfile").write_text(f"# an image\nFROM {name}\nRUN id\n")
+    with pytest.raises(BadInput) as found:
+        check_environment(TaskEnvironment(folder=tmp_path, dockerfile=True), None)
+    assert f"Dockerfile:2: FROM {name}: not the name of an image" in str(found.value)
+    (tmp_path / "Dockerfile").unlink()
+    with pytest.raises(BadInput, match=f"task.toml: docker_image {name}: not the name of an image"):
+        check_environment(TaskEnvironment(folder=tmp_path, image=name), None)
+
+
 def test_a_user_of_task_toml_is_refused_too(tmp_path: Path) -> None:
     """With its key."""
     task = HarborTask(

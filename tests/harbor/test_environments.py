@@ -122,6 +122,32 @@ def test_the_remedy_for_podman_fits_its_error(tmp_path: Path, error: str, remedy
     assert "→ or use --env bubblewrap" in str(found.value)
 
 
+RUN_ERRORS = {
+    "runc: error setting rlimit type 7: operation not permitted": "set default_ulimits",
+    "crun: unknown cgroup path": "crun does not support this machine's control groups",
+    "exec: no such file: OCI runtime attempted to invoke a command that was not found": None,
+    "unknown flag: --rootfs": None,
+}
+
+
+@pytest.mark.parametrize(("error", "remedy"), RUN_ERRORS.items())
+def test_podman_that_cant_start_containers_is_refused_once(tmp_path: Path, error: str, remedy: str | None):
+    """Before any task runs, if the error has a known remedy; that a container has no such program is expected."""
+    code = 127 if "not found" in error else 126
+    run = f'echo "$@" > {tmp_path}/run; echo "{error}" >&2; exit {code}'
+    (tmp_path / "podman").write_text(f'#!/bin/sh\necho --detach; test "$1" != run || {{ {run}; }}\n')
+    (tmp_path / "podman").chmod(0o755)
+    if remedy is None:
+        assert task_environment("podman", HarborRules()).name == "podman"
+    else:
+        with pytest.raises(UsageError, match=f"podman can't start containers: .*\n  → {remedy}"):
+            task_environment("podman", HarborRules())
+        assert task_environment(None, HarborRules()).name == "bubblewrap"
+    words = (tmp_path / "run").read_text().split()
+    assert words[:5] == ["run", "--rm", "--network", "none", "--rootfs"]
+    assert not Path(words[5]).exists(), "its empty root file system is removed"
+
+
 def test_the_remedy_for_a_missing_engine_is_to_install_it(tmp_path: Path):
     """As for a missing `compose`."""
     with pytest.raises(UsageError, match="→ install docker\n  → or use --env bubblewrap"):

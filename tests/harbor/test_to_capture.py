@@ -132,6 +132,15 @@ def test_a_container_that_podman_cant_start_is_void_with_the_remedy(tmp_path: Pa
         assert found is not None
         assert found.cause is cause
         assert ("→ set default_ulimits" in found.detail) is (environment == "podman")
+        assert found.permanent is (environment == "podman"), "a further attempt would fail in the same way"
+
+
+@pytest.mark.parametrize(("kind", "permanent"), [("SandboxUnsupportedError", True), ("SandboxBuildFailedError", False)])
+def test_a_task_that_the_environment_refuses_is_not_tried_again(tmp_path: Path, kind: str, permanent: bool):
+    """A step of its Dockerfile that failed is, since it may have needed the network."""
+    found = to_capture(seen(), ENDED, edited(tmp_path, "greet", mishap(kind)), TaskAgent(name="x"), "").breakdown
+    assert found is not None
+    assert (found.cause, found.permanent) == (VoidCause.SANDBOX, permanent)
 
 
 def test_folders_of_one_attempt_are_left_out(tmp_path: Path):

@@ -139,9 +139,9 @@ def test_an_ordinary_user_builds_and_runs_on_an_image(harbor_project: HarborProj
         project.prefix = ()
     assert (solved.exception, solved.message, solved.reward) == (None, "", 1)
     assert (idle.exception, idle.message, idle.reward) == (None, "", 0)
-    assert refused.exception == "SandboxBuildFailedError"
+    assert refused.exception == "SandboxUnsupportedError"
     assert "Dockerfile:3: RUN: runs as 'app', but root is the only user" in refused.message
-    assert [one.exception for one in named] == ["SandboxBuildFailedError"]
+    assert [one.exception for one in named] == ["SandboxUnsupportedError"]
     assert "user app: root is the only user" in named[0].message
 
 

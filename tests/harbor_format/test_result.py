@@ -70,6 +70,7 @@ def test_what_the_agent_brought_about_counts_with_its_reward(kind: str):
         ("EnvironmentStartTimeoutError", VoidCause.SANDBOX),
         ("AgentSetupTimeoutError", VoidCause.SANDBOX),
         ("SandboxBuildFailedError", VoidCause.SANDBOX),
+        ("SandboxUnsupportedError", VoidCause.SANDBOX),
         ("HealthcheckError", VoidCause.SANDBOX),
         ("DaytonaSandboxError", VoidCause.SANDBOX),
         ("ApiRateLimitError", VoidCause.RATE_LIMIT),

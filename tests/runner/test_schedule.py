@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.capture import Capture
+from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.record import Record
@@ -28,8 +28,9 @@ QUICK = Retries(most=3, pause=0.0)
 class Machine(LocalExecutor):
     """An executor that records which attempts ran, and how many at the same time."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, breakdown: Breakdown | None = None) -> None:
         super().__init__(slots=slots, attempt=self._make)
+        self._breakdown = breakdown
         self.ran: list[tuple[str, int]] = []
         self.busy = self.busiest = 0
 
@@ -41,7 +42,7 @@ class Machine(LocalExecutor):
         await asyncio.sleep(0)
         self.busy -= 1
         self.ran.append((trial.id, attempt))
-        return Capture(trial=trial.id, attempt=attempt)
+        return Capture(trial=trial.id, attempt=attempt, breakdown=self._breakdown)
 
 
 def trials(number: int) -> list[Trial]:
@@ -58,7 +59,9 @@ def run(machine: Machine, chosen: list[Trial], verdict: Callable[[Trial, int], V
         record = Record(eval="e", subject="a:m", number=trial.number, attempt=attempt, verdict=verdict(trial, attempt))
         if isinstance(record.verdict, Fail):
             stop.set("a failure")
-        return Record(**{**{f: getattr(record, f) for f in record.__slots__}, "final": is_final(record, last=last)})
+        return Record(
+            **{**{f: getattr(record, f) for f in record.__slots__}, "final": is_final(record, capture, last=last)}
+        )
 
     asyncio.run(run_trials(chosen, machine, conclude, retries=QUICK, stop=stop, started=lambda trial, attempt: None))
 
@@ -92,6 +95,15 @@ def test_other_voids_are_not_retried(cause: VoidCause):
     machine = Machine(slots=1)
     run(machine, trials(1), lambda trial, attempt: Void(cause=cause, detail="no"))
     assert len(machine.ran) == 1
+
+
+@pytest.mark.parametrize(("permanent", "attempts"), [(True, 1), (False, 3)])
+def test_what_would_fail_again_is_not_retried(permanent: bool, attempts: int):
+    """Also if its cause may pass: a sandbox that refuses a task refuses it again."""
+    broken = Breakdown(cause=VoidCause.SANDBOX, detail="no", permanent=permanent)
+    machine = Machine(slots=1, breakdown=broken)
+    run(machine, trials(1), lambda trial, attempt: Void(cause=broken.cause, detail=broken.detail))
+    assert len(machine.ran) == attempts
 
 
 def test_after_a_stop_no_trial_is_started():

@@ -29,6 +29,9 @@ class Breakdown:
     detail: str
     """The problem in detail."""
 
+    permanent: bool = False
+    """Whether every further attempt would fail in the same way, so that none is made."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capture:

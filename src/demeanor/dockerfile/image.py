@@ -85,6 +85,9 @@ class ImageSpec:
     base: str
     """The base image."""
 
+    base_line: int = 0
+    """The line that names it; 0 without a Dockerfile."""
+
     steps: tuple[Step, ...] = ()
     """The steps to build it."""
 

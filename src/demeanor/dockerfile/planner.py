@@ -46,6 +46,7 @@ class _Builder:
         self._workdir, self._user, self._user_line = settings.workdir, settings.user, 0
         self._shell: tuple[str, ...] = ("/bin/sh", "-c")
         self._entrypoint: tuple[str, ...] = settings.entrypoint
+        self._base_line = 0
         self._steps: list[Step] = []
         self._handlers: dict[str, Callable[[Instruction], None]] = {
             "FROM": self._from, "ARG": self._arg, "ENV": self._set_env, "WORKDIR": self._set_workdir,
@@ -59,6 +60,7 @@ class _Builder:
             raise BadInput("there is no FROM", where=self._where)
         return ImageSpec(
             base=self._base,
+            base_line=self._base_line,
             steps=tuple(self._steps),
             env=self._env,
             workdir=self._workdir,
@@ -110,7 +112,7 @@ class _Builder:
             raise self._refuse(instruction, "an empty base image is not supported", what=f" {instruction.value}")
         if len(words) not in (1, 3) or (len(words) == 3 and words[1].lower() != "as"):
             raise self._refuse(instruction, "expected IMAGE, or IMAGE AS NAME")
-        self._base = words[0]
+        self._base, self._base_line = words[0], instruction.line
 
     def _arg(self, instruction: Instruction) -> None:
         for word in split(instruction.value):

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
+from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.harbor_task import HarborTask, TaskEnvironment
 from demeanor.dockerfile.image import Copy, ImageSpec, Run
 from demeanor.dockerfile.planner import PATH, read
 from demeanor.harbor.build_context import copied_files
+from demeanor.images.reference import parse_reference
 
 _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
 _LOGS = "/logs/"
@@ -85,9 +86,12 @@ def read_definition(folder: Path, image: str | None, base: ImageSpec | None = No
     """
     dockerfile = folder / "Dockerfile"
     if dockerfile.exists():
-        return read(dockerfile.read_text("utf-8"), where=str(dockerfile), base=base)
+        found = read(dockerfile.read_text("utf-8"), where=str(dockerfile), base=base)
+        _check_name(found.base, where=f"{dockerfile}:{found.base_line}", key="FROM")
+        return found
     if image is None:
         raise BadInput("there is no Dockerfile", where=folder, remedy="add a Dockerfile, or name a docker_image")
+    _check_name(image, where=str(folder.parent / "task.toml"), key="docker_image")
     if base is None:
         return ImageSpec(base=image, env={"PATH": PATH})
     return ImageSpec(
@@ -97,3 +101,11 @@ def read_definition(folder: Path, image: str | None, base: ImageSpec | None = No
         user=base.user,
         entrypoint=base.entrypoint,
     )
+
+
+def _check_name(image: str, *, where: str, key: str) -> None:
+    try:
+        parse_reference(image)
+    except UsageError:
+        remedy = "write REPOSITORY:TAG or REPOSITORY@sha256:…"
+        raise BadInput("not the name of an image", where=where, key=f"{key} {image}", remedy=remedy) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 from demeanor.config.harbor import HarborRules
 from demeanor.core.container_hints import podman_hint
 from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import one_line
 from demeanor.harbor.build_variables import BUILD_VARIABLES
 
@@ -24,6 +26,9 @@ PORT = 11811
 _ENGINES = ("docker", "podman")
 _OURS = (*BUILD_VARIABLES, "SSL_CERT_FILE")
 _TIMEOUT = 60.0
+_NO_PROGRAM = 127
+"""The exit code of an engine that has started a container without the program that it is to run."""
+
 _PODMAN_COMPOSE = "podman-compose"
 
 HARBOR_ENVIRONMENTS: Mapping[str, tuple[str, ...]] = {
@@ -148,6 +153,8 @@ def engine_problem(engine: str) -> str | None:
         return f"{engine} is not on PATH\n  → install {engine}"
     if problem := _failure(engine, "info"):
         return problem
+    if engine == "podman" and (problem := _start_failure()):
+        return problem
     if engine != "podman" or "--detach" in _output(engine, "compose", "up", "--help")[1]:
         return _failure(engine, "compose", "ls")
     if shutil.which(_PODMAN_COMPOSE) is None:
@@ -159,6 +166,17 @@ def engine_problem(engine: str) -> str | None:
     return None
 
 
+def _start_failure() -> str | None:
+    """Why podman can't start containers, and the remedy; None if it can, or if the remedy is not known: then each trial
+    says what is wrong. The container has an empty root file system, so it needs no image, and has no program to run.
+    """
+    with tempfile.TemporaryDirectory(prefix=temp_prefix(), ignore_cleanup_errors=True) as folder:
+        words = ("podman", "run", "--rm", "--network", "none", "--rootfs", folder, "/none")
+        code, output = _output(*words, cwd=folder)  # podman's monitor may leave files in the working directory
+    hint = podman_hint(output) if code != _NO_PROGRAM else None
+    return f"podman can't start containers: {one_line(output.strip(), width=300)}\n  → {hint}" if hint else None
+
+
 def _failure(engine: str, *words: str) -> str | None:
     """Why a command of an engine fails, and the remedy; None if it does not fail."""
     code, output = _output(engine, *words)
@@ -168,10 +186,12 @@ def _failure(engine: str, *words: str) -> str | None:
     return f"`{engine} {' '.join(words)}` failed: {one_line(output.strip()) or 'no error message'}\n  → {hint}"
 
 
-def _output(*command: str) -> tuple[int, str]:
+def _output(*command: str, cwd: str | None = None) -> tuple[int, str]:
     """The exit code and the output of a command."""
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False, cwd=cwd
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return -1, str(error)
     return done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace")

@@ -71,15 +71,18 @@ def _breakdown(outcome: HarborOutcome, found: TrialFolder, exchanges: tuple[Exch
         return None
     last = found.verifier_last_line() if cause is VoidCause.VERIFIER else ""
     detail = detail.replace(f"{found.folder}/", "")
-    return Breakdown(cause=cause, detail=f"{detail}\nthe verifier's last line: {last}" if last else detail)
+    detail = f"{detail}\nthe verifier's last line: {last}" if last else detail
+    return Breakdown(cause=cause, detail=detail, permanent=outcome.permanent)
 
 
 def _with_hint(breakdown: Breakdown | None, facts: Mapping[str, str]) -> Breakdown | None:
-    """A failure of podman with its remedy. Harbor's exception does not say that the container could not be started."""
+    """A failure of podman with its remedy, which is a setting: without it, every attempt fails. Harbor's exception does
+    not say that the container could not be started.
+    """
     hint = podman_hint(breakdown.detail) if breakdown and facts.get(TASK_ENVIRONMENT) == "podman" else None
     if breakdown is None or hint is None:
         return breakdown
-    return Breakdown(cause=VoidCause.SANDBOX, detail=f"{breakdown.detail}\n  → {hint}")
+    return Breakdown(cause=VoidCause.SANDBOX, detail=f"{breakdown.detail}\n  → {hint}", permanent=True)
 
 
 def _agent_errors(outcome: HarborOutcome) -> tuple[str, ...]:

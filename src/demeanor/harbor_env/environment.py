@@ -51,6 +51,10 @@ def _sandboxes(ceilings: Ceilings) -> PersistentSandboxes:
     return found
 
 
+class SandboxUnsupportedError(SandboxBuildFailedError):
+    """The task needs what this environment does not support. Demeanor knows the exception by its name."""
+
+
 class BubblewrapEnvironment(BaseEnvironment):
     """Runs a task's commands in a bubblewrap sandbox. Its arguments (`--ek name=value`): docs/harbor-environment.md."""
 
@@ -141,7 +145,7 @@ class BubblewrapEnvironment(BaseEnvironment):
     async def start(self, force_build: bool) -> None:
         """Create the sandbox, and run the steps of the Dockerfile in it."""
         if self._refusal is not None:
-            raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
+            raise SandboxUnsupportedError(str(self._refusal)) from self._refusal
         try:
             built = await self._build()
             self._sandbox = sandbox = await self._open(self._network, built or self._rootfs)
@@ -173,8 +177,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         if base is None:
             self.logger.debug(f"FROM {self._image.base}: using the programs of this machine instead")
             return None
-        self._image = read_definition(self.environment_dir, self.task_env_config.docker_image, base.spec)
-        check_users(self._image, self.environment_dir)
+        try:
+            self._image = read_definition(self.environment_dir, self.task_env_config.docker_image, base.spec)
+            check_users(self._image, self.environment_dir)
+        except BadInput as error:
+            raise SandboxUnsupportedError(str(error)) from error
         key = await build_root(
             self._steps({**self._variables(self._build_network), **build_variables(os.environ)}),
             base.image,
@@ -250,7 +257,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         """Run a command with bash, or with sh if there is no bash."""
         resolved = self._resolve_user(user)
         if self._running.users == "one" and resolved is not None and not is_root(str(resolved)):
-            raise SandboxBuildFailedError(f"user {resolved}: {ONLY_ROOT}")
+            raise SandboxUnsupportedError(f"user {resolved}: {ONLY_ROOT}")
         argvs = (("bash", "-c", command), ("sh", "-c", command))
         request = self._request(*argvs, cwd=cwd, env=env, user=None if resolved is None else str(resolved))
         done = await self._running.run(request, timeout=timeout_sec)

@@ -20,6 +20,9 @@ from demeanor.core.verdict import VoidCause
 VERIFIER_OUTPUT = "verifier/test-stdout.txt"
 """The file with the verifier's output."""
 
+UNSUPPORTED = "SandboxUnsupportedError"
+"""The exception of the bubblewrap environment for a task that it does not support, in this attempt and in any other."""
+
 _MAX_MESSAGE = 2000
 
 _AGENT_ERRORS = lazy_pattern(
@@ -97,6 +100,9 @@ class HarborOutcome:
     failure: tuple[VoidCause, str] | None = None
     """What failed outside of the agent, so that the trial is void; None if the rewards count."""
 
+    permanent: bool = False
+    """Whether every further attempt would fail in the same way."""
+
 
 def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
     """The outcome of a trial, from its `result.json`."""
@@ -113,6 +119,7 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
         },
         agent_error=next((one for one in exceptions if one.caused_by_agent), None),
         failure=_failure(rewards, steps, exceptions, started=started),
+        permanent=any(one.kind == UNSUPPORTED for one in exceptions),
     )
 
 

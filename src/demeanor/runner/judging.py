@@ -146,7 +146,7 @@ def _judge_and_store(
     record = replace(
         record,
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        final=is_final(record, last=last or evidence.injected),
+        final=is_final(record, capture, last=last or evidence.injected),
         agent_version=version,
         fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=facts) if capture.ends else "",
     )

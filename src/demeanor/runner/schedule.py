@@ -88,6 +88,8 @@ async def run_trials(
             group.create_task(run_trial(trial))
 
 
-def is_final(record: Record, *, last: bool) -> bool:
+def is_final(record: Record, capture: Capture, *, last: bool) -> bool:
     """Whether a trial needs no further attempt."""
-    return last or not isinstance(record.verdict, Void) or not record.verdict.cause.retryable
+    if last or not isinstance(record.verdict, Void) or not record.verdict.cause.retryable:
+        return True
+    return capture.breakdown is not None and capture.breakdown.permanent
