@@ -27,7 +27,8 @@ _WRAPPERS: Mapping[str, str] = {
 }  # fmt: skip
 """Programs that run the program in their arguments, with their options that take a value."""
 _RUN_COMMANDS = {"uv": "run", "poetry": "run", "pipenv": "run", "hatch": "run", "pdm": "run", "pnpm": "exec"}
-_MODULES = names("pytest unittest mypy ruff flake8 pylint black isort pyright doctest coverage pip")
+_MODULES = names("pytest unittest mypy ruff flake8 pylint black isort pyright doctest coverage pip json.tool")
+_MODULES |= names("py_compile compileall")
 _PROGRAM_FOLDERS = names("/bin /usr/bin /usr/local/bin /sbin /usr/sbin /usr/local/sbin /opt/homebrew/bin")
 _PROJECT_FOLDERS = ("venv/bin", "node_modules/.bin", ".tox/bin", "env/bin")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -103,6 +104,8 @@ class _EffectCollector:
         elif name == "find":
             self._find(rest, folder, depth)
         elif (inner := _wrapped(name, rest)) is not None:
+            if name == "xargs" and (given := separate(rest, _WRAPPERS[name].split()).value("-a", "--arg-file")):
+                self._add(on(Kind.READ, (given,)), folder)
             inner_name = _name(inner[0]) if inner else ""
             if inner_name is None:
                 self._add(unclear("runs a program whose name is calculated"), folder)
@@ -124,6 +127,9 @@ class _EffectCollector:
             given = rest[at + 1] if at is not None and at + 1 < len(rest) else None
             script = given.text if given is not None else stdin if not separate(rest, ("-o", "-O")).operands else None
             if name in _SHELLS and rest and {word.text for word in rest} <= {"--version", "--help"}:
+                return
+            if name in _SHELLS and rest and rest[0].text == "-n":  # it only checks the syntax
+                self._add(on(Kind.READ, separate(rest).operands), folder)
                 return
         if script is None:
             self._add(unclear(f"runs a script of {name}"), folder)
@@ -153,7 +159,7 @@ class _EffectCollector:
                 for one in tests[index + 1 :]:
                     if one.text in {";", "+"}:
                         break
-                    argv.append(Word(None) if "{}" in (one.text or "") and not _is_script(argv) else one)
+                    argv.append(_filled(one, "{}", argv))
                 name = _name(argv[0]) if argv else None
                 if name is None:
                     self._add(unclear("runs a program whose name is calculated"), folder)
@@ -207,8 +213,11 @@ def _wrapped(name: str, rest: list[Word]) -> list[Word] | None:
         return inner
     if name in _RUN_COMMANDS and rest and rest[0].text == _RUN_COMMANDS[name]:
         return rest[1 + leading(rest[1:], ("--with", "--python", "-p", "--extra")) :]
-    if _PYTHON.fullmatch(name) and len(rest) >= 2 and rest[0].text == "-m" and rest[1].text in _MODULES:
-        return rest[1:]
+    if _PYTHON.fullmatch(name):
+        texts = [word.text for word in rest]
+        at = texts.index("-m") if "-m" in texts else len(rest)
+        if at == leading(rest[:at], ("-W", "-X")) and texts[at + 1 : at + 2] and texts[at + 1] in _MODULES:
+            return rest[at + 1 :]
     if name not in _WRAPPERS:
         return None
     inner = rest[leading(rest, _WRAPPERS[name].split()) :]
@@ -218,9 +227,22 @@ def _wrapped(name: str, rest: list[Word]) -> list[Word] | None:
         return []
     if name in {"timeout", "flock"}:
         return inner[1:]
-    if name == "xargs":
+    return _with_input(rest[: len(rest) - len(inner)], inner) if name == "xargs" else inner
+
+
+def _with_input(options: list[Word], inner: list[Word]) -> list[Word]:
+    """The command of xargs, with an unknown word where it puts its input."""
+    placeholder = separate(options, _WRAPPERS["xargs"].split()).value("-I", "--replace")
+    if placeholder is None or not placeholder.text or not inner:
         return [*inner, Word(None)] if inner else []
-    return inner
+    return [_filled(word, placeholder.text, inner[:index]) for index, word in enumerate(inner)]
+
+
+def _filled(word: Word, placeholder: str, before: Sequence[Word]) -> Word:
+    """A word with unknown text in place of a placeholder."""
+    if word.text is None or placeholder not in word.text:
+        return word
+    return Word(word.text.replace(placeholder, "$_")) if _is_script(before) else Word(None)
 
 
 def _placed(effect: Effect, folder: str | None) -> str | None:

@@ -15,6 +15,12 @@ from demeanor.judge.effects.targets import on, unclear
 
 _OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace")
 _READS = names("show log diff blame cat-file annotate whatchanged shortlog range-diff format-patch")
+_READ_OPTIONS = ("-n", "-S", "-G", "-L", "-O", "-o", "--output", "--output-directory", "--format", "--since", "--until")
+_PATCH = ("-p", "--patch", "-u", "-U", "--unified", "-L", "-c", "--cc", "--word-diff", "--patch-with-stat")
+_HISTORY = names("log shortlog whatchanged")
+_SUMMARY = names(
+    "--stat --shortstat --name-only --name-status --numstat --summary --dirstat --raw --quiet -s --no-patch --check"
+)
 _SEARCHES = names("ls-files ls-tree grep")
 _ONLY_REPOSITORY = names(
     "status add commit branch tag config remote rev-parse rev-list describe reflog notes init push symbolic-ref"
@@ -22,6 +28,8 @@ _ONLY_REPOSITORY = names(
     " verify-commit verify-tag version help var check-ignore check-attr stage credential ls-remote"
 )
 _CHANGES_TREE = names("merge rebase pull cherry-pick revert am checkout-index read-tree")
+_NEW_BRANCH = ("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan")
+_HARMLESS_SETTINGS = names("core.pager=cat core.pager=less core.pager= core.editor=true core.editor=:")
 _FETCHES = names("fetch pull clone ls-remote")
 
 
@@ -39,17 +47,17 @@ def git(words: Sequence[Word], stdin: str | None) -> Iterable[Effect | Unclear]:
 
 def _git(words: Sequence[Word], start: int, stdin: str | None) -> Iterable[Effect | Unclear]:
     command, rest = words[start].text, words[start + 1 :]
-    if any((word.text or "").startswith(("alias.", "core.pager=", "core.editor=")) for word in words[:start]):
+    settings = [word.text or "" for word in words[:start] if word.text not in _HARMLESS_SETTINGS]
+    if any(text.startswith(("alias.", "core.pager=", "core.editor=")) for text in settings):
         yield from unclear("runs git with a configured program")
-    arguments = separate(rest, ("-m", "-e", "-s", "-b", "-B", "-n", "-C", "-S", "-G", "-o", "--source", "--format"))
+    arguments = separate(rest)
     operands = arguments.operands
     if command in _FETCHES:
         yield from on(Kind.FETCH, operands[:1] or (Word(None),))
     if command in _READS:
-        yield from on(Kind.READ, [word for word in operands if _is_file(word)])
+        yield from _shown(command, rest)
     elif command in _SEARCHES:
-        pattern = operands[0].text if command == "grep" and operands else None
-        yield from on(Kind.SEARCH, (operands[1:] if command == "grep" else operands) or (Word("."),), text=pattern)
+        yield from _searched(command, rest)
     elif command == "rm":
         if not arguments.has("--cached", "-n", "--dry-run"):
             yield from on(Kind.DELETE, operands, reach="below" if arguments.has("-r") else "exact")
@@ -67,22 +75,66 @@ def _git(words: Sequence[Word], start: int, stdin: str | None) -> Iterable[Effec
         yield from _on_working_tree(command, rest)
 
 
+def _shown(command: str, rest: Sequence[Word]) -> Iterable[Effect | Unclear]:
+    """Commands that show the content of files, which they need not name."""
+    named, files = _at_dashes(rest)
+    arguments = separate(named, _READ_OPTIONS)
+    if output := arguments.value("--output"):
+        yield from on(Kind.EDIT, (output,))
+    if command in {"blame", "annotate"}:
+        files = files or arguments.operands[-1:]
+    elif command == "cat-file":
+        files = files or () if arguments.has("-t", "-s", "-e") else [_in_revision(word) for word in arguments.operands]
+    elif (command in _HISTORY or _SUMMARY & set(arguments.options)) and not arguments.has(*_PATCH):
+        return
+    elif not files:
+        by_name = arguments.has("--no-index")
+        files = [_in_revision(word) for word in arguments.operands if by_name or _is_file(word)] or (Word(None),)
+    yield from on(Kind.READ, files, reach="below")
+    if command == "format-patch" and not arguments.has("--stdout"):
+        yield from on(Kind.EDIT, (arguments.value("-o", "--output-directory") or Word(None),), reach="below")
+
+
+def _searched(command: str, rest: Sequence[Word]) -> Iterable[Effect | Unclear]:
+    named, files = _at_dashes(rest)
+    pattern: str | None = None
+    if command == "grep":
+        arguments = separate(named, ("-e", "-f", "-A", "-B", "-C", "-m", "--max-depth", "--threads", "--max-count"))
+        given, operands = arguments.value("-e"), arguments.operands
+        if given is None and operands:
+            given, operands = operands[0], operands[1:]
+        pattern = given.text if given is not None else None
+        if arguments.has("-O", "--open-files-in-pager"):
+            yield from unclear("runs a program for the results of git grep")
+    else:
+        operands = separate(named, ("-x", "-X", "--exclude", "--exclude-from", "--with-tree")).operands
+        operands = operands[1:] if command == "ls-tree" else operands
+    yield from on(Kind.SEARCH, files or operands or (Word("."),), text=pattern)
+
+
+def _at_dashes(words: Sequence[Word]) -> tuple[Sequence[Word], Sequence[Word]]:
+    """The words before and after `--`."""
+    at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
+    return words[:at], words[at + 1 :]
+
+
 def _on_working_tree(command: str | None, rest: Sequence[Word]) -> Iterable[Effect | Unclear]:
     """Commands that replace files of the working tree by other versions."""
-    arguments = separate(rest, ("-b", "-B", "--source", "-s", "-m"))
+    arguments = separate(rest, (*_NEW_BRANCH, "--source", "-s", "-m"))
     operands = arguments.operands
     if command == "stash":
         shows = operands[:1] and operands[0].text in {"list", "show", "drop", "clear"}
         yield from () if shows else on(Kind.EDIT, (Word(None),))
+        yield from on(Kind.READ, (Word(None),)) if shows and arguments.has("-p", "--patch") else ()
     elif command == "restore":
-        if not arguments.has("--staged") or arguments.has("--worktree", "-W"):
+        if not arguments.has("--staged", "-S") or arguments.has("--worktree", "-W"):
             yield from on(Kind.EDIT, operands, reach="below")
+    elif command == "switch" and arguments.has("--orphan"):
+        yield from on(Kind.DELETE, (Word(None),), reach="below")
     elif command in {"checkout", "switch"}:
-        if arguments.has("-b", "-B", "-c", "--orphan"):
-            return
-        after = [index for index, word in enumerate(rest) if word.text == "--"]
-        files = rest[after[0] + 1 :] if after else ()
-        yield from on(Kind.EDIT, files or (Word(None),), reach="below")
+        files = _at_dashes(rest)[1]
+        if not arguments.has(*_NEW_BRANCH) or files or operands:  # a new branch without a start changes no file
+            yield from on(Kind.EDIT, files or (Word(None),), reach="below")
     elif command == "reset":
         yield from on(Kind.EDIT, (Word(None),)) if arguments.has("--hard", "--merge", "--keep") else ()
     elif command == "rebase" and arguments.has("-x", "--exec"):
@@ -94,5 +146,14 @@ def _on_working_tree(command: str | None, rest: Sequence[Word]) -> Iterable[Effe
 
 
 def _is_file(word: Word) -> bool:
-    """Whether an operand can be a file, not a revision: `HEAD:src/a.py` and `a.py` are, `HEAD~2` and `main` are not."""
-    return word.text is None or "." in word.text.rpartition("/")[2].lstrip(".") or ":" in word.text
+    """Whether an operand can be a file, not a revision: `HEAD:src/a.py` and `a.py` are, `HEAD~2` and `v1.2` are not."""
+    if word.text is None or ":" in word.text:
+        return True
+    _, dot, ending = word.text.rpartition("/")[2].lstrip(".").rpartition(".")
+    is_range = ".." in word.text.replace("../", "")
+    return not is_range and bool(dot) and not ending.isdigit()
+
+
+def _in_revision(word: Word) -> Word:
+    """The file in `HEAD:src/a.py`."""
+    return Word(word.text.rpartition(":")[2] or None) if word.text and ":" in word.text else word

@@ -7,12 +7,12 @@ not what they are for (docs/judge.md lists what is inferred).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.trajectory import Kind
+from demeanor.judge.effects.developer_tools import DEVELOPER_TOOLS, FORMATTERS, Found, Program, format_files
 from demeanor.judge.effects.effect import Effect, Reach, Unclear
 from demeanor.judge.effects.git import git
 from demeanor.judge.effects.options import Arguments, names, separate
@@ -21,16 +21,12 @@ from demeanor.judge.effects.shell import Word
 from demeanor.judge.effects.targets import on, unclear
 from demeanor.judge.effects.transfers import TRANSFERS
 
-Found: TypeAlias = Iterable[Effect | Unclear]
-Program: TypeAlias = Callable[[Sequence[Word], str | None], Found]
-"""A function from the arguments and the text of the standard input, if it is known, to effects."""
-
 _HARMLESS = names(
     ": [ [[ alias basename bg break cd clear continue date declare df dirname disown du echo exit export false fg free"
     " groups hash hostname id jobs kill let local locale logname nproc pgrep pkill printenv printf ps pwd"
     " read readlink readonly realpath return seq set shift shopt sleep sync test tput tr true tty type typeset ulimit"
     " umask uname unalias unset uptime wait whereis which whoami yes lsof netstat ss top expr factor getconf stty"
-    " hostnamectl nslookup dig ping arch cal bc getent mktemp"
+    " hostnamectl nslookup dig ping arch cal bc getent mktemp history man"
 )
 _RUNNERS = names(
     "pytest py.test unittest nose2 mypy pyright flake8 pylint bandit vulture jest vitest mocha ava rspec phpunit ctest"
@@ -43,10 +39,10 @@ _READERS: Mapping[str, str] = {
     "wc": "",
     "file": "-m -F", "stat": "-c -f --format --printf", "md5sum": "", "sha1sum": "", "sha256sum": "",
     "sha512sum": "", "cksum": "", "b2sum": "", "cut": "-d -f -c -b", "paste": "-d", "comm": "", "cmp": "-n -i",
-    "diff": "-U -C -x -I", "colordiff": "", "column": "-t -s -c", "fold": "-w", "rev": "", "zcat": "", "xzcat": "",
+    "diff": "-U -C -x -I", "colordiff": "", "column": "-s -c -o -N", "fold": "-w", "rev": "", "zcat": "", "xzcat": "",
     "zless": "", "base64": "-w", "base32": "-w", "fmt": "-w", "expand": "-t", "unexpand": "-t", "tsort": "",
     "join": "-t", "cloc": "", "tokei": "", "pr": "", "look": "", "nm": "", "objdump": "",
-    "ldd": "",
+    "ldd": "", "py_compile": "", "compileall": "",
 }  # fmt: skip
 """Programs that only read the files named by their operands, with their options that take a value."""
 _GREP_OPTIONS = "-e -f -A -B -C -m -d -D --regexp --file --include --exclude --exclude-dir --max-count --context"
@@ -64,11 +60,11 @@ _LISTERS: Mapping[str, str] = {
     "locate": "-n",
 }  # fmt: skip
 _CREATORS: Mapping[str, str] = {
-    "touch": "-d -t -r", "mkdir": "-m", "truncate": "-s -r", "chmod": "", "chown": "", "chgrp": "", "dos2unix": "",
-    "unix2dos": "", "mkfifo": "-m", "setfacl": "-m -x", "chattr": "",
+    "touch": "-d -t -r", "mkdir": "-m", "truncate": "-s -r", "dos2unix": "", "unix2dos": "", "mkfifo": "-m",
+    "setfacl": "-m -x -M -X",
 }  # fmt: skip
-_FORMATTERS = names("black isort autopep8 yapf prettier gofmt goimports rustfmt clang-format shfmt")
-_ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/)"
+_MODE_OPTION = lazy_pattern(r"-[Rvcf]+|--.*")
+_ADDRESS = r"(?:\d++(?:~\d++)?|\$|/(?:[^/\\\n]|\\.)*+/)"
 _SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*+\1(?:(?!\1)[^\\\n]|\\.)*+\1[gpiI\d]*+"
 _SAFE_SED = lazy_pattern(
     rf"(?:\s*+{_ADDRESS}?(?:,\s*+[+~]?{_ADDRESS})?\s*+!?\s*+"
@@ -89,11 +85,9 @@ def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Foun
     if name in _LISTERS:
         return on(Kind.SEARCH, separate(words, _LISTERS[name].split()).operands or (Word("."),), text="")
     if name in _CREATORS:
-        operands = separate(words, _CREATORS[name].split()).operands
-        is_mode_first = name in {"chmod", "chown", "chgrp", "setfacl", "chattr"}
-        return on(Kind.EDIT, operands[1:] if is_mode_first else operands, text="")
-    if name in _FORMATTERS:
-        return _formatter(name, words)
+        return on(Kind.EDIT, separate(words, _CREATORS[name].split()).operands, text="")
+    if name in FORMATTERS:
+        return format_files(name, words)
     found = _PROGRAMS.get(name)
     return found(words, stdin) if found is not None else unclear(f"runs {name}")
 
@@ -105,7 +99,7 @@ def _only_asks(name: str, texts: Sequence[str | None]) -> bool:
 
 def is_known(name: str) -> bool:
     """Whether the effects of a program of this name are known."""
-    tables = (_HARMLESS, _RUNNERS, _READERS, _SEARCHERS, _LISTERS, _CREATORS, _FORMATTERS, _PROGRAMS)
+    tables = (_HARMLESS, _RUNNERS, _READERS, _SEARCHERS, _LISTERS, _CREATORS, FORMATTERS, _PROGRAMS)
     return any(name in table for table in tables)
 
 
@@ -123,16 +117,6 @@ def _grep(name: str, words: Sequence[Word], with_value: Sequence[str]) -> Found:
     if not operands and name.endswith("grep") and not arguments.has("-r", "-R", "--recursive"):
         return ()  # it filters its standard input
     return on(Kind.SEARCH, operands or (Word("."),), text=pattern)
-
-
-def _formatter(name: str, words: Sequence[Word]) -> Found:
-    arguments = separate(words)
-    only_shows = {"prettier": ("--write", "-w"), "gofmt": ("-w",), "goimports": ("-w",), "shfmt": ("-w",)}
-    only_shows |= {"clang-format": ("-i",), "autopep8": ("-i", "--in-place"), "yapf": ("-i", "--in-place")}
-    writes = arguments.has(*only_shows[name]) if name in only_shows else True
-    if not writes or arguments.has("--check", "--diff", "-d", "--check-only", "-c"):
-        return on(Kind.READ, arguments.operands)
-    return on(Kind.EDIT, arguments.operands or (Word(None),), reach="below")
 
 
 def _rm(words: Sequence[Word], _: str | None) -> Found:
@@ -157,6 +141,8 @@ def _sed(words: Sequence[Word], _: str | None) -> Found:
     scripts = [word for name, word in arguments.values if name in {"-e", "--expression"}]
     operands = arguments.operands
     if not scripts and not arguments.has("-f", "--file"):
+        if arguments.has("-i") and operands[:1] == (Word(""),):
+            operands = operands[1:]  # on macOS, `-i ''` keeps no copy of the file
         scripts, operands = list(operands[:1]), operands[1:]
     if arguments.has("-i", "--in-place"):
         yield from on(Kind.EDIT, operands)
@@ -181,8 +167,16 @@ def _tee(words: Sequence[Word], stdin: str | None) -> Found:
 
 
 def _cp(words: Sequence[Word], _: str | None) -> Found:
-    sources, target = _sources_and_target(separate(words, ("-t", "--target-directory", "-S", "-m", "-o", "-g")))
-    return [*on(Kind.READ, sources), *on(Kind.EDIT, _inside(target, sources))]
+    arguments = separate(words, ("-t", "--target-directory", "-S", "-m", "-o", "-g"))
+    sources, target = _sources_and_target(arguments)
+    whole = arguments.has("-r", "-R", "-a", "--recursive", "--archive")
+    reach: Reach = "below" if whole else "exact"
+    return [*on(Kind.READ, sources, reach=reach), *_written(target, sources, whole=whole)]
+
+
+def _install(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-t", "--target-directory", "-S", "-m", "-o", "-g"))
+    return on(Kind.EDIT, arguments.operands) if arguments.has("-d", "--directory") else _cp(words, _)
 
 
 def _mv(words: Sequence[Word], _: str | None) -> Found:
@@ -192,7 +186,8 @@ def _mv(words: Sequence[Word], _: str | None) -> Found:
     if target.text == "/dev/null":
         return on(Kind.DELETE, sources)
     keeps = arguments.has("-n", "--no-clobber")
-    written = [replace(effect, replaces=not keeps) for effect in on(Kind.EDIT, _inside(target, sources))]
+    whole = not any("." in (word.text or "").rpartition("/")[2] for word in sources)  # it may be a folder
+    written = [replace(effect, replaces=not keeps) for effect in _written(target, sources, whole=whole)]
     return [*on(Kind.EDIT, sources, reach="below"), *written]
 
 
@@ -200,18 +195,27 @@ def _sources_and_target(arguments: Arguments) -> tuple[tuple[Word, ...], Word]:
     folder = arguments.value("-t", "--target-directory")
     if folder is not None:
         return arguments.operands, Word(None if folder.text is None else f"{folder.text.rstrip('/')}/")
+    if [word.text for word in arguments.operands] == [None]:  # such as `a{,.bak}`
+        return arguments.operands, Word(None)
     return arguments.operands[:-1], (arguments.operands[-1:] or (Word(None),))[0]
 
 
-def _inside(target: Word, sources: Sequence[Word]) -> list[Word]:
-    """The files that a copy or move may write: the target itself, and a file of that name in the target folder."""
+def _written(target: Word, sources: Sequence[Word], *, whole: bool) -> list[Effect]:
+    """The files that a copy or move may write: the target itself, and those of the sources' names in it. What else it
+    writes into a folder if it moves a `whole` one is unknown."""
     if target.text is None:
-        return [target]
-    own = [word.text.rstrip("/").rpartition("/")[2] for word in sources if word.text is not None and not word.glob]
-    inside = [Word(f"{target.text.rstrip('/')}/{name}") for name in own if name]
-    if target.text.endswith("/") or target.text in {".", ".."} or len(sources) > 1:
-        return inside or [target]
-    return [target] if "." in target.text.rpartition("/")[2] else [target, *inside]
+        return on(Kind.EDIT, (target,))
+    folder = target.text.rstrip("/")
+    known = [Word((word.text or "").rstrip("/").rpartition("/")[2], word.glob) for word in sources]
+    inside = [Word(f"{folder}/{word.text}", word.glob) for word in known if word.text]
+    is_folder = target.text.endswith("/") or target.text in {".", ".."} or len(sources) > 1
+    reach: Reach = "below" if whole else "exact"
+    if is_folder:
+        return on(Kind.EDIT, inside or [target], reach=reach)
+    if "." in target.text.rpartition("/")[2]:
+        return on(Kind.EDIT, [target], reach=reach)
+    below = [Word(f"{folder}/*", glob=True)] if whole else []
+    return [*on(Kind.EDIT, [target]), *on(Kind.EDIT, inside, reach=reach), *on(Kind.EDIT, below)]
 
 
 def _ln(words: Sequence[Word], _: str | None) -> Found:
@@ -232,13 +236,33 @@ def _sort(words: Sequence[Word], _: str | None) -> Found:
         yield from on(Kind.EDIT, (output,))
 
 
-def _uniq(words: Sequence[Word], _: str | None) -> Found:
-    operands = separate(words, ("-f", "-s", "-w")).operands
-    return [*on(Kind.READ, operands[:1]), *on(Kind.EDIT, operands[1:2])]
+def _in_and_out(with_value: str) -> Program:
+    """A program that reads its first file and writes its second."""
+
+    def effects(words: Sequence[Word], _: str | None) -> Found:
+        arguments = separate(words, with_value.split())
+        named = arguments.value("-o", "--output")
+        written = arguments.operands[1:2] if named is None else (named,)
+        return [*on(Kind.READ, arguments.operands[:1]), *on(Kind.EDIT, written)]
+
+    return effects
+
+
+def _change_mode(words: Sequence[Word], _: str | None) -> Found:
+    """chmod and its like: the mode, which may begin with a dash, and files."""
+    options = [word.text for word in words if _MODE_OPTION.fullmatch(word.text or "")]
+    rest = [word for word in words if not _MODE_OPTION.fullmatch(word.text or "")]
+    files = rest if any((text or "").startswith("--reference") for text in options) else rest[1:]
+    whole = any("R" in (text or "") or text == "--recursive" for text in options)
+    return on(Kind.EDIT, files, reach="below" if whole else "exact", text="")
 
 
 def _jq(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, ("--arg", "--argjson", "--slurpfile", "--rawfile", "-f", "--from-file", "--indent"))
+    rest = list(words)
+    for index in reversed(range(len(rest))):
+        if rest[index].text in {"--arg", "--argjson", "--slurpfile", "--rawfile"}:
+            del rest[index : index + 3]
+    arguments = separate(rest, ("-f", "--from-file", "--indent"))
     operands = arguments.operands if arguments.has("-f", "--from-file") else arguments.operands[1:]
     return on(Kind.EDIT if arguments.has("-i", "--inplace", "--in-place") else Kind.READ, operands)
 
@@ -256,48 +280,21 @@ def _apply_patch(words: Sequence[Word], stdin: str | None) -> Found:
     return (list(patch_effects(text)) if text is not None else []) or on(Kind.EDIT, (Word(None),))
 
 
-def _ruff(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, ("--select", "--ignore", "--config", "--output-format"))
-    formats = bool(arguments.operands) and arguments.operands[0].text == "format" and not arguments.has("--check")
-    if formats or arguments.has("--fix", "--unsafe-fixes"):
-        return on(Kind.EDIT, arguments.operands[1:] or (Word(None),), reach="below")
-    return ()
-
-
-def _eslint(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words)
-    return on(Kind.EDIT, arguments.operands or (Word(None),), reach="below") if arguments.has("--fix") else ()
-
-
-def _tasks(harmless: str) -> Program:
-    """A program with sub-commands, of which these touch no file."""
-    known = names(harmless)
-
-    def effects(words: Sequence[Word], _: str | None) -> Found:
-        tasks = [word.text for word in separate(words).operands if word.text not in {"run", "run-script"}]
-        return () if tasks and set(tasks[:1]) <= known else unclear("runs a task of the project")
-
-    return effects
-
-
 def _source(words: Sequence[Word], _: str | None) -> Iterator[Effect | Unclear]:
     path = words[0].text if words else None
     if path is None or not path.endswith("bin/activate"):
         yield from unclear("runs a shell script")
 
 
-_CHECKS = "test tests check lint typecheck type-check test:unit --version -v list ls outdated"
 _PROGRAMS: Mapping[str, Program] = {
-    **TRANSFERS,
+    **TRANSFERS, **DEVELOPER_TOOLS,
     "rm": _rm, "unlink": _rm, "rmdir": _rm, "trash": _rm, "trash-put": _rm, "rimraf": _rimraf, "shred": _shred,
     "sed": _sed, "gsed": _sed,
-    "awk": _awk, "gawk": _awk, "mawk": _awk, "tee": _tee, "sponge": _tee, "cp": _cp, "install": _cp, "mv": _mv,
-    "ln": _ln, "dd": _dd, "sort": _sort, "uniq": _uniq, "jq": _jq, "yq": _jq, "patch": _patch,
+    "awk": _awk, "gawk": _awk, "mawk": _awk, "tee": _tee, "sponge": _tee, "cp": _cp, "install": _install, "mv": _mv,
+    "ln": _ln, "dd": _dd, "sort": _sort, "uniq": _in_and_out("-f -s -w"), "xxd": _in_and_out("-s -l -c -g"),
+    "iconv": _in_and_out("-f -t -o"), "json.tool": _in_and_out("--indent"),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "chattr"), _change_mode),
+    "jq": _jq, "yq": _jq, "patch": _patch,
     "apply_patch": _apply_patch,
-    "applypatch": _apply_patch, "ruff": _ruff, "eslint": _eslint, "source": _source, ".": _source, "git": git,
-    "npm": _tasks(_CHECKS), "pnpm": _tasks(_CHECKS), "yarn": _tasks(_CHECKS), "bun": _tasks("test"),
-    "make": _tasks(_CHECKS), "just": _tasks(_CHECKS), "cargo": _tasks("test check clippy tree metadata"),
-    "go": _tasks("test vet version env list doc"), "mvn": _tasks("test"), "gradle": _tasks("test check"),
-    "dotnet": _tasks("test"), "pip": _tasks("list show freeze check"), "pip3": _tasks("list show freeze check"),
-    "coverage": _tasks("report"),
+    "applypatch": _apply_patch, "source": _source, ".": _source, "git": git,
 }  # fmt: skip

@@ -18,16 +18,25 @@ _TAR_PROGRAMS = re.compile(
 )
 
 
+_CURL_OPTIONS = names(
+    "-o -H -X -d -u -A -e -b -c -F -T -m -w -x -r -K -E --output --header --request --data --data-raw --data-binary"
+    " --data-urlencode --data-ascii --json --form --form-string --upload-file --url --max-time --user --retry"
+    " --retry-delay --retry-max-time --connect-timeout --write-out --proto --proxy --user-agent --referer --cookie"
+    " --cookie-jar --range --limit-rate --resolve --interface --config --cacert --cert --key --max-redirs --ciphers"
+)
+_CURL_DATA = names("-d --data --data-binary --data-urlencode --data-ascii --json -F --form")
+_SENT_FILE = re.compile(r"(?:[^@=]*=)?[@<]([^;,]+)")
+
+
 def _curl(words: Sequence[Word], _: str | None) -> Found:
-    takes = (
-        "-o -O -H -X -d -u -A -e -b -c -F -T -m -w -x --output --header --request --data --data-raw --url --max-time"
-    )
-    takes += (
-        " --data-binary --user --retry --connect-timeout --form --write-out -P --directory-prefix --output-document"
-    )
-    arguments = separate(words, [option for option in takes.split() if option != "-O"])
+    arguments = separate(words, _CURL_OPTIONS)
     urls = [*arguments.operands, *(word for name, word in arguments.values if name == "--url")]
     yield from on(Kind.FETCH, urls or (Word(None),))
+    for name, word in arguments.values:
+        if name in {"-T", "--upload-file"}:
+            yield from on(Kind.READ, (word,))
+        elif name in _CURL_DATA and (sent := _SENT_FILE.fullmatch(word.text or "")):
+            yield from on(Kind.READ, (Word(sent[1]),))
     output = arguments.value("-o", "--output")
     if output is not None or arguments.has("-O", "--remote-name", "-J"):
         yield from on(Kind.EDIT, (output or Word(None),))
@@ -36,18 +45,44 @@ def _curl(words: Sequence[Word], _: str | None) -> Found:
 def _wget(words: Sequence[Word], _: str | None) -> Found:
     arguments = separate(words, names("-O -o -P -t -T -U --output-document --header --directory-prefix --tries"))
     yield from on(Kind.FETCH, arguments.operands or (Word(None),))
+    yield from on(Kind.READ, [word for name, word in arguments.values if name in {"--post-file", "--body-file"}])
     output = arguments.value("-O", "--output-document")
     if not arguments.has("--spider") and (output is None or output.text not in {"-", "/dev/null"}):
         yield from on(Kind.EDIT, (output or Word(None),))
 
 
 def _tar(words: Sequence[Word], _: str | None) -> Found:
-    first = (words[0].text or "") if words else ""
-    mode = first if not first.startswith("--") else {"--list": "t", "--create": "c"}.get(first, "x")
     if any(_TAR_PROGRAMS.match(word.text or "") for word in words):
-        return unclear("runs a program for the files of an archive")
-    removed = on(Kind.DELETE, (Word(None),)) if any(word.text == "--remove-files" for word in words) else []
-    return [*on(Kind.READ if "t" in mode else Kind.EDIT, (Word(None),)), *removed]
+        yield from unclear("runs a program for the files of an archive")
+        return
+    first = (words[0].text or "") if words else ""
+    dashed = words if first.startswith("-") else [Word(f"-{first}"), *words[1:]]
+    arguments = separate(dashed, names("-f -C -T -X -b --file --directory --files-from --exclude --transform"))
+    archive = arguments.value("-f", "--file")
+    if arguments.has("-c", "-r", "-u", "-A", "--create", "--append", "--update"):
+        elsewhere = arguments.has("-C", "--directory", "-T", "--files-from")
+        packed = (Word(None),) if elsewhere else arguments.operands
+        yield from on(Kind.READ, packed, reach="below")
+        yield from on(Kind.EDIT, () if archive is None else (archive,))
+        yield from on(Kind.DELETE, packed if arguments.has("--remove-files") else (), reach="below")
+        return
+    yield from on(Kind.READ, (archive or Word("-"),))
+    if not arguments.has("-t", "--list", "-O", "--to-stdout", "-d", "--diff", "--compare"):
+        yield from on(Kind.EDIT, (Word(None),))
+
+
+def _unzip(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-d", "-x"))
+    shows = arguments.has("-l", "-t", "-v", "-Z", "-p", "-c")
+    return [*on(Kind.READ, arguments.operands[:1]), *([] if shows else on(Kind.EDIT, (Word(None),)))]
+
+
+def _zip(words: Sequence[Word], _: str | None) -> Found:
+    arguments = separate(words, ("-x", "-i", "-b", "-n", "-t", "-P"))
+    archive, files = arguments.operands[:1], () if arguments.has("-d") else arguments.operands[1:]
+    removed = files if arguments.has("-m") else ()
+    found = [*on(Kind.READ, files, reach="below"), *on(Kind.EDIT, archive or (Word(None),))]
+    return [*found, *on(Kind.DELETE, removed, reach="below")]
 
 
 def _edits_something(_: Sequence[Word], __: str | None) -> Found:
@@ -62,8 +97,10 @@ def _gzip(words: Sequence[Word], _: str | None) -> Found:
 
 
 def _rsync(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, ("-e", "--exclude", "--include"))
-    yield from on(Kind.READ, arguments.operands[:-1])
+    arguments = separate(words, names("-e -f --exclude --include --exclude-from --files-from --rsh --filter --chmod"))
+    yield from on(Kind.READ, arguments.operands[:-1], reach="below")
+    if arguments.has("-n", "--dry-run", "--list-only"):
+        return
     yield from on(Kind.EDIT, arguments.operands[-1:], reach="below")
     if any(option.startswith("--delete") for option in arguments.options):
         yield from on(Kind.DELETE, arguments.operands[-1:], reach="below")
@@ -72,7 +109,7 @@ def _rsync(words: Sequence[Word], _: str | None) -> Found:
 
 
 TRANSFERS: Mapping[str, Callable[[Sequence[Word], str | None], Found]] = {
-    "curl": _curl, "wget": _wget, "rsync": _rsync, "tar": _tar, "unzip": _edits_something, "zip": _edits_something,
-    "split": _edits_something, "gzip": _gzip, "gunzip": _gzip, "xz": _gzip, "bzip2": _gzip,
+    "curl": _curl, "wget": _wget, "rsync": _rsync, "tar": _tar, "unzip": _unzip, "zip": _zip,
+    "split": _edits_something, "csplit": _edits_something, "gzip": _gzip, "gunzip": _gzip, "xz": _gzip, "bzip2": _gzip,
 }  # fmt: skip
 """Functions from the arguments and the standard input to effects."""
