@@ -133,6 +133,31 @@ async def test_an_error_with_status_200_is_an_error(
     assert (exchange.error.reason, exchange.error.message) == (reason, "not now")
 
 
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        ({"finish_reason": "insufficient_system_resource"}, "server"),
+        ({"finish_reason": "error", "error": {"code": 429, "message": "slow down"}}, "rate_limit"),
+    ],
+    ids=["deepseek", "openrouter"],
+)
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+async def test_a_choice_that_ends_with_a_fault_is_the_providers_fault(
+    end: dict[str, object], reason: str, stream: bool
+) -> None:
+    """The provider broke off after some text, and says so only in the choice."""
+    text = {"delta" if stream else "message": {"role": "assistant", "content": "Hello."}}
+    body = json.dumps({"id": "c1", "choices": [{"index": 0, **text, **end}]}).encode()
+    sent = (
+        http(b"data: %s\n\ndata: [DONE]\n\n" % body, "text/event-stream") if stream else http(body, "application/json")
+    )
+    exchange = await answered("openai-chat", sent, stream=stream)
+    assert exchange.error
+    assert exchange.error.reason == reason
+    assert exchange.response
+    assert exchange.response.text == "Hello."
+
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 HELLO = chunk(role="assistant", content="Hello.")
 MESSAGE_START = (

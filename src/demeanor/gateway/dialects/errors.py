@@ -58,6 +58,8 @@ _STATUS_OF_WORD: dict[str, int] = {
 _ERROR_STATUS = re.compile(r"[45]\d\d", re.ASCII)
 _SECRETS = re.compile(r"\b(?:sk|rk|pk|key)-[\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+")
 _MAX_MESSAGE = 2000
+_NO_RESOURCES = "insufficient_system_resource"
+"""The `finish_reason` with which DeepSeek breaks off a response. `error` alone may also mean the model's mistake."""
 
 
 def reason_of(status: int) -> ErrorReason:
@@ -97,13 +99,27 @@ def embedded_error(data: Any) -> ProviderError:
 
 def error_in_body(body: bytes) -> ProviderError | None:
     """The error in a response whose status is not an error, if there is one."""
-    if b'"error"' not in body:
+    if b'"error"' not in body and _NO_RESOURCES.encode() not in body:
         return None
     try:
         found = parse(body)
     except Malformed:
         return None
-    return embedded_error(found) if isinstance(found, dict) and found.get("error") else None
+    if not isinstance(found, dict):
+        return None
+    choices = found.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return embedded_error(found) if found.get("error") else choice_error(first)
+
+
+def choice_error(choice: Any) -> ProviderError | None:
+    """The error in a choice of a chat completion: its own (OpenRouter), or a `finish_reason` that means one."""
+    if not isinstance(choice, dict):
+        return None
+    if choice.get("error"):
+        return embedded_error(choice)
+    failed = choice.get("finish_reason") == _NO_RESOURCES
+    return stream_error(f"the provider ended the response with finish_reason {_NO_RESOURCES}") if failed else None
 
 
 def error_message(found: Any) -> str:

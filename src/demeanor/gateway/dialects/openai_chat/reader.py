@@ -9,7 +9,7 @@ from demeanor.core.exchange import Usage
 from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import REFUSAL, is_refusal
-from demeanor.gateway.dialects.errors import embedded_error, stream_error
+from demeanor.gateway.dialects.errors import choice_error, embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import (
     Json,
     maybe_count,
@@ -89,6 +89,9 @@ class ChatReader(EventReader):
         for choice in maybe_list(chunk, "choices"):
             if not require_object(choice, "choices").get("index"):
                 yield from self._read_delta(maybe_object(choice, "delta"))
+                if error := choice_error(choice):
+                    yield self.fail(error)
+                    return
                 self._state.stop = maybe_string(choice, "finish_reason") or self._state.stop
                 self._count(choice)
         self._count(chunk)
