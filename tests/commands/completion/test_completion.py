@@ -65,10 +65,20 @@ def completed(project: Project, *words: str) -> list[str]:
         (["triage", "lat"], ["latest"]),
         (["trace", "saves"], ["saves_the_note/native:scripted/1", "saves_the_note/native:scripted/2"]),
         (["help", "tutor"], ["tutorial"]),
+        (["explain", "rate"], ["rate_limit"]),
+        (["schema", "scen"], ["scenario"]),
+        (["init", "--agent", "claude"], ["claude-code"]),
+        (["agents", "install", "goo"], ["goose"]),
+        (["run", "-k", "saves"], ["saves_the_note"]),
+        (["run", "evals/eval_n"], ["evals/eval_notes.py"]),
+        (["run", "--config", "demean"], ["demeanor.toml"]),
+        (["init", "ev"], ["evals"]),
+        (["init", "demean"], []),
+        (["gate", "--junit", "demean"], ["demeanor.toml"]),
     ],
 )
 def test_bash_completes_names(ran: Project, words: list[str], offered: list[str]) -> None:
-    """Commands, evals, subjects with their colon, runs, trials and topics."""
+    """Commands, evals, subjects with their colon, runs, trials, topics and the like; else files or folders."""
     assert sorted(completed(ran, "demeanor", *words)) == offered
 
 
@@ -82,6 +92,21 @@ def test_a_folder_without_a_project_offers_nothing(project: Project) -> None:
     """No error in the middle of a command line."""
     done = project.demeanor("completion", "--names", "evals")
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+def test_colons_in_metavars_do_not_split_the_specifications_of_zsh(project: Project) -> None:
+    """`:AGENT:MODEL:` would be a message and a program to start."""
+    script = project.demeanor("completion", "zsh").stdout
+    assert r":AGENT\:MODEL:_demeanor_subjects" in script
+    assert ":AGENT:MODEL:" not in script
+    assert r":MODULE\:FUNCTION:" in script
+
+
+def test_fish_asks_for_the_names_of_the_project(project: Project) -> None:
+    """As bash and zsh do."""
+    script = project.demeanor("completion", "fish").stdout
+    assert "(demeanor completion --names subjects 2>/dev/null)" in script
+    assert "(demeanor completion --names trials 2>/dev/null)" in script
 
 
 def test_every_shell_gets_a_script(project: Project) -> None:

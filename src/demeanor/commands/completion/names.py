@@ -1,4 +1,4 @@
-"""The names that a shell completes: of evals, subjects, runs and trials of the project around a folder."""
+"""The names that a shell completes: of evals, subjects, runs and trials of the project around a folder, and more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.config.config import Config, read_config
+from demeanor.core.docs_folder import schemas
 from demeanor.core.errors import DemeanorError
-from demeanor.runner.catalog import Catalog
+from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.selection import collect_evals
 from demeanor.store.runs.run_dirs import find_run, runs
 
-Names: TypeAlias = Literal["evals", "subjects", "runs", "trials", "topics"]
+Names: TypeAlias = Literal["evals", "subjects", "runs", "trials", "topics", "agents", "explanations", "schemas"]
 _MOST_RUNS = 50
 
 
@@ -29,6 +31,12 @@ def _names(kind: Names, config: Config, environ: Mapping[str, str]) -> Iterator[
     results = config.root / config.results
     if kind == "topics":
         yield from pages()
+    elif kind == "agents":
+        yield from sorted({*BARE_AGENTS, *config.agents})
+    elif kind == "explanations":
+        yield from explanations()
+    elif kind == "schemas":
+        yield from schemas()
     elif kind == "evals":
         yield from (one.name for one in collect_evals(config))
     elif kind == "subjects":
