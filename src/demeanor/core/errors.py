@@ -65,13 +65,15 @@ class UnknownName(UsageError):
 
     slug: ClassVar[str] = "unknown-name"
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: Path | str | None = None) -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, where: Path | str | None = None, hint: str = ""
+    ) -> None:
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
         close = nearest(name, self.known)
         remedy = f"did you mean {close!r}?" if close else _known(kind, self.known)
-        self.without_place = f"unknown {kind} {name!r}\n  → {remedy}"
+        self.without_place = f"unknown {kind} {name!r}\n  → {remedy}" + (f"\n  → {hint}" if hint else "")
         """The message without the file or store that was searched."""
         super().__init__(f"{where}: {self.without_place}" if where else self.without_place)
 

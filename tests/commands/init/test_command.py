@@ -49,6 +49,16 @@ def test_the_action_is_valid() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def test_gitlab_jobs_have_node_for_agents_and_share_the_history(project: Project) -> None:
+    """The image has no Node.js; its user is root, and agents run as another one; protected branches have own caches."""
+    for folder, options, node in (("a", (), False), ("b", ("--agent", "codex", "--model", "openai/gpt-5-mini"), True)):
+        project.demeanor("init", folder, "--ci", "gitlab", *options)
+        jobs = yaml.safe_load((project.folder / folder / ".gitlab/evals.yml").read_text())
+        assert any("nodejs npm" in line for line in jobs[".evals"]["before_script"]) == node
+        assert jobs[".evals"]["variables"]["DEMEANOR_AGENTS"] == "/opt/demeanor/agents"
+        assert jobs[".evals"]["cache"]["unprotect"] is jobs["evals-gate"]["cache"]["unprotect"] is True
+
+
 def test_keys_are_passed_by_name_to_the_jobs_that_run_agents(project: Project) -> None:
     project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini")
     for path in (project.folder / ".github/workflows").iterdir():
@@ -121,21 +131,93 @@ def test_a_folder_that_can_not_be_written_is_named_and_stays_empty(project: Proj
     assert [path.name for path in project.folder.iterdir()] == ["evals"]
 
 
-def test_a_person_is_asked(project: Project) -> None:
-    """In a terminal: one question each, with a default."""
+def answered(project: Project, answers: bytes) -> str:
+    """What `demeanor init` prints in a terminal to a person who gives these answers."""
     master, slave = pty.openpty()
-    os.write(master, b"claude-code\nanthropic/claude-sonnet-4-5\nnone\n")
+    os.write(master, answers)
     with subprocess.Popen(
         project.command("init"), cwd=project.folder, env=project.env, stdin=slave, stdout=slave, stderr=slave
     ) as process:
         assert process.wait(timeout=120) == 0
     os.close(slave)
-    printed = os.read(master, 100_000).decode()
+    printed = os.read(master, 100_000).decode().replace("\r\n", "\n")
     os.close(master)
-    for question in ("Which agent do you test? [native]", "Which model", "Which CI service?"):
+    return printed
+
+
+def test_a_person_is_asked(project: Project) -> None:
+    """In a terminal: one question each, with a default."""
+    printed = answered(project, b"claude-code\nanthropic/claude-sonnet-4-5\nnone\n")
+    for question in ("Which agent do you test? [native]", "Which model", "Which CI service: github,"):
         assert question in printed
     assert 'subjects = ["claude-code:anthropic/claude-sonnet-4-5"]' in (project.folder / "demeanor.toml").read_text()
     assert not (project.folder / ".github").exists()
+
+
+def test_a_wrong_answer_is_explained_and_the_question_asked_again(project: Project) -> None:
+    """The names to choose from are shown, and nothing has to be typed twice because of one slip."""
+    printed = answered(project, b"claude\nclaude-code\ngpt-5\nopenai/gpt-5-mini\nsvn\ngitlab\n")
+    assert "aider, claude-code, " in printed
+    assert "unknown agent 'claude'\n  → did you mean 'claude-code'?\n" in printed
+    assert "'gpt-5' is not PROVIDER/MODEL\n  → such as openai/gpt-5-mini" in printed
+    assert "unknown CI service 'svn'" in printed
+    assert [printed.count(f"Which {what}") for what in ("agent", "model", "CI")] == [2, 2, 2]
+    assert 'subjects = ["claude-code:openai/gpt-5-mini"]' in (project.folder / "demeanor.toml").read_text()
+    assert (project.folder / ".gitlab/evals.yml").exists()
+
+
+def test_the_end_of_input_takes_the_defaults(project: Project) -> None:
+    """Ctrl-D after a wrong answer does not ask for ever."""
+    assert "created  .github/workflows/evals-nightly.yml" in answered(project, b"claude\n\x04\x04\x04")
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        (["--ci", "none"], ["demeanor validate", "demeanor run --policy all"]),
+        (
+            ["--agent", "codex", "--model", "openai/gpt-5-mini", "--ci", "none"],
+            ["demeanor agents install codex", "export OPENAI_API_KEY=…", "demeanor validate",
+             "demeanor run --policy all"],
+        ),
+        (
+            ["sub", "--agent", "goose", "--ci", "none"],
+            ["cd sub", "pip install 'demeanor[local]'", "demeanor models fetch", "demeanor agents install goose",
+             "demeanor validate", "demeanor run --policy all"],
+        ),
+    ],
+)  # fmt: skip
+def test_next_steps_are_those_of_the_choice(project: Project, options: list[str], steps: list[str]) -> None:
+    """Whatever has to be installed or set before the first run, in order, in lines of at most 80 columns."""
+    lines = project.demeanor("init", *options).stdout.partition("\nnext:\n")[2].splitlines()
+    assert [line[2:].partition("   ")[0] for line in lines] == steps
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_key_that_is_set_is_not_asked_for(project: Project) -> None:
+    printed = project.demeanor("init", "--model", "openai/gpt-5-mini", OPENAI_API_KEY="sk-test-0123456789").stdout
+    assert "export" not in printed
+
+
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [
+        ("github", "In CI: add the secret OPENAI_API_KEY to the repository, and commit the workflows."),
+        ("gitlab", "In CI: add the variable OPENAI_API_KEY, and include .gitlab/evals.yml in .gitlab-ci.yml."),
+        ("buildkite", "In CI: make OPENAI_API_KEY available, and upload .buildkite/evals.yml in your pipeline."),
+    ],
+)
+def test_what_is_left_to_do_in_ci_is_told(project: Project, service: str, told: str) -> None:
+    printed = project.demeanor("init", "--model", "openai/gpt-5-mini", "--ci", service).stdout
+    assert f"\n{told}\n" in printed
+    assert "demeanor help ci" in printed
+
+
+def test_an_agent_of_ones_own_is_added_after_init(project: Project) -> None:
+    """Names like 'mine' in the docs are not agents that Demeanor knows."""
+    refused = project.demeanor("init", "--agent", "my-own-agent")
+    assert refused.returncode == 2
+    assert "for your own agent: `demeanor init`, then `demeanor help test-your-agent`" in refused.stderr
 
 
 def test_the_first_evals_come_from_sessions(project: Project):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.errors import BadInput, UnknownName
+from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.file_set import write_files
 
@@ -47,11 +48,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets a line."""
     from demeanor.commands.adopt.groups import grouped_text
-    from demeanor.commands.init.starter_files import schema_files, starter_files
+    from demeanor.commands.init.starter_files import left_for_ci, schema_files, starter_files, steps
+    from demeanor.render.next_steps import next_steps
 
     grouped = _grouped(args) if args.from_sessions else None
     schemas = {args.folder / path: text for path, text in schema_files().items()}
-    starter = starter_files(_choice(args), evals=grouped is None)
+    choice = _choice(args)
+    starter = starter_files(choice, evals=grouped is None)
     found: dict[Path, str | bytes] = {**{args.folder / path: text for path, text in starter.items()}, **schemas}
     for group in grouped.groups if grouped else ():
         found |= group.example.files if group.example is not None else {}
@@ -67,11 +70,10 @@ def run(args: argparse.Namespace) -> ExitCode:
         print(f"{done:<8} {path}{' (already exists)' if done == 'kept' else ''}")
     if grouped is not None:
         print(f"\n{grouped_text(grouped)}")
-    where = "" if args.folder == Path() else f"cd {args.folder} && "
-    print(
-        f"\nnext:\n  {where}demeanor validate             check that each eval can pass and can fail, without a model"
-        f"\n  {where}demeanor run --policy all     run them"
-    )
+    folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
+    print(f"\n{next_steps([*folder, *steps(choice, os.environ)])}")
+    if left := left_for_ci(choice):
+        print(f"\n{left}\nMore about this: demeanor help ci")
     return ExitCode.ACCEPTED
 
 
@@ -93,29 +95,11 @@ def _is_stale(path: Path, schemas: Mapping[Path, str]) -> bool:
 
 def _choice(args: argparse.Namespace) -> StarterChoice:
     """The options, or the answers to questions if a person is there to answer them."""
-    from demeanor.commands.init.starter_files import NATIVE, StarterChoice
-    from demeanor.config.providers import WELL_KNOWN
-    from demeanor.runner.catalog import BARE_AGENTS
+    from demeanor.commands.init.questions import asked, checked
 
-    asked = sys.stdin.isatty() and sys.stdout.isatty() and args.agent is args.model is args.ci is None
-    agent = args.agent or (_ask("Which agent do you test?", NATIVE) if asked else NATIVE)
-    if agent not in BARE_AGENTS:
-        raise UnknownName("agent", agent, BARE_AGENTS, where="--agent")
-    model = args.model or (_ask("Which model, as PROVIDER/MODEL? Enter: a local one", "") if asked else "")
-    provider, slash, name = model.partition("/")
-    if model and not (slash and name):
-        raise BadInput(f"{model!r} is not PROVIDER/MODEL", where="--model", remedy="such as openai/gpt-5-mini")
-    if model and provider not in WELL_KNOWN:
-        raise UnknownName("provider", provider, WELL_KNOWN, where="--model")
-    service = args.ci or (_ask(f"Which CI service? {', '.join(_SERVICES)}", "github") if asked else "github")
-    if service not in _SERVICES:
-        raise UnknownName("CI service", service, _SERVICES, where="--ci")
-    return StarterChoice(agent=agent, model=model, ci=service)
-
-
-def _ask(question: str, default: str) -> str:
-    print(f"{question} [{default}] ", end="", flush=True)
-    return sys.stdin.readline().strip() or default
+    if sys.stdin.isatty() and sys.stdout.isatty() and args.agent is args.model is args.ci is None:
+        return asked()
+    return checked(args.agent, args.model, args.ci)
 
 
 def _with_results(path: Path) -> str | None:

@@ -54,11 +54,38 @@ def starter_files(choice: StarterChoice, *, evals: bool = True) -> dict[PurePosi
     blocks = {
         "subjects": [_subjects(choice)],
         "install": _install(choice),
+        "node": [] if choice.agent == NATIVE else ["apt-get update && apt-get install --yes nodejs npm"],
         "keys": [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)],
         "key_names": _keys(choice) or ["(the local model needs none)"],
     }
     folder = files("demeanor.commands.init") / "starter"
     return {PurePosixPath(target): fill((folder / name).read_text("utf-8"), blocks) for name, target in targets.items()}
+
+
+def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing."""
+    ready = choice.agent == NATIVE and not choice.model
+    words = {"pip": "the runtime of the local model", "demeanor models": "its weights"}
+    words["demeanor agents"] = "unless it is on PATH already"
+    install = [] if ready else [line for line in _install(choice) if line != "pip install demeanor"]
+    return [
+        *((line, next(told for start, told in words.items() if line.startswith(start))) for line in install),
+        *((f"export {name}=…", "the key of the provider") for name in _keys(choice) if name not in environ),
+        ("demeanor validate", "check the evals, without a model"),
+        ("demeanor run --policy all", "run them"),
+    ]
+
+
+def left_for_ci(choice: StarterChoice) -> str:
+    """What a person has to do before the workflows run; empty if none were chosen."""
+    key = "".join(_keys(choice))
+    with_key, rest = {
+        "github": (f"add the secret {key} to the repository", "commit the workflows"),
+        "gitlab": (f"add the variable {key}", "include .gitlab/evals.yml in .gitlab-ci.yml"),
+        "buildkite": (f"make {key} available", "upload .buildkite/evals.yml in your pipeline"),
+        "none": ("", ""),
+    }[choice.ci]
+    return rest and f"In CI: {f'{with_key}, and {rest}' if key else rest}."
 
 
 def schema_files() -> dict[PurePosixPath, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -12,6 +13,7 @@ from pathlib import Path
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.file_set import write_files
+from demeanor.render.next_steps import next_steps
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SCRIPTS = (".sh",)
@@ -44,10 +46,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     write_files(contents, executable={path for path in contents if path.suffix in _SCRIPTS})
     for path in contents:
         print(f"created  {path}")
-    print(
-        f"\nnext:\n  demeanor validate {folder}    check that it can be solved, and not by doing nothing"
-        f"\n  demeanor run {folder} --policy all    run an agent on it"
-    )
+    place = shlex.quote(str(folder))
+    steps = [
+        ("demeanor harbor install", "once: Harbor runs tasks"),
+        (f"demeanor validate {place}", "can it be solved, and not by doing nothing?"),
+        (f"demeanor run {place} --policy all", "run an agent on it"),
+    ]
+    print(f"\n{next_steps(steps)}")
     return ExitCode.ACCEPTED
 
 
