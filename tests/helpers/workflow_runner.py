@@ -17,9 +17,10 @@ from typing import Any
 
 import yaml
 
-_SHIMS = {
+SHIMS = {
     "sudo": "exit 0",
     "pip": "exit 0",
+    "python": f'exec "{sys.executable}" "$@"',
     "demeanor": f'exec "{sys.executable}" -m demeanor "$@"',
 }
 
@@ -128,7 +129,7 @@ class WorkflowRunner:
     def _shell(self, script: str, env: dict[str, str], folder: Path, result: JobResult) -> bool:
         shims = self.home / "bin"
         shims.mkdir(exist_ok=True)
-        for name, text in _SHIMS.items():
+        for name, text in SHIMS.items():
             (shims / name).write_text(f"#!/bin/sh\n{text}\n")
             (shims / name).chmod(0o755)
         folder.mkdir(exist_ok=True)

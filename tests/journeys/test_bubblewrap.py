@@ -112,6 +112,14 @@ def test_less_must_be_asked_for_by_name(project: Project) -> None:
     assert project.demeanor("run", "--sandbox", "none", PATH=str(tools)).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "command", ["validate", "adopt", "doctor", "rejudge", "fork", "cover", "watch", "bisect", "fix"]
+)
+def test_every_command_that_uses_a_sandbox_takes_the_option_of_its_remedy(project: Project, command: str) -> None:
+    """`or use weaker isolation: --sandbox landlock` must work where it is shown."""
+    assert "--sandbox {" in project.demeanor(command, "--help").stdout
+
+
 def test_the_least_that_is_wanted_is_kept(project: Project) -> None:
     """Whatever is asked for on the command line."""
     write(project, "printf hi > out.txt", config='min_isolation = "bubblewrap"')

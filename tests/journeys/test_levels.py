@@ -122,7 +122,7 @@ def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(p
         Path(temp).chmod(0o700)
         ran = project.demeanor("run", "--sandbox", "landlock", TMPDIR=temp)
         assert ran.returncode == 2
-        assert "may other users enter the temp folder?" in ran.stderr
+        assert "other users must be able to enter the temp folder" in ran.stderr
         assert not (project.folder / "results").exists()
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.helpers.project import Project
-from tests.helpers.workflow_runner import WorkflowRunner
+from tests.helpers.workflow_runner import SHIMS, WorkflowRunner
 
 ACTION = Path(__file__).resolve().parents[2] / "action.yml"
 NIGHTLY, PULL_REQUEST = "evals-nightly.yml", "evals-pull-request.yml"
@@ -25,6 +28,7 @@ def saves(stage):
 def writes(rig, result):
     assert rig.workspace["a.txt"].text == "1"
 """
+DOCTOR = "demeanor doctor --sandbox landlock"
 GOOD, BAD = '["sh", "-c", "echo -n 1 > a.txt", "{prompt}"]', '["true", "{prompt}"]'
 CONFIG = """\
 subjects = ["mine"]
@@ -41,13 +45,17 @@ class Repository:
     def __init__(self, project: Project) -> None:
         self.project = project
         project.demeanor("init", "--model", "openai/gpt-5-mini")
-        for name in ("evals/eval_notes.py", "evals/create-file/scenario.toml"):
-            (project.folder / name).unlink()
+        self.remove_examples()
         project.write(evals__eval_writes_py=EVALS)
         self.git("init", "--quiet", "--initial-branch=main")
         self.runner = WorkflowRunner(
             repository=project.folder, home=project.folder.parent / "home", secrets={"OPENAI_API_KEY": "sk-0123456789"}
         )
+
+    def remove_examples(self) -> None:
+        """The evals that `demeanor init` writes."""
+        for name in ("evals/eval_notes.py", "evals/create-file/scenario.toml"):
+            (self.project.folder / name).unlink()
 
     def git(self, *words: str) -> None:
         names = ("-c", "user.name=Ann", "-c", "user.email=ann@example.test")
@@ -126,6 +134,50 @@ def test_the_action_keeps_every_night_and_gates(repository: Repository) -> None:
     wrong = repository.runner.run_action(ACTION, command="rm -rf /")
     assert "is not gate, nightly or run" in wrong.log
     assert repository.nights() == 2
+
+
+def test_arguments_of_the_action_are_split_as_in_a_shell(repository: Repository) -> None:
+    """Quotes keep spaces, a new line separates as a space does, and an open quote runs nothing."""
+    repository.commit(CONFIG.format(command=GOOD))
+    ran = repository.runner.run_action(ACTION, command="run", arguments="--policy all\n-k 'writes and not reads'\n")
+    assert ran.success, ran.log
+    none = repository.runner.run_action(ACTION, command="run", arguments="--policy all -k 'reads and not writes'")
+    assert "nothing-to-run" in none.log
+    wrong = repository.runner.run_action(ACTION, command="run", arguments="-k 'writes")
+    assert "No closing quotation" in wrong.log
+    assert wrong.steps["Run"] == "failure"
+
+
+@pytest.mark.parametrize(("command", "ended"), [(GOOD, 0), (BAD, 1)])
+def test_gitlab_jobs_run_where_bubblewrap_does_not_work(repository: Repository, command: str, ended: int) -> None:
+    """As in the containers of GitLab's runners: each line of the script in order, until one fails."""
+    project = repository.project
+    project.demeanor("init", "--ci", "gitlab")
+    repository.remove_examples()
+    repository.commit(CONFIG.format(command=command))
+    jobs = yaml.safe_load((project.folder / ".gitlab/evals.yml").read_text())
+    temporary = Path(tempfile.mkdtemp(prefix="gitlab-"))
+    temporary.chmod(0o755)  # landlock runs agents as another user when root starts it, as in a container
+    tools = temporary / "tools"
+    tools.mkdir()
+    for name in ("bash", "sh", "git", "env", "echo", "true", "grep"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    for name, text in SHIMS.items():
+        (tools / name).write_text(f"#!{tools}/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    assert DOCTOR in jobs[".evals"]["before_script"]
+    checked = project.demeanor(*DOCTOR.split()[1:], PATH=str(tools), TMPDIR=str(temporary))
+    assert "ok       sandbox landlock " in checked.stdout, checked.stderr
+    for job in ("evals-nightly", "evals-gate"):
+        lines = [*jobs[".evals"]["before_script"], *jobs[job]["script"]]
+        lines = [line for line in lines if not line.startswith(("demeanor models", DOCTOR))]
+        done = subprocess.run(
+            [str(tools / "bash"), "-e", "-o", "pipefail", "-c", "\n".join(lines)], cwd=project.folder,
+            env={**project.env, "PATH": str(tools), "TMPDIR": str(temporary)}, capture_output=True, text=True,
+            timeout=600, check=False,
+        )  # fmt: skip
+        assert done.returncode == ended, f"{job}\n{done.stdout}\n{done.stderr}"
+    shutil.rmtree(temporary)
 
 
 def test_the_history_is_saved_and_restored_under_the_same_name(repository: Repository) -> None:

@@ -175,6 +175,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "doctor": (
         ("demeanor doctor", "what works here, and how to fix the rest"),
+        ("demeanor doctor --sandbox landlock", "the same with another sandbox level"),
         ("demeanor doctor --sandboxes", "try hostile actions at each sandbox level"),
     ),
     "help": (

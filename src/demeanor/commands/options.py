@@ -52,6 +52,18 @@ def config_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def sandbox_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--sandbox` to a command that takes the level from the configuration; see `with_sandbox`."""
+    parser.add_argument(
+        "--sandbox", choices=tuple(RANKS), help="the sandbox level (default: that of the configuration, or bubblewrap)"
+    )
+
+
+def with_sandbox(config: Config, args: argparse.Namespace) -> Config:
+    """The configuration with the level of `--sandbox`."""
+    return replace(config, sandbox=args.sandbox or config.sandbox)
+
+
 def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> None:
     """Add the options that select evals."""
     group = parser.add_argument_group("which evals")

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, sandbox_argument, with_sandbox
 from demeanor.config.config import Config
 from demeanor.core.capture import HIDDEN_FILE
 from demeanor.core.errors import DemeanorError, UsageError
@@ -58,6 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run hostile agents in each sandbox level that works here, and compare their verdicts with what is right",
     )
+    sandbox_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
@@ -81,10 +82,11 @@ def run(args: argparse.Namespace) -> ExitCode:
         print(json.dumps(encode(items), indent=2))
     else:
         width = max(len(item.name) for item in items)
+        indent = " " * (width + 11)
         for item in items:
-            print(f"{item.state:<8} {item.name:<{width}}  {item.detail.replace(chr(10), chr(10) + ' ' * (width + 11))}")
+            print(f"{item.state:<8} {item.name:<{width}}  {item.detail.replace(chr(10), chr(10) + indent)}")
             if item.remedy:
-                print(f"{'':<8} {'':<{width}}  → {item.remedy}")
+                print(f"{'':<8} {'':<{width}}  → {item.remedy.replace(f'{chr(10)}  → ', f'{chr(10)}{indent}→ ')}")
     return ExitCode.REJECTED if any(item.state == "broken" for item in items) else ExitCode.ACCEPTED
 
 
@@ -93,7 +95,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
     yield DoctorItem(name="python", state="ok", detail=f"{platform.python_version()} ({sys.executable})")
     yield _git()
     try:
-        config = load_config(args)
+        config = with_sandbox(load_config(args), args)
     except DemeanorError as error:
         yield DoctorItem(name="configuration", state="broken", detail=str(error))
         return

@@ -6,7 +6,14 @@ import argparse
 import os
 import sys
 
-from demeanor.commands.options import choice_arguments, config_argument, load_config, positive_int
+from demeanor.commands.options import (
+    choice_arguments,
+    config_argument,
+    load_config,
+    positive_int,
+    sandbox_argument,
+    with_sandbox,
+)
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count
 
@@ -46,6 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument("--static", action="store_true", help="check tasks without running them")
     tasks.add_argument("--env", metavar="NAME", help="where to run tasks, as with `demeanor run --env`")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    sandbox_argument(parser)
     config_argument(parser)
 
 
@@ -57,7 +65,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.selection import choose_evals
 
-    config = load_config(args)
+    config = with_sandbox(load_config(args), args)
     evals = choose_evals(
         config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
     )

@@ -15,6 +15,7 @@ from demeanor.core.nofollow import find_beneath, read_beneath
 from demeanor.core.ports import CommandResult, SandboxSession, Template
 from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.sandbox_spec import Ceilings, Network
+from demeanor.core.text import printable
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import tree_path_problem
 from demeanor.core.verdict import VoidCause
@@ -67,7 +68,9 @@ class SandboxLevel(ABC):
     def _verify(self, script: str, hint: str = "") -> None:
         result = self.command(Tree(), ("sh", "-c", script), timeout=_VERIFY_TIMEOUT)
         if result.stdout != "works\n":
-            raise WorldError(VoidCause.SANDBOX, f"a test program in the sandbox gave {result}{hint}")
+            ended = "did not end" if result.timed_out else f"ended with exit code {result.exit_code}"
+            said = f": {printable(result.stderr.strip() or result.stdout.strip())}".removesuffix(": ")
+            raise WorldError(VoidCause.SANDBOX, f"a test program in the sandbox {ended}{said}{hint}")
 
     async def start(self) -> None:
         """Start the fork server; raises WorldError when that is not possible."""

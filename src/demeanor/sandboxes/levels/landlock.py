@@ -142,7 +142,7 @@ class LandlockSandbox(SandboxLevel):
 
     def verify(self) -> None:
         """Run a program in the sandbox; raises WorldError when that does not work."""
-        hint = "; may other users enter the temp folder?" if os.getuid() == 0 else ""
+        hint = " (other users must be able to enter the temp folder)" if os.getuid() == 0 else ""
         self._verify('cd "$HOME" && echo works > "$TMPDIR/x" && cat "$TMPDIR/x"', hint)
 
     @asynccontextmanager
