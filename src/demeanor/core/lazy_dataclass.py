@@ -16,6 +16,7 @@ from dataclasses import MISSING, FrozenInstanceError, fields
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -83,7 +84,11 @@ def _init(cls: Any, *, frozen: bool) -> Callable[..., None]:
             continue
         if field.init:
             (keywords if field.kw_only else positional).append(name + default)
-        body.append(f"    _set(self, {name!r}, {value})" if frozen else f"    self.{name} = {value}")
+        if frozen and (set_slot := _slot_setter(cls, name)):
+            names[f"_set_{name}"] = set_slot
+            body.append(f"    _set_{name}(self, {value})")
+        else:
+            body.append(f"    _set(self, {name!r}, {value})" if frozen else f"    self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("    self.__post_init__()")
     parameters = ", ".join([*positional, *(["*", *keywords] if keywords else [])])
@@ -94,9 +99,15 @@ def _init(cls: Any, *, frozen: bool) -> Callable[..., None]:
     return made
 
 
+def _slot_setter(cls: Any, name: str) -> Callable[[object, object], None] | None:
+    """What sets a slot, also of a frozen class, in half the time of `object.__setattr__`; None if it is not a slot."""
+    slot = getattr(cls, name, None)
+    return slot.__set__ if isinstance(slot, MemberDescriptorType) else None
+
+
 @cache
-def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(cls))
+def _slot_setters(cls: Any) -> tuple[Callable[[object, object], None], ...]:
+    return tuple(getattr(cls, field.name).__set__ for field in fields(cls))
 
 
 @cache
@@ -134,5 +145,5 @@ def _state(self: Any) -> tuple[object, ...]:
 
 
 def _set_state(self: Any, state: tuple[object, ...]) -> None:
-    for name, value in zip(_names(self.__class__), state, strict=True):
-        object.__setattr__(self, name, value)
+    for set_slot, value in zip(_slot_setters(self.__class__), state, strict=True):
+        set_slot(self, value)
