@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from rich.text import Text
@@ -67,12 +67,17 @@ def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
 
 def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
     """`text` in lines of at most `width` columns, indented by `indent` blanks; breaks between words if possible."""
-    from rich.console import Console
-
     available = max(20, width - indent)
-    console = Console(width=available, _environ={})
-    parts = [part for line in text.split("\n", allow_blank=True) for part in line.wrap(console, available) or [Text()]]
+    parts = [part for line in text.split("\n", allow_blank=True) for part in _wrapped_line(line, available)]
     return [Text.assemble(" " * indent, part) for part in parts]
+
+
+def _wrapped_line(line: Text, width: int) -> Iterable[Text]:
+    if line.cell_len <= width and "\t" not in line.plain:
+        return [line]
+    from rich.console import Console  # takes as long as the rest of a short report, and few lines are too long
+
+    return line.wrap(Console(width=width, _environ={}), width) or [Text()]
 
 
 def labelled(lead: str, text: Text, width: int) -> list[Text]:
