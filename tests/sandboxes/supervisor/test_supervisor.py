@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
+from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS, read_file
 from tests.helpers.processes import alive
 
 pytestmark = pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
@@ -64,3 +65,19 @@ def test_a_watcher_that_raises_ends_the_program() -> None:
 def test_a_fork_server_whose_connection_is_reset_leaves_nothing() -> None:
     """Whatever is still its child then, for whichever reason, is killed."""
     assert survivor(FORK_SERVER) == (False, [])
+
+
+def test_a_fork_server_loads_no_kind_of_supervisor_before_it_is_needed() -> None:
+    """Every module that it has makes its start and every fork slower."""
+    program = "import sys, demeanor.sandboxes.supervisor.forkserver; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    own = {name.rpartition(".")[2] for name in loaded if name.startswith("demeanor.sandboxes.supervisor.")}
+    assert own == {"forkserver", "supervisor", "process_tree", "messages", "cgroup", "run_folder"}
+    assert "tarfile" not in loaded
+
+
+def test_a_file_of_any_size_is_read_whole(tmp_path: Path) -> None:
+    """The kernel gives long lists, such as those of children, in pieces."""
+    for content in (b"", b"1 2 ", b"12345678 " * 5000):
+        (tmp_path / "children").write_bytes(content)
+        assert read_file(str(tmp_path / "children")) == content

@@ -1,0 +1,45 @@
+"""Paragraphs of a given width."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from rich.text import Text
+
+from demeanor.render.table import wrapped
+
+
+def plain(text: str, width: int, indent: int = 0) -> list[str]:
+    """The lines of a wrapped text."""
+    return [line.plain for line in wrapped(Text(text), width, indent=indent)]
+
+
+def test_only_lines_that_are_too_long_are_wrapped() -> None:
+    """Lines keep their order, blank lines stay, and wide characters count twice."""
+    assert plain("one two three four five six\n\nseven", 20, indent=0) == [
+        "one two three four ",
+        "five six",
+        "",
+        "seven",
+    ]
+    assert plain("short", 80, indent=2) == ["  short"]
+    assert plain("", 80) == [""]
+    assert plain("字" * 10, 20) == ["字" * 10]
+    assert plain("字" * 11, 20) == ["字" * 10, "字"]
+    assert plain("a\tb", 20) == ["a       b"]
+
+
+def test_lines_that_fit_do_not_load_the_console_of_rich() -> None:
+    """It takes as long as the rest of a short report."""
+    program = """
+import sys
+from rich.text import Text
+from demeanor.render.table import wrapped
+wrapped(Text("short"), 80)
+print("rich.console" in sys.modules)
+wrapped(Text("word " * 20), 40)
+print("rich.console" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "True"]
