@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from demeanor.commands.harbor.rootfs import own_mounts
+from demeanor.core.program_tree import program_tree
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.image_registry import image_registry, manifest
 from tests.helpers.project import Project
@@ -39,7 +41,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("mmdebstrap is not installed: run tools/system.sh mmdebstrap")
     folder = tmp_path_factory.mktemp("registry")
     file = folder / "debian.tar.gz"
-    subprocess.run([program, "--quiet", "--variant=minbase", "bookworm", str(file)], check=True)
+    (folder / "tmp").mkdir()
+    words = [*own_mounts(), program, "--quiet", "--variant=minbase", "bookworm", str(file)]
+    env = {**os.environ, "TMPDIR": str(folder / "tmp")}
+    with (folder / "log").open("wb") as log, program_tree(words, env=env, stdout=log, clean_up_time=30) as process:
+        process.wait()
+    assert process.returncode == 0, (folder / "log").read_text()
     with image_registry(folder) as registry:
         registry.push("lab/debian", "12", *manifest([file.read_bytes()]))
         yield f"{registry.host}/lab/debian:12"

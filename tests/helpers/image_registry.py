@@ -6,10 +6,10 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import platform
 import shutil
 import socket
-import subprocess
 import tarfile
 import time
 import urllib.error
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from demeanor.core.program_tree import program_tree
 
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -135,9 +137,8 @@ def image_registry(folder: Path) -> Iterator[ImageRegistry]:
         f"version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {folder}/registry\n"
         f"http:\n  addr: 127.0.0.1:{port}\nlog:\n  level: error\n"
     )
-    with (folder / "registry.log").open("w") as log:
-        server = subprocess.Popen([program, "serve", str(settings)], stdout=log, stderr=log)
-    try:
+    words = [program, "serve", str(settings)]
+    with (folder / "registry.log").open("wb") as log, program_tree(words, env=os.environ, stdout=log) as server:
         deadline = time.monotonic() + _STARTS_WITHIN
         while time.monotonic() < deadline and server.poll() is None:
             try:
@@ -146,6 +147,3 @@ def image_registry(folder: Path) -> Iterator[ImageRegistry]:
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.05)
         yield ImageRegistry(port)
-    finally:
-        server.kill()
-        server.wait()

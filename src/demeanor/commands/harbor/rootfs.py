@@ -47,7 +47,7 @@ def make_rootfs(name: str) -> ExitCode:
     with cache.scratch() as folder, _temporary_folder() as temporary:
         archive = folder / "rootfs.tar"
         lines = deque[str](maxlen=_LAST_LINES)
-        words = [*_own_mounts(), program, "--variant=minbase", "--include=ca-certificates", suite, str(archive)]
+        words = [*own_mounts(), program, "--variant=minbase", "--include=ca-certificates", suite, str(archive)]
         env = {**os.environ, "TMPDIR": temporary}
         with program_tree(words, env=env, stdout=subprocess.PIPE, clean_up_time=_CLEAN_UP_TIME) as process:
             for raw in process.stdout or ():
@@ -76,7 +76,7 @@ def _temporary_folder() -> Iterator[str]:
         yield folder
 
 
-def _own_mounts() -> list[str]:
+def own_mounts() -> list[str]:
     """The words before a program of root, so that what it mounts is gone with it: mmdebstrap mounts /dev, /proc and
     /sys in its temporary folder. Root without the right to mount anything needs none.
     """
