@@ -11,6 +11,20 @@ import pytest
 from demeanor.images.cache import CachedImage, ImageCache, step_key
 from demeanor.images.manifest import Blob, ImageSettings, digest_of
 
+MB = 2**20
+
+
+def allocated(path: Path) -> int:
+    """The size of a file or folder on the disk."""
+    info = path.lstat()
+    return max(info.st_size, info.st_blocks * 512)
+
+
+def disk_use(folder: Path) -> int:
+    """The size of all files and folders of roots, each counted once."""
+    roots = list(folder.glob("roots/*/rootfs"))
+    return sum({path.lstat().st_ino: allocated(path) for root in roots for path in (root, *root.rglob("*"))}.values())
+
 
 def add(cache: ImageCache, name: str, size: int, *, used: int, parent: str | None = None) -> str:
     """A root with one file, last used at a time."""
@@ -23,45 +37,52 @@ def add(cache: ImageCache, name: str, size: int, *, used: int, parent: str | Non
 
 
 def test_a_root_shares_the_files_of_its_parent(tmp_path: Path) -> None:
-    """By hard links, so its own size is what was added."""
+    """By hard links, so its own size is what was added, and its folders, which it can't share."""
+
+    def fill(root: Path) -> None:
+        (root / "a").write_bytes(b"x" * MB)
+        for number in range(100):
+            (root / f"folder/{number}").mkdir(parents=True)
+
     cache = ImageCache(tmp_path)
-    first = add(cache, "a", 1000, used=1)
+    first = step_key("", "a")
+    cache.add_root(first, parent=None, origin="a", fill=fill)
     second = add(cache, "b", 10, used=2, parent=first)
     root = cache.root(second)
     assert root is not None
-    assert sorted(path.name for path in root.iterdir()) == ["a", "b"]
-    assert {one.origin: one.size for one in cache.roots()} == {"a": 1000, "b": 10}
+    assert sorted(path.name for path in root.iterdir()) == ["a", "b", "folder"]
+    sizes = {one.origin: one.size for one in cache.roots()}
+    assert sizes["a"] - sizes["b"] == MB - allocated(root / "b")
+    assert sizes["b"] > sum(map(allocated, (root / "folder").iterdir())) > 0
+    assert disk_use(tmp_path) == cache.size() == sum(sizes.values())
 
 
 def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path: Path) -> None:
     """Until the rest is small enough; an image without a root goes, too."""
     cache = ImageCache(tmp_path)
-    keys = {name: add(cache, name, 1000, used=used) for used, name in enumerate("abc", 1)}
+    keys = {name: add(cache, name, MB, used=used) for used, name in enumerate("abc", 1)}
+    size = cache.size() // 3
     cache.add_image(CachedImage(name="a:1", digest="sha256:x", key=keys["a"], settings=ImageSettings()))
     cache.add_image(CachedImage(name="c:1", digest="sha256:x", key=keys["c"], settings=ImageSettings()))
     os.utime(tmp_path / "roots" / keys["a"] / "root.json", (1, 1))
-    assert cache.prune(2000) == 1000
+    assert cache.prune(2 * size) == size
     assert [one.origin for one in cache.roots()] == ["b", "c"]
     assert [one.name for one in cache.images()] == ["c:1"]
-
-
-def disk_use(folder: Path) -> int:
-    """The size of all files, each counted once."""
-    found = {info.st_ino: info.st_size for path in folder.rglob("rootfs/*") if (info := path.stat())}
-    return sum(found.values())
 
 
 def test_a_root_is_not_removed_before_those_that_share_its_files(tmp_path: Path) -> None:
     """That would free nothing, although it was not used for the longest time; so the size is what the disk has."""
     cache = ImageCache(tmp_path)
-    base = add(cache, "base", 1000, used=1)
+    base = add(cache, "base", MB, used=1)
     for used, name in enumerate("ab", 2):
         add(cache, name, 10, used=used, parent=base)
-    assert disk_use(tmp_path) == cache.size() == 1020
-    assert cache.prune(1015) == 10
+    whole = cache.size()
+    assert disk_use(tmp_path) == whole > MB
+    removed = cache.prune(whole - 1)
+    assert 0 < removed < MB
     assert [one.origin for one in cache.roots()] == ["base", "b"]
-    assert disk_use(tmp_path) == cache.size() == 1010
-    assert cache.prune(500) == 1010
+    assert disk_use(tmp_path) == cache.size() == whole - removed
+    assert cache.prune(MB // 2) == whole - removed
     assert disk_use(tmp_path) == 0
 
 
@@ -69,22 +90,23 @@ def test_a_file_with_two_names_in_a_root_counts_once(tmp_path: Path) -> None:
     """Images have programs with several names."""
 
     def fill(root: Path) -> None:
-        (root / "bunzip2").write_bytes(b"x" * 700)
+        (root / "bunzip2").write_bytes(b"x" * MB)
         (root / "bzcat").hardlink_to(root / "bunzip2")
 
     cache = ImageCache(tmp_path)
     cache.add_root("key", parent=None, origin="x", fill=fill)
-    assert cache.size() == disk_use(tmp_path) == 700
+    assert MB < cache.size() == disk_use(tmp_path) < 2 * MB
 
 
 def test_a_root_in_use_is_kept(tmp_path: Path) -> None:
     """Until it is not used any more."""
     cache = ImageCache(tmp_path)
     key = add(cache, "a", 1000, used=1)
+    size = cache.size()
     with cache.in_use(key) as root:
         assert cache.prune(0) == 0
         assert (root / "a").exists()
-    assert cache.prune(0) == 1000
+    assert cache.prune(0) == size
     assert cache.roots() == []
 
 

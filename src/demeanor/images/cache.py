@@ -64,7 +64,7 @@ class CachedRoot:
     """What it was made from."""
 
     size: int
-    """The size of the files that it does not share with an older root, in bytes."""
+    """What it takes on the disk besides the files that it shares with an older root, in bytes."""
 
     used: float
     """When it was last used, in seconds since 1970."""
@@ -295,19 +295,25 @@ def _link_tree(source: Path, target: Path) -> None:
 
 
 def _own_size(root: Path) -> int:
-    """The size of the files that are in this root only: all their names are in it."""
+    """The size on the disk of what is in this root only: its folders, and the files all of whose names are in it."""
     seen: dict[int, int] = {}
-    size, folders = 0, [str(root)]
+    size, folders = _allocated(root.lstat()), [str(root)]
     while folders:
         with os.scandir(folders.pop()) as items:
             for item in items:
+                found = item.stat(follow_symlinks=False)
                 if item.is_dir(follow_symlinks=False):
                     folders.append(item.path)
+                    size += _allocated(found)
                 else:
-                    found = item.stat(follow_symlinks=False)
                     seen[found.st_ino] = names = seen.get(found.st_ino, 0) + 1
-                    size += found.st_size if names == found.st_nlink else 0
+                    size += _allocated(found) if names == found.st_nlink else 0
     return size
+
+
+def _allocated(info: os.stat_result) -> int:
+    """The size of a file or folder on the disk; not less than its content, which may not be written yet."""
+    return max(info.st_size, info.st_blocks * 512)
 
 
 def _info(file: Path) -> os.stat_result | None:
