@@ -62,6 +62,22 @@ def test_a_new_task_is_complete_and_can_be_planned(project: Project):
     assert "already exists" in again.stderr
 
 
+def test_a_dry_run_foresees_that_tasks_cant_run(project: Project):
+    """Without Harbor, and on a cluster; not if all of them are skipped."""
+    project.write(demeanor_toml='[harbor]\nprogram = "./no-harbor"\n')
+    project.demeanor("task", "new", "count-lines")
+    words = ("run", "tasks", "--policy", "all", "--env", "bubblewrap", "--dry-run")
+    for more, problem in {
+        ("--subject", "nop"): "does not report its version",
+        ("--subject", "nop", "--executor", "dask"): "Harbor tasks do not run on a cluster",
+        ("--subject", "goose:scripted"): "",
+    }.items():
+        planned = project.demeanor(*words, *more)
+        assert planned.returncode == 0, planned.stderr
+        refused = "demeanor: the run itself would be refused: "
+        assert (refused in planned.stderr, problem in planned.stderr) == (bool(problem), True), planned.stderr
+
+
 def test_tasks_that_were_not_run_are_reported_as_such(project: Project):
     """Without Harbor there is a message, and --strict fails."""
     project.write(demeanor_toml='[harbor]\nprogram = "./no-harbor"\n')

@@ -34,6 +34,10 @@ HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/ha
 """Harbor, in the version that was tested."""
 
 INSTALL = "demeanor harbor install"
+NOT_ON_A_CLUSTER = (
+    "Harbor tasks do not run on a cluster, because Harbor has environments of its own\n"
+    "  → run them with --executor local, and the other evals apart from them"
+)
 _MIN_VERSION = (0, 24)
 _PACKAGE = Path(__file__).parents[1]
 
@@ -80,6 +84,13 @@ def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
     if numbers < _MIN_VERSION:
         return f"Harbor {version} is too old; {HARBOR.version} is tested\n  → {INSTALL}"
     return None
+
+
+def tasks_refused(config: Config, plan: Plan, environ: Mapping[str, str]) -> str | None:
+    """Why a run with this plan would be refused because of its tasks, with the remedy; None if it would not."""
+    if not any(cell.eval.task is not None and cell.skipped is None for cell in plan.cells):
+        return None
+    return NOT_ON_A_CLUSTER if config.executor.is_cluster else harbor_problem(config, environ)
 
 
 def require_harbor(config: Config, environ: Mapping[str, str]) -> None:

@@ -171,11 +171,13 @@ def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path,
     """Print what would be run, and what it will probably cost."""
     from demeanor.commands.run.expected_cost import estimate_plan
     from demeanor.commands.run.plan_text import plan_json, plan_text
-    from demeanor.runner.tasks import task_environment
+    from demeanor.runner.tasks import task_environment, tasks_refused
 
     estimate = estimate_plan(plan, catalog, request, os.environ, results)
     text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog.config, request, plan))
     print(text(plan, estimate))
+    if refused := tasks_refused(catalog.config, plan, os.environ):
+        sys.stderr.write(f"demeanor: the run itself would be refused: {refused}\n")
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

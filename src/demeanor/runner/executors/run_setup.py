@@ -25,7 +25,7 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.archive import Archive, ArchiveError, pack
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_run import PYTHON
-from demeanor.runner.tasks import has_tasks
+from demeanor.runner.tasks import NOT_ON_A_CLUSTER, has_tasks
 from demeanor.runner.users import plan_users
 
 _PROJECT_BYTES = 512 * 2**20
@@ -35,10 +35,7 @@ def run_setup(catalog: Catalog, plan: Plan, request: RunRequest, *, seed: int) -
     """What workers need to make the attempts of a run; raises UsageError if it can't be sent."""
     config = catalog.config
     if has_tasks(plan):
-        raise UsageError(
-            "Harbor tasks do not run on a cluster, because Harbor has environments of its own\n"
-            "  → run them with --executor local, and the other evals apart from them"
-        )
+        raise UsageError(NOT_ON_A_CLUSTER)
     _refuse_secrets(config)
     cells = [cell for cell in plan.cells if cell.skipped is None]
     for cell in cells:
