@@ -29,6 +29,19 @@ def test_one_word_of_a_long_line(at: int) -> None:
     assert len(removed) < 200 > len(added)
 
 
+def test_everything_that_is_left_out_is_marked() -> None:
+    """Also parts of the neighbouring words, if these are long."""
+    line = f"start {'b' * 500} one {'c' * 500} end"
+    old, new = changed_words(line, line.replace(" one ", " two "))
+    assert old == f"…{'b' * 39} one {'c' * 40}…"
+    assert new == old.replace("one", "two")
+
+
+def test_line_ends_alone_are_named() -> None:
+    """An editor that ends a file with a newline leaves no line that differs."""
+    assert unified_diff("a", "a\n", NAMES) == "only line ends differ: snapshot ends with 'a', sent now with '\\n'"
+
+
 def test_several_places_of_a_long_line() -> None:
     """The first places are shown, and the number of the others."""
     changed = LONG

@@ -29,8 +29,10 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 def unified_diff(before: str, after: str, names: tuple[str, str], *, lines: int = 40) -> str:
     """A unified diff of two texts; changed lines that are too long are shortened to the words that differ."""
-    found = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, n=2, lineterm="")
-    return opening("\n".join(_shortened(list(found))), lines=lines, width=3 * _WIDTH)
+    found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *names, n=2, lineterm=""))
+    if not found and before != after:
+        return f"only line ends differ: {names[0]} ends with {before[-1:]!r}, {names[1]} with {after[-1:]!r}"
+    return opening("\n".join(_shortened(found)), lines=lines, width=3 * _WIDTH)
 
 
 def changed_words(old: str, new: str) -> tuple[str, str]:
@@ -109,10 +111,11 @@ def _shown(old: list[str], new: list[str]) -> tuple[str, str]:
 
 
 def _joined(words: list[str], places: list[tuple[int, int, str]]) -> str:
-    output, last = "", 0
+    """The places with the words around them; `…` stands for everything that is left out."""
+    output, last, cut = "", 0, False
     for start, end, text in places:
-        output += "…" if start - _CONTEXT > last else ""
-        output += "".join(words[max(last, start - _CONTEXT) : start])[-_LONGEST // 2 :] + text
-        output += "".join(words[end : end + _CONTEXT])[: _LONGEST // 2]
-        last = end + _CONTEXT
-    return output + ("…" if last < len(words) else "")
+        before, after = ("".join(part) for part in (words[max(last, start - _CONTEXT) : start], words[end:][:_CONTEXT]))
+        output += "…" if start - _CONTEXT > last or len(before) > _LONGEST // 2 else ""
+        output += before[-_LONGEST // 2 :] + text + after[: _LONGEST // 2]
+        last, cut = end + _CONTEXT, len(after) > _LONGEST // 2
+    return output + ("…" if last < len(words) or cut else "")

@@ -40,6 +40,7 @@ AGENTS: dict[str, tuple[Tool, ...]] = {
               a_tool("editor", "path", "new_text", path={"type": "string"}, old_text={"type": "string"})),
     "codex": (a_tool("exec_command", "cmd"), a_tool("view_image", "path")),
     "mini": (a_tool("bash", "command"),),
+    "goose": (a_tool("shell", "command"), a_tool("edit", "path", "before", "after"), a_tool("write", "path", "content")),
     "anthropic": (EDITOR,),
 }  # fmt: skip
 
@@ -65,6 +66,7 @@ CHANGES = {
     "claude": ("Edit", {"file_path": "a.txt", "old_string": "x", "new_string": "y"}),
     "opencode": ("edit", {"filePath": "a.txt", "oldString": "x", "newString": "y"}),
     "pi": ("edit", {"path": "a.txt", "oldText": "x", "newText": "y"}),
+    "goose": ("edit", {"path": "a.txt", "before": "x", "after": "y"}),
     "cline": ("editor", {"path": "a.txt", "old_text": "x", "new_text": "y"}),
     "anthropic": ("editor", {"path": "a.txt", "old_str": "x", "new_str": "y", "command": "str_replace"}),
 }

@@ -19,8 +19,8 @@ from demeanor.core.trajectory import Kind, kind_of
 _NAMES: Mapping[str, str] = {
     "path": "path file_path filePath filepath filename file_name file absolute_path target_file paths file_paths files",
     "content": "content contents file_text text new_text new_content",
-    "old": "old old_string old_str oldText old_text oldString search",
-    "new": "new new_string new_str newText new_text newString replace",
+    "old": "old old_string old_str oldText old_text oldString search before",
+    "new": "new new_string new_str newText new_text newString replace after",
     "command": "command cmd commands script",
     "pattern": "pattern query regex search glob",
     "url": "url urls uri",
