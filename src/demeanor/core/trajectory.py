@@ -31,11 +31,11 @@ _KNOWN: Mapping[Kind, str] = {
     " multi_edit notebook_edit",
     Kind.DELETE: "delete delete_file remove remove_file rm",
     Kind.SEARCH: "search search_files search_codebase codebase_search grep grep_search glob find ls list list_files"
-    " list_directory list_dir tree tool_search",
+    " list_directory list_dir tree",
     Kind.EXECUTE: "shell local_shell bash execute execute_command exec exec_command run run_command run_commands"
     " run_shell_command terminal",
     Kind.FETCH: "fetch web_fetch webfetch fetch_web_content web_search websearch google_web_search",
-    Kind.THINK: "think plan update_plan todo_write todowrite write_todos update_topic finish",
+    Kind.THINK: "think plan update_plan todo todo_write todowrite todolist write_todos update_topic finish",
 }
 _BY_NAME = {name: kind for kind, names in _KNOWN.items() for name in names.split()}
 

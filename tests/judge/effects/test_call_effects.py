@@ -54,6 +54,9 @@ def offered(**properties) -> Tool:
         ("file_editor", {"command": "create", "path": "a", "file_text": "x"}, ["edit a"]),
         ("str_replace_editor", {"command": "view", "path": "a"}, ["read a"]),
         ("str_replace_based_edit_tool", {"command": "delete", "path": "a"}, ["delete a"]),
+        ("tool_search", {"query": "select:grep"}, ["other None"]),  # qwen-code: searches no files
+        ("session_store_sql", {"query": "select 1", "source": "local"}, ["other None"]),  # copilot
+        ("TodoList", {"todos": [{"title": "x"}]}, ["think None"]),  # kimi-code
         ("web_fetch", {"prompt": "Summarise https://example.com/x please"}, ["fetch https://example.com/x"]),  # gemini
         (
             "fetch_web_content",
@@ -84,6 +87,9 @@ def test_file_that_is_replaced_by_moving_is_deleted():
 
 
 MEANINGS = [
+    ("str_replace_editor", {"command": "insert", "path": "a", "insert_text": "x"}, "content", ("x",)),
+    ("replace_file_content", {"TargetFile": "a", "Chunks": [{"TargetContent": "x"}]}, "old", ("x",)),
+    ("edit_existing_file", {"filepath": "a", "changes": "x"}, "content", ("x",)),
     ("shell", {"command": "ls"}, "command", ("ls",)),
     ("exec_command", {"cmd": "ls", "justification": "why", "shell": "bash"}, "command", ("ls",)),
     ("shell", {"command": ["bash", "-lc", "ls -a"]}, "command", ("ls -a", "bash -lc 'ls -a'")),
@@ -130,6 +136,24 @@ def test_unknown_names_are_understood_by_the_schema():
     assert values({"where": "https://e.com", "how": "x"}, "url", Kind.FETCH, fetch) == ("https://e.com",)
     given = {"doc": "a", "was": "x", "becomes": "y"}
     assert [values(given, name, Kind.EDIT, edit) for name in ("path", "old", "new")] == [("a",), ("x",), ("y",)]
+
+
+UNKNOWN_TOOLS = [
+    ("runner", {"line": "The bash command to run."}, {"line": "rm -rf x"}, ["delete x"]),
+    ("remove_document", {"doc": "File name."}, {"doc": "a.txt"}, ["delete a.txt"]),
+    ("zap", {"target": "Path of the file."}, {"target": "a.txt"}, ["other None", "unknown"]),
+    ("ask_user", {"text": "A question, for example about a command or a path."}, {"text": "Why?"}, ["other None"]),
+    ("apply_diff", {"path": "", "diff": ""}, {"path": "a", "diff": "@@"}, ["edit a"]),
+    ("file_search", {"query": ""}, {"query": "*.py"}, ["search None"]),
+    ("search_issues", {"query": ""}, {"query": "crash"}, ["other None"]),
+]
+
+
+@pytest.mark.parametrize(("tool", "schema", "arguments", "effects"), UNKNOWN_TOOLS)
+def test_a_tool_that_nobody_knows_is_understood_by_its_schema(tool, schema, arguments, effects):
+    """Its name says little, but the agent told the model what its arguments are."""
+    described = offered(**{name: {"type": "string", "description": text} for name, text in schema.items()})
+    assert shown(tool, offered=described, **arguments) == effects
 
 
 def test_only_text_of_a_tool_is_its_main_argument():

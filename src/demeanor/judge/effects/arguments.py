@@ -23,9 +23,11 @@ _NAMES: Mapping[str, str] = {
     "command": "command cmd commands commandline cmdline shellcommand bashcommand script chars argv",
     "pattern": "pattern patterns query queries regex regexp searchpattern searchterm searchquery globpattern q",
     "url": "url urls link href website webpage",
-    "content": "content contents filetext text newcontent filecontent filecontents newsource code data body",
-    "old": "old oldstring oldstr oldtext search before find original oldcontent searchtext",
-    "new": "new newstring newstr newtext replace after replacement newcontent replacetext replacewith",
+    "content": "content contents filetext text newcontent filecontent filecontents newsource code data body inserttext"
+    " changes",
+    "old": "old oldstring oldstr oldtext search before find original oldcontent searchtext targetcontent",
+    "new": "new newstring newstr newtext replace after replacement newcontent replacetext replacewith"
+    " replacementcontent",
 }
 _BY_NAME: Mapping[str, tuple[str, ...]] = {
     name: tuple(meaning for meaning, names in _NAMES.items() if name in names.lower().split())
@@ -39,8 +41,9 @@ _BY_KIND: Mapping[tuple[Kind, str], str] = {
     (Kind.SEARCH, "text"): "pattern",
     (Kind.FETCH, "uri"): "url",
     (Kind.FETCH, "source"): "url",
+    (Kind.OTHER, "source"): "",
 }
-"""Names whose meaning depends on what the tool does."""
+"""Names whose meaning depends on what the tool does; empty for none."""
 _FOLDERS = names("dirpath directory dir folder root basepath searchpath directorypath")
 _WORK_FOLDERS = names("workdir cwd workingdir workingdirectory dirpath directory dir")
 _NOT_TEXT = lazy_pattern(
@@ -57,6 +60,15 @@ _WORDS: Mapping[str, re.Pattern[str]] = {
     "new": lazy_pattern(r"\breplace(?:ment| it with| with)|\bnew (?:text|string)", re.I),
     "content": lazy_pattern(r"\b(?:content|text) (?:to|of|for)\b|\bto write\b", re.I),
 }
+_PLAIN_WORDS: Mapping[str, re.Pattern[str]] = {
+    "command": lazy_pattern(
+        r"\b(?:shell|bash|terminal) (?:command|script)|\bcommand(?: line)? to (?:run|execute)\b"
+        r"|\b(?:run|executed?) (?:in|by|with) (?:a |the )?(?:shell|bash|terminal)\b",
+        re.I,
+    ),
+    "path": lazy_pattern(r"\b(?:file|folder|directory) ?(?:path|name)\b|\bpath (?:of|to)\b", re.I),
+}
+"""Words that leave no doubt about an argument, even if nothing is known about its tool."""
 _EXPECTED: Mapping[Kind, tuple[str, ...]] = {
     Kind.READ: ("path",),
     Kind.EDIT: ("path", "content", "old", "new"),
@@ -101,6 +113,17 @@ def unknown_names(arguments: Mapping[str, Any], kind: Kind, tool: Tool | None = 
     )
 
 
+def described(tool: Tool | None) -> frozenset[str]:
+    """The meanings of arguments that a tool's schema states in words, whatever their names are."""
+    found = {
+        meaning
+        for name, schema in _schema(tool).items()
+        for meaning, words in _PLAIN_WORDS.items()
+        if isinstance(schema, Mapping) and not _NOT_TEXT.fullmatch(_plain(name)) and words.search(_description(schema))
+    }
+    return frozenset(found)
+
+
 def working_folder(arguments: Mapping[str, Any]) -> str:
     """The folder in which a command starts; empty if the call does not say."""
     found = [value for name, value in arguments.items() if _plain(name) in _WORK_FOLDERS and isinstance(value, str)]
@@ -134,7 +157,7 @@ def _meanings(name: str, kind: Kind, properties: Mapping[str, Any]) -> tuple[str
     if plain in _FOLDERS:
         return ("path",) if kind is not Kind.EXECUTE else ()
     if (kind, plain) in _BY_KIND:
-        return (_BY_KIND[kind, plain],)
+        return tuple(filter(None, (_BY_KIND[kind, plain],)))
     if plain in _BY_NAME:
         return _BY_NAME[plain]
     if _NOT_TEXT.fullmatch(plain):
@@ -144,9 +167,14 @@ def _meanings(name: str, kind: Kind, properties: Mapping[str, Any]) -> tuple[str
         return ()
     if schema.get("format") in {"uri", "url"}:
         return ("url",)
-    description = f"{schema.get('title') or ''} {schema.get('description') or ''}"[:2000]
-    said = [meaning for meaning, words in _WORDS.items() if expected(kind, meaning) and words.search(description)]
+    said = [
+        meaning for meaning, words in _WORDS.items() if expected(kind, meaning) and words.search(_description(schema))
+    ]
     return tuple(said[:1])
+
+
+def _description(schema: Mapping[str, Any]) -> str:
+    return f"{schema.get('title') or ''} {schema.get('description') or ''}"[:2000]
 
 
 def _only_unknown(arguments: Mapping[str, Any], kind: Kind, tool: Tool | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Called, Kind, kind_of
-from demeanor.judge.effects.arguments import argv, unknown_names, values, working_folder
+from demeanor.judge.effects.arguments import argv, described, unknown_names, values, working_folder
 from demeanor.judge.effects.command_effects import argv_effects, command_effects
 from demeanor.judge.effects.effect import Effect, Effects, Unclear
 from demeanor.judge.effects.patch import patch_effects
@@ -33,6 +33,8 @@ _VERBS: Mapping[Kind, str] = {
     Kind.EXECUTE: "run exec execute shell bash terminal command",
 }
 _DELEGATES = re.compile(r"(?:\w+_)?(?:agent|task|skill|subagent|workflow|teammate|ask_question|question)s?\b|team_\w+")
+_IN_FILES = frozenset({"file", "files", "code", "codebase", "workspace", "directory", "folder", "symbol", "symbols"})
+_CHANGES = frozenset({"diff", "patch", "edits", "changes", "replacements"})
 _NOT_SHELL = ("code", "chars", "input")
 
 
@@ -88,10 +90,11 @@ def _kind(name: str, arguments: Mapping[str, Any], kind: Kind, offered: Tool | N
 def _inferred(name: str, arguments: Mapping[str, Any], offered: Tool | None) -> Kind:
     """The kind of an unknown tool: a command is executed, a path with a text is edited, otherwise the verb decides."""
     known = {**dict.fromkeys(offered.schema.get("properties") or {} if offered else {}, ""), **arguments}
-    has = {meaning for meaning in ("command", "path", "content", "old", "url") if _takes(known, meaning)}
+    meanings = ("command", "path", "content", "old", "url", "pattern")
+    has = {meaning for meaning in meanings if _takes(known, meaning)} | described(offered)
     if "command" in has:
         return Kind.EXECUTE
-    if "path" in has and has & {"content", "old"}:
+    if "path" in has and (has & {"content", "old"} or _CHANGES & known.keys()):
         return Kind.EDIT
     verbs = _words(name).split("_")
     said = next((kind for kind, words in _VERBS.items() if set(verbs) & set(words.split())), Kind.OTHER)
@@ -99,6 +102,8 @@ def _inferred(name: str, arguments: Mapping[str, Any], offered: Tool | None) -> 
         return said
     if "url" in has:
         return Kind.FETCH
+    if said is Kind.SEARCH and "pattern" in has and _IN_FILES & set(verbs):
+        return said
     return said if said is Kind.EXECUTE else Kind.OTHER
 
 
@@ -126,7 +131,8 @@ def _effects(name: str, arguments: Mapping[str, Any], kind: Kind, offered: Tool 
     if kind is Kind.FETCH:
         urls = values(arguments, "url", kind, offered)
         return Effects(known=tuple(Effect(kind=kind, target=url) for url in urls) or (Effect(kind=kind),))
-    if kind is Kind.OTHER and values(arguments, "path", kind, offered) and not _DELEGATES.fullmatch(_words(name)):
+    names_file = values(arguments, "path", kind, offered) or "path" in described(offered)
+    if kind is Kind.OTHER and names_file and not _DELEGATES.fullmatch(_words(name)):
         return Effects(known=(Effect(kind=kind),), unclear=(Unclear(why=f"calls {name}, whose effects are unknown"),))
     return Effects(known=(Effect(kind=kind),))
 
