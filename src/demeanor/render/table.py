@@ -12,6 +12,9 @@ from demeanor.core.text import without_secrets
 
 _GAP = 2
 
+_GLUE = "\ue000"
+"""Stands for a blank that must not end a line: Rich also breaks at no-break spaces."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
@@ -66,7 +69,8 @@ def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
 
 
 def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
-    """`text` in lines of at most `width` columns, indented by `indent` blanks; breaks between words if possible."""
+    """`text` in lines of at most `width` columns, indented by `indent` blanks; breaks between words if possible, and
+    never between a number and its `%`."""
     available = max(20, width - indent)
     parts = [part for line in text.split("\n", allow_blank=True) for part in _wrapped_line(line, available)]
     return [Text.assemble(" " * indent, part) for part in parts]
@@ -77,7 +81,12 @@ def _wrapped_line(line: Text, width: int) -> Iterable[Text]:
         return [line]
     from rich.console import Console  # takes as long as the rest of a short report, and few lines are too long
 
-    return line.wrap(Console(width=width, _environ={}), width) or [Text()]
+    whole = line.copy()
+    whole.plain = line.plain.replace(" %", f"{_GLUE}%")
+    parts = whole.wrap(Console(width=width, _environ={}), width) or [Text()]
+    for part in parts:
+        part.plain = part.plain.replace(_GLUE, " ")
+    return parts
 
 
 def labelled(lead: str, text: Text, width: int) -> list[Text]:

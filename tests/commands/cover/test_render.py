@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 
 from demeanor.commands.cover.render import cover_markdown, cover_terminal, headline
@@ -14,6 +15,7 @@ from demeanor.commands.cover.report import (
 )
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.instructions import PromptPiece
+from demeanor.render.terminal import Screen
 
 READS = NoticedBy(
     eval="reads_first", change="drop", before_passed=58, before_judged=60, after_passed=0, after_judged=4, doubt=0.0004
@@ -122,13 +124,30 @@ def a_cover() -> CoverReport:
     )
 
 
+def test_evals_that_are_left_out_say_why_in_full() -> None:
+    """Not in a column that is cut off, and also in the summary of a job."""
+    narrow = " ".join(cover_terminal(a_cover(), Screen(width=60)).split())
+    why = "its rate is not known well enough: 2 trials with the prompt as it is"
+    assert f"left out flaky_one: {why}" in narrow
+    summary = cover_markdown(a_cover())
+    assert why in html.unescape(summary)
+    assert "| eval | passed | from | notices |" in summary
+
+
+def test_evals_are_only_listed_as_untried_if_others_were_tried() -> None:
+    """The heading says already that there is no answer."""
+    report = a_cover()
+    assert "not tried with" not in cover_terminal(report)
+    second = replace(report.evals[1], unusable=None)
+    assert "not tried with reads_first, saves" in cover_terminal(replace(report, evals=(report.evals[0], second)))
+
+
 def test_each_answer_has_its_evals_and_rates() -> None:
     """From what to what, and how sure."""
     text = cover_terminal(a_cover())
     assert "reads_first: 58/60 → 0/4 passed (false alarm: at most 0.04 %)" in text
     assert "only together with 1c7eb3d2" in text
     assert "prompts/system.md:12" in text
-    assert "not tried with reads_first, saves" in text
     assert "harmful (1): the rate of an eval rises without it" in text
 
 
@@ -136,7 +155,8 @@ def test_hostile_text_stays_text() -> None:
     """Control characters and markup of a prompt reach neither terminal nor page."""
     assert "\x1b" not in cover_terminal(a_cover())
     assert "<b>" not in cover_markdown(a_cover())
-    assert all(line.count("|") == 6 for line in cover_markdown(a_cover()).splitlines() if line.startswith("|"))
+    bars = [line.count("|") for line in cover_markdown(a_cover()).splitlines() if line.startswith("|")]
+    assert bars == [6] * (2 + len(a_cover().instructions)) + [5] * (2 + len(a_cover().evals))
 
 
 def test_the_markdown_names_tools_and_files() -> None:
@@ -153,4 +173,4 @@ def test_the_headline_says_whether_enough_is_held() -> None:
     assert headline(report).endswith("required: 80 %")
     assert headline(replace(report, complete=True, min_coverage=None)).startswith("Coverage: ")
     nothing = Coverage(held=0, tried=0, instructions=0, rate=None, low=None, high=None)
-    assert headline(replace(report, coverage=nothing)) == "Undecided: no instruction was tried"
+    assert headline(replace(report, coverage=nothing)) == "Undecided: no instruction has an answer yet"

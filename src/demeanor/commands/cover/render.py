@@ -47,7 +47,7 @@ def headline(report: CoverReport) -> str:
     """The result in one sentence."""
     total = report.coverage
     if total.rate is None or total.low is None or total.high is None:
-        return "Undecided: no instruction was tried"
+        return "Undecided: no instruction has an answer yet"
     held = f"{total.held} of {count(total.tried, 'instruction')} held by an eval: {percent(total.rate)}"
     interval = f"95 % interval {percent(total.low)} to {percent(total.high)}"
     if total.tried < total.instructions:
@@ -62,15 +62,18 @@ def _lines(report: CoverReport, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text(screen.safe(headline(report)), exit_style(report.exit_code)), screen.width)
     for label, text in facts(report):
         yield from labelled(f"{label:<8}", Text(screen.safe(text)), screen.width)
+    usable = {one.eval for one in report.evals if one.unusable is None}
     for answer in ORDER:
         rows = [one for one in report.instructions if one.answer == answer]
         if rows:
             yield Text()
             yield Text(f"{answer} ({len(rows)}): {MEANINGS[answer]}", _STYLES[answer])
             for one in rows:
-                yield from _instruction(one, screen)
+                yield from _instruction(one, screen, usable)
     yield Text()
     yield from table(list(_columns(report.evals, screen)), screen.width, ellipsis=screen.safe("…"))
+    for text in left_out(report):
+        yield from labelled("left out  ", Text(screen.safe(text)), screen.width)
     yield Text()
     for note in (*promises(report), *dict.fromkeys(report.notes)):
         yield from labelled(f"{'note':<8}", Text(screen.safe(one_line(note, width=400))), screen.width)
@@ -101,13 +104,20 @@ def promises(report: CoverReport) -> Iterator[str]:
     )
 
 
-def _instruction(one: CoveredInstruction, screen: Screen) -> Iterator[Text]:
+def left_out(report: CoverReport) -> Iterator[str]:
+    """The evals that can't answer, and why."""
+    for one in report.evals:
+        if one.unusable is not None:
+            yield f"{one_line(one.eval)}: {one.unusable}"
+
+
+def _instruction(one: CoveredInstruction, screen: Screen, usable: set[str]) -> Iterator[Text]:
     head = f"  {one.id}  "
     text = one_line(_named(one), width=max(30, screen.width - len(head)))
     yield Text(screen.safe(f"{head}{text}"))
     for by in one.noticed_by:
         yield from labelled(_INDENT, Text(screen.safe(noticed(by)), "dim"), screen.width)
-    if one.untried:
+    if one.untried and not usable <= {*one.untried}:
         names = ", ".join(map(one_line, one.untried))
         yield from labelled(_INDENT, Text(screen.safe(f"not tried with {names}"), "dim"), screen.width)
     if one.file is not None:
@@ -134,8 +144,6 @@ def _columns(evals: tuple[CoveringEval, ...], screen: Screen) -> Iterator[Column
     yield Column(title="passed", cells=texts([f"{one.passed}/{one.judged}" for one in evals]), align="right")
     yield Column(title="from", cells=texts([one.source for one in evals]), rank=2)
     yield Column(title="notices", cells=texts([notices(one) for one in evals]))
-    why = [one_line(one.unusable or "", width=120) for one in evals]
-    yield Column(title="", cells=texts(why), comfort=20, least=10)
 
 
 def notices(one: CoveringEval) -> str:
@@ -165,5 +173,12 @@ def _markdown(report: CoverReport) -> Iterator[str]:
                 where = markdown.inline_code(f"{one.file}:{one.line}") if one.file is not None else ""
                 yield markdown.table_row((answer, markdown.inline_code(one.id), text, where, evals))
     yield ""
-    for note in (*promises(report), *dict.fromkeys(report.notes)):
+    yield markdown.table_row(("eval", "passed", "from", "notices"))
+    yield markdown.table_row(("---",) * 4)
+    for covering in report.evals:
+        cells = (f"{covering.passed}/{covering.judged}", covering.source, notices(covering))
+        yield markdown.table_row((markdown.inline_code(covering.eval), *cells))
+    yield ""
+    unused = (f"left out: {text}" for text in left_out(report))
+    for note in (*unused, *promises(report), *dict.fromkeys(report.notes)):
         yield f"- {markdown.inline_code(note, width=400)}"

@@ -160,7 +160,7 @@ class CoverRun:
             self.absent.setdefault(record.eval, set()).update(missing)
             self.state = None
         elif self._voids[key] >= _MOST_VOIDS or not key[1]:
-            self._barred[record.eval] = f"void: {one_line(verdict.reason, width=120)}"
+            self._barred[record.eval] = one_line(verdict.reason, width=120)
             self.state = None
 
     def more(self) -> list[Trial]:
