@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from demeanor.commands.validate.prefixes import PrefixState
 from demeanor.commands.validate.render import validation_json, validation_text
 from demeanor.commands.validate.report import ValidationReport
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
@@ -68,3 +69,19 @@ def test_json_has_the_same_facts():
     assert (found["ok"], found["faulty"], found["promoted_by_hand"]) == (False, ["vacuous"], ["good"])
     assert (found["tasks_not_run"], found["warnings"]) == ("--static was given", {"task": ["it has no timeout"]})
     assert [one["eval"] for one in found["evals"]] == ["good", "unproven", "vacuous", "task"]
+
+
+def test_what_was_not_checked_and_why_is_a_note():
+    """Without a commit to compare with, a promotion by hand is not noticed."""
+    text = validation_text(replace(REPORT, problem="the repository has no commit yet"))
+    assert text.endswith(
+        "\nnote: not checked whether evals became ALWAYS_PASSES by hand: the repository has no commit yet"
+    )
+
+
+def test_the_file_of_a_prefix_is_named_once():
+    """The remedy is indented as elsewhere."""
+    detail = "p/thrd.json: there is no such prefix\n  → did you mean 'third'?"
+    missing = PrefixState(eval="good", file="p/thrd.json", state="unreadable", detail=detail)
+    text = validation_text(replace(REPORT, prefixes=(missing,)))
+    assert "prefix p/thrd.json: can't be read: there is no such prefix\n  → did you mean 'third'?\n" in text

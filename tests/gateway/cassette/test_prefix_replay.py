@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demeanor.core.errors import CassetteAbsent
 from demeanor.core.exchange import Exchange, Request, Response
 from demeanor.core.messages import Text
 from demeanor.core.prefix import Prefix
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.gateway.cassette.prefix_file import prefix_of, record_prefixes
+from demeanor.gateway.cassette.prefix_file import prefix_of, read_prefix, record_prefixes
 from demeanor.gateway.cassette.prefix_replay import PrefixComparison
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
@@ -125,3 +127,12 @@ def test_nothing_secret_is_in_a_prefix(cut: int):
     found = recorded(answered(with_result(SECRET), SECRET), *TRIAL[1:], cut=cut)
     assert SECRET not in repr(found)
     assert "/tmp/demeanor-1/3" not in repr(found)
+
+
+def test_a_missing_prefix_names_the_nearest_one(tmp_path: Path) -> None:
+    """A slip in `start=prefix("thrd")` is more likely than a prefix that was never saved."""
+    with pytest.raises(CassetteAbsent, match="→ save it: demeanor fork TRIAL --at K --save NAME"):
+        read_prefix(tmp_path / "thrd.json")
+    (tmp_path / "third.json.gz").touch()
+    with pytest.raises(CassetteAbsent, match=r"thrd.json: there is no such prefix\n  → did you mean 'third'\?"):
+        read_prefix(tmp_path / "thrd.json")

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if grouped is not None:
         print(f"\n{grouped_text(grouped)}")
     folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
-    print(f"\n{next_steps([*folder, *steps(choice, os.environ)])}")
+    print(f"\n{next_steps([*folder, *steps(choice, os.environ, evals=grouped is None)])}")
     if left := left_for_ci(choice):
         print(f"\n{left}\nMore about this: demeanor help ci")
     return ExitCode.ACCEPTED

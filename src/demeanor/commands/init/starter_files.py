@@ -62,8 +62,9 @@ def starter_files(choice: StarterChoice, *, evals: bool = True) -> dict[PurePosi
     return {PurePosixPath(target): fill((folder / name).read_text("utf-8"), blocks) for name, target in targets.items()}
 
 
-def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing."""
+def steps(choice: StarterChoice, environ: Mapping[str, str], *, evals: bool = True) -> list[tuple[str, str]]:
+    """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing. Without the
+    example evals, those from sessions have gaps that a person fills."""
     ready = choice.agent == NATIVE and not choice.model
     words = {"pip": "the runtime of the local model", "demeanor models": "its weights"}
     words["demeanor agents"] = "unless it is on PATH already"
@@ -71,7 +72,7 @@ def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, 
     return [
         *((line, next(told for start, told in words.items() if line.startswith(start))) for line in install),
         *((f"export {name}=…", "the key of the provider") for name in _keys(choice) if name not in environ),
-        ("demeanor validate", "check the evals, without a model"),
+        ("demeanor validate", "check the evals, without a model" if evals else "list the gaps that you have to fill"),
         ("demeanor run --policy all", "run them"),
     ]
 

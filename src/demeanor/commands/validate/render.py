@@ -79,8 +79,8 @@ def _prefixes(report: ValidationReport) -> Iterator[str]:
             continue
         mark = "FAULT" if one.faulty else "note" if one.state == "refreshed" else "warning"
         first, *rest = (printable(line) for line in one.detail.splitlines() or [""])
-        yield f"{mark}: {one.eval}: prefix {one.file}: {_STATES[one.state]}: {first}"
-        yield from (f"    {line.strip()}" for line in rest)
+        yield f"{mark}: {one.eval}: prefix {one.file}: {_STATES[one.state]}: {first.removeprefix(f'{one.file}: ')}"
+        yield from (f"  {line.strip()}" for line in rest)
         if one.state == "stale":
             yield "  → record it anew: demeanor validate --refresh"
 
@@ -89,4 +89,4 @@ def _summary(report: ValidationReport) -> Iterator[str]:
     rehearsed = count(sum(test.rehearsed for test in report.tests), "rehearsal")
     yield f"\n{count(len(report.tests), 'eval')}, {rehearsed}, {len(report.faulty)} faulty"
     if report.problem:
-        yield f"note: new evals can't be detected: {report.problem}"
+        yield f"note: not checked whether evals became ALWAYS_PASSES by hand: {report.problem}"

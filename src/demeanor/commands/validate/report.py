@@ -54,7 +54,7 @@ class ValidationReport:
     """The commit that evals were compared with."""
 
     problem: str | None
-    """Why new evals can't be detected; None if they can."""
+    """Why new and promoted evals can't be told from others; None if they can, or if no eval is ALWAYS_PASSES."""
 
     strict: bool
     """Whether unproven evals are faults too."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.codec import encode
-from demeanor.core.errors import CassetteAbsent, CassetteUnreadable
+from demeanor.core.errors import CassetteAbsent, CassetteUnreadable, nearest
 from demeanor.core.intervention import Intervention
 from demeanor.core.prefix import Prefix
 from demeanor.gateway.cassette.cassette import Cassette
@@ -79,7 +79,10 @@ def read_prefix(plain: Path) -> Cassette:
     compressed = plain.with_name(plain.name.removesuffix(UNCOMPRESSED) + COMPRESSED)
     path = next((one for one in (plain, compressed) if one.is_file() or one.is_symlink()), None)
     if path is None:
-        raise CassetteAbsent(f"{plain}: there is no such prefix\n  → save it: demeanor fork TRIAL --at K --save NAME")
+        others = {one.name.removesuffix(COMPRESSED).removesuffix(UNCOMPRESSED) for one in plain.parent.glob("*")}
+        near = nearest(plain.name.removesuffix(UNCOMPRESSED), sorted(others))
+        save = "save it: demeanor fork TRIAL --at K --save NAME"
+        raise CassetteAbsent(f"{plain}: there is no such prefix\n  → {f'did you mean {near!r}?' if near else save}")
     found = read_cassette_file(path)
     again = "save it again: demeanor fork TRIAL --at K --save NAME"
     if not 1 <= found.cut <= len(found.exchanges) or found.step < 1:
