@@ -23,6 +23,50 @@ def test_completion_knows_every_command(project: Project, shell: str):
         assert command in script.stdout
 
 
+def test_without_a_command_the_first_ones_are_listed(project: Project):
+    """And where to find the others."""
+    shown = project.demeanor()
+    assert shown.returncode == 2
+    for words in (
+        "demeanor init ",
+        "demeanor validate ",
+        "demeanor run --policy all ",
+        "demeanor --help",
+        "help tutorial",
+    ):
+        assert words in shown.stderr
+    assert max(map(len, shown.stderr.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["vaildate"], "demeanor: unknown command 'vaildate'\n  → did you mean 'validate'?\n"),
+        (
+            ["export", "latest", "--endpont", "URL"],
+            "demeanor: export: unrecognized arguments: --endpont URL\n  → did you mean '--endpoint'?\n",
+        ),
+        (
+            ["schema", "one", "two"],
+            "demeanor: schema: unrecognized arguments: two\n  → see its options: demeanor schema --help\n",
+        ),
+    ],
+)
+def test_a_wrong_word_gets_the_nearest_right_one(project: Project, words: list[str], message: str):
+    """Commands and options, without the usage of all of them."""
+    shown = project.demeanor(*words)
+    assert shown.returncode == 2
+    assert shown.stderr.startswith(message)
+
+
+def test_an_address_is_not_a_file_to_export_to(project: Project):
+    """It would become a folder named `http:`."""
+    refused = project.demeanor("export", "latest", "--format", "otlp", "--out", "http://localhost:4318")
+    assert refused.returncode == 2
+    assert "--out: is an address, not a file\n  → --endpoint http://localhost:4318" in refused.stderr
+    assert list(project.folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(project: Project, command: str):
     """`--help` works and says what it does."""

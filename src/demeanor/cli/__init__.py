@@ -12,12 +12,25 @@ from functools import cache
 
 from demeanor.commands.registry import COMMANDS, command_module, make_parser
 from demeanor.core import started
-from demeanor.core.errors import DemeanorError, StoreError
+from demeanor.core.errors import DemeanorError, StoreError, UnknownName, UsageError, nearest
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.text import redact_before_shortening
 
+_START = """\
+Demeanor: behavioural evals for coding agents
+
+start here:
+  demeanor init               set up evals, configuration and CI in this folder
+  demeanor doctor             show what is installed, and how to fix the rest
+  demeanor validate           check the evals, without a model
+  demeanor run --policy all   run the evals and decide whether they hold
+  demeanor trace              show what happened in a trial, step by step
+  demeanor serve              open the dashboard
+
+all commands: demeanor --help · a tutorial: demeanor help tutorial
+"""
 _TOO_LATE = "demeanor: this was found after something was run or written, so the exit code is 70 and not 2\n"
 
 
@@ -35,6 +48,11 @@ def main(argv: Sequence[str]) -> int:
 def run_and_end(argv: Sequence[str]) -> int:
     """Run one command as the last work of this process: after Ctrl-C, further ones stay ignored until it ends."""
     chosen = next((word for word in argv if not word.startswith("-")), "")
+    if not argv:
+        sys.stderr.write(_START)
+        return ExitCode.USAGE
+    if argv[:1] == [chosen] and chosen not in COMMANDS:
+        return _refuse(UnknownName("command", chosen, COMMANDS))
     args = _parse(make_parser(chosen, alone=argv[:1] == [chosen] and chosen in COMMANDS), argv)
     started.reset()
     _environment_redactor.cache_clear()
@@ -43,7 +61,7 @@ def run_and_end(argv: Sequence[str]) -> int:
         with signals_as_interrupt():
             return int(command_module(args.command).run(args))
     except DemeanorError as error:
-        sys.stderr.write(f"demeanor: {error}\n  → more about this: demeanor explain {error.slug}\n")
+        _refuse(error)
         if not isinstance(error, StoreError) and started.has_started():
             sys.stderr.write(_TOO_LATE)
         return ExitCode.BROKEN if isinstance(error, StoreError) or started.has_started() else ExitCode.USAGE
@@ -58,6 +76,12 @@ def run_and_end(argv: Sequence[str]) -> int:
             "demeanor: this is a bug in Demeanor, not a verdict; please report it with the traceback above\n"
         )
         return ExitCode.BROKEN
+
+
+def _refuse(error: DemeanorError) -> ExitCode:
+    """Print an error of the user's making, and where to read on."""
+    sys.stderr.write(f"demeanor: {error}\n  → more about this: demeanor explain {error.slug}\n")
+    return ExitCode.USAGE
 
 
 def _without_secrets(text: str) -> str:
@@ -79,7 +103,20 @@ def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Nam
     args, rest = parser.parse_known_args(argv)
     words = getattr(args, getattr(args, "more_words", ""), None)
     if rest and (words is None or any(word.startswith("-") for word in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        sys.exit(
+            _refuse(
+                UsageError(f"{args.command}: unrecognized arguments: {' '.join(rest)}\n  → {_hint(parser, args, rest)}")
+            )
+        )
     if rest and words is not None:
         words += rest
     return args
+
+
+def _hint(parser: argparse.ArgumentParser, args: argparse.Namespace, rest: Sequence[str]) -> str:
+    """The option that was probably meant, or where the options of the command are listed."""
+    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    known = commands.choices[args.command]._option_string_actions
+    wrong = next((word.partition("=")[0] for word in rest if word.startswith("--")), "")
+    close = nearest(wrong, known) if wrong else None
+    return f"did you mean {close!r}?" if close else f"see its options: demeanor {args.command} --help"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from demeanor.config.config import Config
     from demeanor.core.eval import Eval
 
+_ADDRESSES = ("http:/", "https:/")  # a path has no double slash
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
@@ -63,6 +65,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
+    if args.out and str(args.out).startswith(_ADDRESSES):
+        address = str(args.out).replace(":/", "://", 1)
+        raise BadInput("is an address, not a file", where="--out", remedy=f"--endpoint {address}, with --format otlp")
     if args.endpoint and (args.format != "otlp" or args.out):
         raise BadInput("is for --format otlp without --out", where="--endpoint", remedy="use one or the other")
     if args.harbor:
