@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import subprocess
 
 import pytest
 
@@ -60,68 +60,109 @@ def test_settings_that_fail_late_leave_nothing_behind(project: Project, setting:
 
 
 INVALID = """\
-run nosuch
-run --jobs 0
-nightly nosuch
-gate --rule nosuch
-compare a b
-compare --base nowhere
-bisect one --good x --bad y
-promote nosuch
-demote nosuch
-report nosuch
-serve --export site
-history nosuch
-analyze nosuch
-list nosuch
-validate nosuch
-trace nosuch
-prompt nosuch
-note nosuch --label real
-judge calibrate nosuch
-rejudge nosuch
-fork nosuch
-cover --subject nosuch
-adopt nosuch
-watch nosuch
-triage nosuch
-fix nosuch
-import nosuch.xml
-export --out out.csv
-power --suite 0
-simulate
-contract --url nosuch
-agents install nosuch
-cluster check --scheduler nosuch
-harbor images pull ::
-models fetch nosuch
-gateway nosuch:nosuch
-task new ../x
-init --nosuch
-skills --for nosuch
-doctor --nosuch
-help nosuch
+run nosuch | --jobs 0 | --trials 0 | --timeout nan | --budget-usd -1 | --seed x | --sandbox nosuch | --subject nosuch
+run --subject native:nosuch | --provider nosuch | --tag nosuch | --suite nosuch | --tasks nosuch | -k ( | -k nosuch
+run --scheduler nosuch | --fault nosuch | --record=file.txt/x | --replay=nosuch | --junit evals | --junit file.txt/x.xml
+run --config absent.toml | --config key.toml | --config store.toml | --config captures.toml | --config evals
+run --without nosuch | --replace x | --swap a | --resume nosuch | --resume ../.. | --update-snapshots --replay
+nightly nosuch | --trials 0 | --resume nosuch | --config key.toml | --config store.toml | --junit evals | -k nosuch
+gate --rule nosuch | --base nosuch | --max-trials 0 | --comment-from nosuch | --config store.toml | --junit evals
+gate --effort nosuch | -k nosuch | --subject nosuch | --budget-usd 0
+compare a b | latest nosuch | --base nowhere | --base HEAD --trials 0 | --base HEAD --subject nosuch | --last 0
+compare --base HEAD -k nosuch | --base HEAD --config store.toml | broken.json broken.json
+bisect one --good x --bad y | one --good HEAD --bad HEAD | nosuch --good HEAD~1 | one --good HEAD~1 --confidence 2 | one
+bisect one --good HEAD~1 --trials 0 | one --good HEAD~1 --subject nosuch | one --good HEAD~1 --config store.toml
+promote nosuch | --rule nosuch | --config store.toml | --config key.toml
+demote nosuch | --rule nosuch | --config store.toml
+report nosuch | --nights 0 | latest --format html --out evals | --branch nosuch | --details -1 | --results nosuch
+report --config store.toml | latest --format junit --out file.txt/x
+serve --export file.txt | --export file.txt/x | --port 99999 | --results nosuch --export site
+serve --config store.toml --export site
+history nosuch | one --subject nosuch | one --results nosuch | one --config store.toml
+analyze nosuch | --k 0 | --patterns nosuch.toml | --patterns broken.json | broken.json | --results nosuch
+list nosuch | -k ( | --config key.toml | --suite nosuch | --tag nosuch
+validate nosuch | --repeat 0 | -k nosuch | --config key.toml
+trace nosuch | one --run nosuch | one --against nosuch --diff | one --out nosuch | one --config key.toml
+prompt nosuch | one --run nosuch | --out nosuch
+note nosuch text --label real | one text --label nosuch | one text --run nosuch --label real | nosuch --label real
+judge calibrate nosuch | calibrate one | calibrate one --labels nosuch.csv | calibrate one --results nosuch
+rejudge nosuch | latest --last 0 | latest --scenario nosuch | latest --evals nosuch | latest --jobs 0
+rejudge latest --out nosuch | latest --config key.toml
+fork nosuch | one --at 99 | one --at 0 | one --run nosuch --at 1 | one --at 1 --instead nosuch | one --at 1 --save ../x
+cover --subject nosuch | nosuch | --instruction nosuch | --since nosuch | --drop 2 | --sure 0 | --min-coverage 3
+adopt nosuch | file.txt | broken.json | evals | one --run nosuch | nosuch --commit nosuch
+watch nosuch | --trials 0 | --config key.toml
+triage nosuch | latest --against nosuch | latest --brief 0 | latest --brief 99 | latest --out nosuch
+fix nosuch | one --run nosuch | one --fixer nosuch | one --rounds 0 | one --subject nosuch | one --config store.toml
+import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
+export nosuch --format csv --out out.csv | latest --format nosuch --out x | --harbor nosuch --out tasks
+export latest --format csv --out evals | latest --format atif --out file.txt | --harbor one --out file.txt
+export latest --format otlp --endpoint nosuch
+power --suite 0 | 2 1 | 0.9 0.9 | a b | --level 0 | --trials 0 | --rule nosuch
+simulate nosuch | --workers 0 | --concurrency x | --plot evals | --plot file.txt/x.svg
+contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
+agents install nosuch | install | install codex --dir file.txt | install codex --dir file.txt/x | check nosuch | nosuch
+agents check quick --timeout 0 | check quick --ability nosuch | install codex@^1
+cluster check --scheduler nosuch | certs file.txt | certs file.txt/x | certs out --days 0 | certs | nosuch
+harbor images pull :: | images nosuch | rootfs nosuch | nosuch | images prune --max-gb -1
+models fetch nosuch | remove nosuch | nosuch
+gateway nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
+gateway --keep file.txt | --keep file.txt/x
+gateway --keep kept --unix file.txt | --fault nosuch | --config key.toml | --keep kept --host nosuch.invalid
+task new ../x | new a --dir file.txt | new a --dir file.txt/x | nosuch x
+init --nosuch | file.txt | file.txt/x | new --agent nosuch | new --from-sessions nosuch | new --ci nosuch
+skills --for nosuch | install --dir file.txt | install --dir file.txt/x | nosuch
+doctor --nosuch | --sandboxes nosuch
+help nosuch | ../../etc/passwd
 explain nosuch
-schema nosuch
-completion nosuch
+schema nosuch | ../x
+completion nosuch | --names nosuch
 """
+"""A line: a command, and the arguments of several calls of it."""
 
 
-def test_invalid_input_leaves_nothing_behind_for_every_command(project: Project) -> None:
-    """No command of the registry is left out."""
-    project.write(demeanor_toml=CONFIG, evals__eval_one_py=ONE)
-    lines = INVALID.splitlines()
-    assert {line.split()[0] for line in lines} == set(COMMANDS)
+def calls_of(command: str) -> list[list[str]]:
+    """The invalid calls of a command."""
+    lines = [line.removeprefix(f"{command} ") for line in INVALID.splitlines() if line.split()[0] == command]
+    return [[command, *words.split()] for line in lines for words in line.split(" | ")]
 
-    def everything() -> dict[Path, bytes | None]:
-        paths = (path for path in project.folder.parent.rglob("*") if ".cache" not in path.parts)
-        return {path: path.read_bytes() if path.is_file() else None for path in paths}
 
-    before = everything()
-    for line in lines:
-        ran = project.demeanor(*line.split())
-        assert (line, ran.returncode) == (line, 2), ran.stdout + ran.stderr
-        assert everything() == before, line
+@pytest.fixture
+def used(project: Project) -> Project:
+    """A repository of two commits, with a stored run, and files that no command can use."""
+    project.write(demeanor_toml=CONFIG, evals__eval_one_py=ONE, file_txt="x", broken_json="{", key_toml="trails = 1\n")
+    project.write(store_toml=f'store = "nosuch://x"\n{CONFIG}', captures_toml=f'captures = "nosuch://x"\n{CONFIG}')
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "1"), ("commit", "-q", "--allow-empty", "-m", "2")):
+        subprocess.run(["git", *who, *words], cwd=project.folder, env=project.env, check=True)
+    assert project.demeanor("run", "--trials", "1").returncode == 1
+    return project
+
+
+def everything(project: Project) -> dict[str, tuple[object, ...]]:
+    """All files of the project, its HOME and its temporary folder."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in project.folder.parent.rglob("*"):
+        mode = path.lstat().st_mode
+        content = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        found[str(path.relative_to(project.folder.parent))] = (mode, content)
+    return found
+
+
+def test_every_command_has_invalid_calls() -> None:
+    """No command of the registry is left out, and most have several."""
+    assert {line.split()[0] for line in INVALID.splitlines()} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_invalid_input_leaves_nothing_behind(used: Project, command: str) -> None:
+    """Neither in the project nor in HOME nor in the temporary folder, and no invalid input is taken for a bug."""
+    before = everything(used)
+    for words in calls_of(command):
+        ran = used.demeanor(*words)
+        assert (words, ran.returncode) == (words, 2), ran.stdout + ran.stderr
+        after = everything(used)
+        assert (words, sorted(set(after.items()) ^ set(before.items()))) == (words, [])
 
 
 def test_an_export_that_stops_half_way_is_not_a_usage_error(project: Project) -> None:

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.agents.executables import printed_version
@@ -23,6 +23,7 @@ from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
 from demeanor.core.errors import UsageError
 from demeanor.core.program_tree import program_tree
+from demeanor.core.started import mark_started
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]*")
 _TIMEOUT = 1800.0
@@ -93,6 +94,11 @@ def install_package(
     if not _VERSION.fullmatch(wanted):
         raise UsageError(f"{wanted!r} is not an exact version\n  → write for example {name}@{package.version}")
     target = folder / name / wanted
+    one = _Installation(
+        name=name, package=package, version=wanted, folder=target, home=target, environ=environ, tell=tell
+    )
+    if not package.program_in(target).exists():
+        _require_installer(one)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent):
         _make_executable(package.helpers_in(target))
@@ -106,11 +112,7 @@ def install_package(
             made, home = Path(temporary, "made"), Path(temporary, "home")
             made.mkdir()
             home.mkdir()
-            _fill(
-                _Installation(
-                    name=name, package=package, version=wanted, folder=made, home=home, environ=environ, tell=tell
-                )
-            )
+            _fill(replace(one, folder=made, home=home))
             if package.manager == "pip":
                 _relocate(made, target)
             shutil.rmtree(target, ignore_errors=True)
@@ -145,8 +147,12 @@ def _fill(one: _Installation) -> None:
         _run(one, [str(program), *package.first_run], {"XDG_CACHE_HOME": str(one.folder / "cache")})
 
 
-def _by_npm(one: _Installation) -> None:
+def _require_installer(one: _Installation) -> None:
+    """Refuse to install what can't be installed here, before anything is written."""
     package = one.package
+    if package.manager != "npm":
+        _python(one)
+        return
     for program in ("npm", "node"):
         if shutil.which(program, path=one.environ.get("PATH")) is None:
             needs = package.needs if "node" in package.needs else "any version that npm supports"
@@ -154,6 +160,21 @@ def _by_npm(one: _Installation) -> None:
                 f"it is an npm package, and {program} is not on PATH",
                 f"install Node.js with npm ({needs}), or set agents.{one.name}.program to an installed {one.name}",
             )
+
+
+def _python(one: _Installation) -> str:
+    """The Python that the agent is installed with."""
+    python = find_python(one.package, one.environ)
+    if python is None:
+        raise one.failed(
+            f"it needs {one.package.needs}, which is neither on PATH nor in the folders of pyenv and uv",
+            f"install such a Python, or set agents.{one.name}.program to an installed {one.name}",
+        )
+    return python
+
+
+def _by_npm(one: _Installation) -> None:
+    package = one.package
     npm = shutil.which("npm", path=one.environ.get("PATH")) or "npm"
     words = [*_NPM, "--prefix", str(one.folder)] + ([] if package.scripts else ["--ignore-scripts"])
     lock = one.lock()
@@ -172,12 +193,7 @@ def _by_npm(one: _Installation) -> None:
 
 
 def _by_pip(one: _Installation) -> None:
-    python = find_python(one.package, one.environ)
-    if python is None:
-        raise one.failed(
-            f"it needs {one.package.needs}, which is neither on PATH nor in the folders of pyenv and uv",
-            f"install such a Python, or set agents.{one.name}.program to an installed {one.name}",
-        )
+    python = _python(one)
     _run(one, [python, "-m", "venv", str(one.folder)])
     pip = [str(one.folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     lock = one.lock(_minor_version(python))
@@ -213,6 +229,7 @@ def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = N
     outlives it.
     """
     shown = " ".join([Path(words[0]).name, *words[1:4]])
+    mark_started()
     try:
         whole_env = {**_installer_env(one), **(env or {})}
         with program_tree(words, cwd=one.folder, env=whole_env, stdout=subprocess.PIPE) as process:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config, positive_float, positive_int
+from demeanor.commands.output_path import new_folder
 from demeanor.core.agent import Ability
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started
@@ -39,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "names", metavar="NAME[@VERSION]", nargs="*", help="the agents; to install, optionally with an exact version"
     )
     parser.add_argument(
-        "--dir", type=Path, metavar="DIR", help="the folder for installed agents (default: in your data folder)"
+        "--dir", type=new_folder, metavar="DIR", help="the folder for installed agents (default: in your data folder)"
     )
     parser.add_argument(
         "--ability",

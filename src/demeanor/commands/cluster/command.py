@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
 from demeanor.commands.options import config_argument, executor_arguments, load_config, positive_int
+from demeanor.commands.output_path import new_folder
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS
@@ -30,7 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="certs: write the certificates of a new cluster; check: show which workers can be used and why not, and "
         "start every agent on them",
     )
-    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help="where `certs` writes the certificates")
+    parser.add_argument(
+        "folder", type=new_folder, nargs="?", metavar="DIR", help="where `certs` writes the certificates"
+    )
     parser.add_argument(
         "--days", type=positive_int, default=365, metavar="N", help="how long certificates are valid (default: 365)"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.output_path import file_problem, folder_problem
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started
@@ -70,6 +71,13 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise BadInput("is an address, not a file", where="--out", remedy=f"--endpoint {address}, with --format otlp")
     if args.endpoint and (args.format != "otlp" or args.out):
         raise BadInput("is for --format otlp without --out", where="--endpoint", remedy="use one or the other")
+    if args.endpoint and not args.endpoint.startswith(("http://", "https://")):
+        raise BadInput(
+            f"{args.endpoint!r} is not a URL", where="--endpoint", remedy="for example http://localhost:4318"
+        )
+    problem = folder_problem if args.harbor or args.format == "atif" else file_problem
+    if args.out is not None and (found := problem(args.out)):
+        raise BadInput(found, where="--out", remedy="choose another path")
     if args.harbor:
         return _tasks(config, args)
     results = args.results or config.root / config.results

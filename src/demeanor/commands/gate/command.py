@@ -24,6 +24,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
+from demeanor.commands.output_path import new_file
 from demeanor.config.tables import EFFORTS, Limit
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
@@ -73,7 +74,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     told = "print only the gate's report, as JSON, and progress events as lines of JSON on standard error"
     out.add_argument("--json", action="store_true", help=told)
-    out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    out.add_argument("--junit", type=new_file, metavar="FILE", help="also write a JUnit report")
     out.add_argument(
         "--comment", action="store_true", help="on GitHub: also write the summary as a comment on the pull request"
     )

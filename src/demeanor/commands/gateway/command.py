@@ -7,10 +7,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config, port_argument
+from demeanor.commands.output_path import new_file, new_folder
 from demeanor.core.eval import Eval, Source
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import Fault, parse_faults
@@ -45,10 +47,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=port_argument, default=0, help="port to listen on (default: any free port)")
     parser.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket instead")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="append every exchange to this file as a line of JSON")
+    parser.add_argument(
+        "--log", type=new_file, metavar="FILE", help="append every exchange to this file as a line of JSON"
+    )
     parser.add_argument(
         "--keep",
-        type=Path,
+        type=new_folder,
         metavar="DIR",
         help="keep the traffic of this session, without secrets, in a new file of this folder, for `demeanor adopt`;"
         " start the gateway in the folder that the agent works in",
@@ -75,17 +79,35 @@ def run(args: argparse.Namespace) -> ExitCode:
     names = args.model or list(catalog.models.names())
     models = {name: catalog.models.model(name) for name in names}
     limits = catalog.config.gateway_limits
-    kept = _new_traffic_file(args.keep, catalog.redactor) if args.keep else None
     server = GatewayServer(models, limits=limits, host=args.host, port=args.port, unix_path=args.unix)
-    logs = [log for log in (args.log, kept) if log is not None]
     trial = _placeholder_trial(names, faults)
+    logs = _Logs(log=args.log, keep=args.keep)
     run_interruptibly(_serve(server, trial, names, args.seed, logs, catalog.redactor), message="")
     counters = server.counters()
     exchanges = count(counters.exchanges, "exchange")
     print(f"{exchanges}, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
-    if kept is not None:
-        print(f"kept in {kept}")
+    if logs.kept is not None:
+        print(f"kept in {logs.kept}")
     return ExitCode.ACCEPTED
+
+
+@dataclass(kw_only=True, slots=True)
+class _Logs:
+    """Where exchanges are written."""
+
+    log: Path | None
+    """The file of `--log`."""
+
+    keep: Path | None
+    """The folder of `--keep`."""
+
+    kept: Path | None = None
+    """The new file in that folder, which is created once the gateway listens."""
+
+    def open(self, redactor: Redactor) -> list[Path]:
+        """All files to append to."""
+        self.kept = _new_traffic_file(self.keep, redactor) if self.keep else None
+        return [log for log in (self.log, self.kept) if log is not None]
 
 
 def _new_traffic_file(folder: Path, redactor: Redactor) -> Path:
@@ -111,13 +133,14 @@ def _new_traffic_file(folder: Path, redactor: Redactor) -> Path:
 
 
 async def _serve(
-    server: GatewayServer, trial: Trial, names: list[str], seed: int, logs: Sequence[Path], redactor: Redactor
+    server: GatewayServer, trial: Trial, names: list[str], seed: int, logs: _Logs, redactor: Redactor
 ) -> None:
     await server.start()
     try:
+        files = logs.open(redactor)
         async with server.session(trial, seed=seed) as session:
             sys.stderr.write(_INSTRUCTIONS.format(url=session.base_url, token=session.token, models=", ".join(names)))
-            await _report_exchanges(session, logs, redactor.also({"gateway-token": session.token}))
+            await _report_exchanges(session, files, redactor.also({"gateway-token": session.token}))
     finally:
         await server.stop()
 

@@ -24,6 +24,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
+from demeanor.commands.output_path import can_be_written, new_file
 from demeanor.commands.run.intervention import intervention_arguments, read_intervention
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
@@ -103,7 +104,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     out.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: results)")
     told = "print the report as JSON, and progress events as lines of JSON on standard error"
     out.add_argument("--json", action="store_true", help=told)
-    out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    out.add_argument("--junit", type=new_file, metavar="FILE", help="also write a JUnit report")
     out.add_argument("--serve", action="store_true", help="show the run in the dashboard while it takes place")
     out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     config_argument(parser)
@@ -206,16 +207,10 @@ def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bo
         raise BadInput(
             "there is no such folder", where=folder, key=option, remedy="record first: demeanor run --record"
         )
-    if not must_exist and not _can_be_written(folder):
+    if not must_exist and not can_be_written(folder):
         remedy = f"give a folder that you can write to: {option}=DIR"
         raise BadInput("no cassette can be written here", where=given or folder, key=option, remedy=remedy)
     return str(folder)
-
-
-def _can_be_written(folder: Path) -> bool:
-    """Whether files can be created in a folder, which need not exist yet."""
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
 def _from_root(path: str, config: Config) -> str:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from demeanor.commands.options import config_argument, load_config, port_argument
+from demeanor.commands.output_path import new_folder
 from demeanor.core.exit_code import ExitCode
 
 
@@ -36,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--export",
-        type=Path,
+        type=new_folder,
         metavar="DIR",
         help="write the pages of the last night (or run) to a folder",
     )

@@ -18,6 +18,7 @@ from demeanor.commands.options import (
     request_of,
     subject_arguments,
 )
+from demeanor.commands.output_path import new_file
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -58,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--seconds", type=positive_float, metavar="N", help="duration of trials of evals that never ran")
     out = parser.add_argument_group("output")
-    out.add_argument("--plot", type=Path, metavar="FILE", help="write the timeline of the first fleet as SVG")
+    out.add_argument("--plot", type=new_file, metavar="FILE", help="write the timeline of the first fleet as SVG")
     out.add_argument("--out", type=Path, metavar="DIR", help="folder of runs (default: results)")
     out.add_argument("--json", action="store_true", help="print the forecast as JSON")
     config_argument(parser)
