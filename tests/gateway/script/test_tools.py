@@ -40,7 +40,11 @@ AGENTS: dict[str, tuple[Tool, ...]] = {
               a_tool("editor", "path", "new_text", path={"type": "string"}, old_text={"type": "string"})),
     "codex": (a_tool("exec_command", "cmd"), a_tool("view_image", "path")),
     "mini": (a_tool("bash", "command"),),
-    "goose": (a_tool("shell", "command"), a_tool("edit", "path", "before", "after"), a_tool("write", "path", "content")),
+    "goose": (
+        a_tool("shell", "command"),
+        a_tool("edit", "path", "before", "after"),
+        a_tool("write", "path", "content"),
+    ),
     "anthropic": (EDITOR,),
 }  # fmt: skip
 
