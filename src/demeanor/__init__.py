@@ -8,7 +8,7 @@ from demeanor._version import __version__
 
 if TYPE_CHECKING:
     from demeanor.api import ResultStore, open_store
-    from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
+    from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
     from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from demeanor.core.prefix import prefix
     from demeanor.core.scenario import Approval
@@ -26,6 +26,7 @@ __all__ = [
     "Approval",
     "Fixture",
     "FixtureTool",
+    "HttpServer",
     "Policy",
     "Reply",
     "ResultStore",
@@ -50,6 +51,7 @@ _MODULES = {
     "Approval": "demeanor.core.scenario",
     "Fixture": "demeanor.core.mcp_fixture",
     "FixtureTool": "demeanor.core.mcp_fixture",
+    "HttpServer": "demeanor.core.mcp_fixture",
     "Reply": "demeanor.core.mcp_fixture",
     "Policy": "demeanor.core.policy",
     "Rig": "demeanor.judge.rig",

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 NUMBERS = iter(range(1, 10**6))
+SERVERS = []
 
 
 def send(**message):
@@ -139,7 +140,7 @@ def begin(tool):
 STEPS = {
     "say": say, "write": write, "read": read, "put": put, "call": call, "raw": raw, "unknown": unknown, "think": think,
     "plan": plan, "late": late, "begin": begin, "exit": sys.exit, "sleep": time.sleep, "elicit": elicit,
-    "choose": choose, "cancelled": cancelled,
+    "choose": choose, "cancelled": cancelled, "servers": lambda: say(json.dumps(SERVERS)),
 }  # fmt: skip
 
 
@@ -158,8 +159,11 @@ def main():
         message = receive()
         number, method, params = message["id"], message["method"], message["params"]
         if method == "initialize":
-            send(id=number, result={"protocolVersion": int(sys.argv[1]) if sys.argv[1:] else 1})
+            found = {"mcpCapabilities": {"http": True}} if sys.argv[2:] == ["http"] else {}
+            version = int(sys.argv[1]) if sys.argv[1:] else 1
+            send(id=number, result={"protocolVersion": version, "agentCapabilities": found})
         elif method == "session/new":
+            SERVERS.extend(params["mcpServers"])
             send(id=number, result={"sessionId": "s1", "modes": {"currentModeId": "auto", "availableModes": []}})
         elif method == "session/load":
             say("said long ago")

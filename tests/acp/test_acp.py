@@ -251,6 +251,18 @@ def test_another_version_of_the_protocol_is_refused(client: Client):
     assert "speaks version 2 of the protocol" in session.errors
 
 
+def test_a_server_over_http_needs_an_agent_that_can_connect_to_it(client: Client):
+    """The agent announces it; otherwise the client says so before the first prompt."""
+    servers = {"words": "http://127.0.0.1:1/mcp"}
+    session = client.run([["servers"]], mcp_servers=servers, command=[sys.executable, AGENT, "1", "http"])
+    assert session.said == ['[{"name": "words", "type": "http", "url": "http://127.0.0.1:1/mcp", "headers": []}]']
+    session = client.run([["servers"]], mcp_servers=servers)
+    assert session.code == 1
+    assert "words: the agent can't connect to MCP servers over HTTP" in session.errors
+    session = client.run([["servers"]], mcp_servers={"words": ["python3", "words.py"]})
+    assert session.said == ['[{"name": "words", "command": "python3", "args": ["words.py"], "env": []}]']
+
+
 def test_replayed_messages_of_a_loaded_session_are_not_events(client: Client):
     """Only messages after the prompt count."""
     session = client.run([["say", "now"]], session="s1")

@@ -24,6 +24,16 @@ def test_servers_reach_an_agent(name: str):
     assert "{workspace}" not in given
 
 
+@pytest.mark.parametrize("name", WITH_MCP)
+def test_an_address_reaches_an_agent(name: str):
+    """Instead of a command, in the configuration and in an eval."""
+    found = agent(name, mcp_servers={"first": "http://127.0.0.1:1/mcp"})
+    orders = found.orders(task("Do it.", params={"mcp_servers": {"second": "http://127.0.0.1:2/mcp"}}))
+    given = "\n".join((*orders.launches[-1].argv, *(text.decode() for text in orders.home_files.values())))
+    assert "http://127.0.0.1:1/mcp" in given
+    assert "http://127.0.0.1:2/mcp" in given
+
+
 @pytest.mark.parametrize("name", sorted({*CODING_AGENTS} - {*WITH_MCP}))
 def test_an_agent_without_mcp_refuses_servers(name: str):
     """As an unknown key, in the configuration and in an eval."""
@@ -40,6 +50,7 @@ def test_an_agent_without_mcp_refuses_servers(name: str):
             {"db": "python3 db.py"},
             r"mcp_servers.db: expected a list of strings, found 'python3 db.py'\n  → write the comm",
         ),
+        ({"db": "http://{host}/mcp"}, r"mcp_servers.db: expected a list of strings"),
         ({"db": []}, r"mcp_servers.db: expected a list of strings"),
         ({"db": [1]}, r"mcp_servers.db: expected a list of strings"),
         ({"db": ["{worksp}"]}, r"mcp_servers.db: unknown placeholder {worksp}"),

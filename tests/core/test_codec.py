@@ -18,6 +18,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.codec import DecodeError, decode, encode
 from demeanor.core.evidence import Evidence
 from demeanor.core.exchange import Exchange
+from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, McpServer, Reply
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trajectory import Called, Kind, Said, Trajectory
@@ -147,3 +148,12 @@ def test_value_that_has_no_json_is_refused():
     """A function is not kept by accident."""
     with pytest.raises(TypeError, match="can't encode a function"):
         encode({"a": lambda: None})
+
+
+def test_the_servers_of_an_eval_survive():
+    """A fixture, a program over HTTP, and a command are told apart by their form."""
+    tools = {"find": FixtureTool(schema={"q": "string"}, replies=(Reply("a", when={"q": "x"}),))}
+    servers = {"a": Fixture(tools, transport="http"), "b": HttpServer(("db", "{port}"), path="/x"), "c": ("db", "-v")}
+    assert decode(dict[str, McpServer], json.loads(json.dumps(encode(servers)))) == servers
+    with pytest.raises(DecodeError, match=r"b: expected one of the keys tools, command"):
+        decode(dict[str, McpServer], {"b": {"comand": ["db"]}})

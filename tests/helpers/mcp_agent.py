@@ -18,7 +18,8 @@ async def main(servers: dict[str, Any], prompt: str) -> None:
     async with AsyncExitStack() as stack:
         clients = {}
         for name, table in servers.items():
-            program = stdio_client(StdioServerParameters(command=table["command"], args=table["args"]))
+            address = table.get("url")
+            program = address or stdio_client(StdioServerParameters(command=table["command"], args=table["args"]))
             clients[name] = await stack.enter_async_context(Client(program))
             offered = await clients[name].list_tools()
             sys.stdout.write(" ".join((name, "offers", *(tool.name for tool in offered.tools))) + "\n")

@@ -25,9 +25,24 @@ adapter = "command"
 command = ["true", "{{prompt}}"]
 """
 
+HTTP_SERVER = """
+import sys
+from mcp.server import MCPServer
+
+server = MCPServer("words")
+
+
+@server.tool()
+def secret_word(bird: str) -> str:
+    return bird + "-8431"
+
+
+server.run("streamable-http", port=int(sys.argv[1]), streamable_http_path="/words")
+"""
+
 EVALS = f'''
 from pathlib import Path
-from demeanor import USUALLY_PASSES, Fixture, FixtureTool, Reply, eval_test
+from demeanor import USUALLY_PASSES, Fixture, FixtureTool, HttpServer, Reply, eval_test
 
 github = Fixture({{
     "search": FixtureTool(
@@ -77,6 +92,25 @@ def real_server(rig, result):
     assert rig.calls.named("words.secret_word").returned("owl-8431")
     assert [fault.kind for fault in rig.faults] == ["500@1"]
 
+@eval_test(
+    USUALLY_PASSES,
+    prompt="""call github.search {{"query": "crash"}}
+call words.secret_word {{"bird": "owl"}}
+call words.secret_word {{"bird": "owl"}}""",
+    files={{"server.py": {HTTP_SERVER!r}}},
+    mcp={{
+        "github": Fixture(github.tools, transport="http"),
+        "words": HttpServer(["{sys.executable}", "{{workspace}}/server.py", "{{port}}"], path="/words"),
+    }},
+    faults=["tool:words.secret_word:500@1", "tool:github.close:500@1"],
+    then=[["{sys.executable}", "-c", "print(40 + 2)"]],
+)
+def over_http(rig, result):
+    assert rig.calls.named("github.search").returned("#17 crash").count() == 1
+    assert rig.calls.named("words.secret_word").failed("HTTP 500").count() == 1
+    assert rig.calls.named("words.secret_word").returned("owl-8431")
+    assert rig.then[0].stdout.strip() == "42"
+
 @eval_test(USUALLY_PASSES, prompt='call github.search {{"query": "slow"}}', mcp={{"github": github}})
 def nothing_scripted(rig, result):
     assert True
@@ -101,7 +135,7 @@ def run(project: Project, *words: str) -> tuple[dict[str, bool], str]:
 def test_a_fixture_and_a_real_server_are_used_recorded_and_broken(mcp_project: Project) -> None:
     """Good calls pass, a fault is injected into the first call only, and a call without a reply is void."""
     passed, printed = run(mcp_project, "--subject", "client")
-    assert passed == {"searches_first": True, "real_server": True}
+    assert passed == {"searches_first": True, "real_server": True, "over_http": True}
     assert '"fixture"' in printed
     assert "the fixture github has no reply to search(query='slow')" in printed
 

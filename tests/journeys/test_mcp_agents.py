@@ -15,14 +15,15 @@ WITHOUT_MCP = ("aider", "mini-swe-agent", "pi", "vibe")
 MODEL = """
 def play(turn):
     if len(turn.results_of("lookup")) < 2:
-        return turn.call_named("lookup", {"word": "heron"})
+        risk = {"security_risk": "LOW"} if "security_risk" in str(turn.request.tools) else {}  # OpenHands requires it
+        return turn.call_named("lookup", {"word": "heron", **risk})
     return "The answer is " + turn.result
 """
 EVALS = """
 from demeanor import ALWAYS_PASSES, Fixture, FixtureTool, eval_test
 
 lookup = FixtureTool(description="Looks up a word.", schema={"word": "string"}, replies="{word}-8431")
-words = Fixture({"lookup": lookup})
+words = Fixture({"lookup": lookup}, transport="TRANSPORT")
 
 
 @eval_test(ALWAYS_PASSES, prompt="Look up heron.", mcp={"words": words}, faults=["tool:words.lookup:500@1"])
@@ -37,11 +38,13 @@ def looks_it_up(rig, result):
 """
 
 
+@pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("agent", selected_agents(("gemini-cli", "claude-code", "qwen-code")))
-def test_a_fixture_is_used_recorded_and_broken(project: Project, agent: str):
+def test_a_fixture_is_used_recorded_and_broken(project: Project, agent: str, transport: str):
     """Without any setting of the agent: its first call fails, its second is answered. Others are skipped."""
     installed(agent)
-    project.write(demeanor_toml='[models.m]\nscript = "model.py"\n', model_py=MODEL, eval_mcp_py=EVALS)
+    evals = EVALS.replace("TRANSPORT", transport)
+    project.write(demeanor_toml='[models.m]\nscript = "model.py"\n', model_py=MODEL, eval_mcp_py=evals)
     words = ("run", "eval_mcp.py", "--policy", "all", "--trials", "1", "--subject", f"{agent}:m")
     ran = project.demeanor(*words, DEMEANOR_AGENTS=str(AGENTS_FOLDER), PATH=os.environ["PATH"])
     if agent in WITHOUT_MCP:

@@ -48,6 +48,16 @@ def test_a_search_for_a_tool_is_not_a_call_of_it(arguments: object):
     assert [one.mcp for one in found.trajectory.calls] == ["", "db.find"]
 
 
+def test_arguments_that_an_agent_keeps_for_itself_do_not_hide_its_call():
+    """OpenHands adds one to every tool. A call with exactly the same arguments is preferred."""
+    log = (call("find", q="x", security_risk="LOW"), call("find", q="y", security_risk="LOW"))
+    found = observe(capture(LISTED, {**FIND, "arguments": {"q": "y"}}, FIND, log=log), {})
+    assert [(one.mcp, one.arguments["q"]) for one in found.trajectory.calls] == [("db.find", "x"), ("db.find", "y")]
+    log = (call("find", q="x", limit=1), call("find", q="x"))
+    found = observe(capture(LISTED, FIND, log=log), {})
+    assert [one.mcp for one in found.trajectory.calls] == ["", "db.find"]
+
+
 def test_a_call_that_only_the_server_saw_is_added():
     """An agent without log or gateway."""
     (only,) = observe(capture(LISTED, FIND), {}).trajectory.calls

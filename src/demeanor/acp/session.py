@@ -60,6 +60,7 @@ class AcpSession:
             raise AgentFailed(f"the agent speaks version {version!r} of the protocol, not {_VERSION}")
         if self._task["authenticate"]:
             self._request("authenticate", {"methodId": self._task["authenticate"]})
+        self._check_servers(answer.get("agentCapabilities"))
         location = {"cwd": self._task["workspace"], "mcpServers": self._task["mcp_servers"]}
         if self._task["session"]:
             self._session = self._task["session"]
@@ -70,6 +71,16 @@ class AcpSession:
         for setting in ("mode", "model"):
             if self._task[setting]:
                 self._set(setting, self._task[setting], opened)
+
+    def _check_servers(self, capabilities: Any) -> None:
+        """Raise AgentFailed if there is a server over HTTP, and the agent does not say that it can connect to it."""
+        offered = capabilities.get("mcpCapabilities") if isinstance(capabilities, dict) else None
+        if isinstance(offered, dict) and offered.get("http"):
+            return
+        for server in self._task["mcp_servers"]:
+            if "url" in server:
+                why = "it does not announce mcpCapabilities.http; serve them over standard input and output"
+                raise AgentFailed(f"{server['name']}: the agent can't connect to MCP servers over HTTP: {why}")
 
     def _set(self, setting: str, value: str, opened: Mapping[str, Any]) -> None:
         """Set the session's mode or model, by whichever method the agent offers."""

@@ -16,7 +16,7 @@ from typing import Any
 from demeanor._version import __version__
 from demeanor.agents.executables import PACKAGE_ROOT, python_paths
 from demeanor.agents.jsonl import read_events
-from demeanor.agents.mcp_servers import read_mcp_servers, server_tables
+from demeanor.agents.mcp_servers import Servers, filled_servers, read_mcp_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params
 from demeanor.agents.program import (
     PLACEHOLDERS,
@@ -64,8 +64,8 @@ class AcpAgent:
     authenticate: str = ""
     """The authentication method to send first, if the agent requires one."""
 
-    mcp_servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """MCP servers that the agent starts: name → command."""
+    mcp_servers: Servers = field(default_factory=dict)
+    """MCP servers: name → command or address."""
 
     session: str = ""
     """The session to load, which must be in `home_files`; empty for a new one."""
@@ -141,8 +141,10 @@ class AcpAgent:
     def _servers(self, own: Overrides, values: Mapping[str, str]) -> list[dict[str, Any]]:
         """MCP servers in the form of the protocol."""
         servers = {**self.mcp_servers, **own.mcp_servers}
-        filled = {name: [fill(word, values) for word in words] for name, words in servers.items()}
-        return [{"name": name, **table, "env": []} for name, table in server_tables(filled).items()]
+        return [
+            {"name": name, **table, **({"headers": []} if "url" in table else {"env": []})}
+            for name, table in server_tables(filled_servers(servers, values)).items()
+        ]
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """An error, an early exit or an unfinished turn is a failure; `end_turn` alone is not proof of success."""

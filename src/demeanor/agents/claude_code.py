@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -115,7 +115,7 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+def _mcp(servers: Servers) -> Overrides:
     return Overrides(args=("--mcp-config", f"{{home}}/{_SERVERS}"), home_files={_SERVERS: server_file(servers)})
 
 

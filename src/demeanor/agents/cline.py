@@ -12,7 +12,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -104,9 +104,13 @@ def _add_result(log: LogBuilder, event: dict[str, Any]) -> None:
 _KINDS = {"skills": Kind.READ}
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+def _mcp(servers: Servers) -> Overrides:
     """With a time limit, because Cline otherwise gives servers only a few seconds to start."""
-    return Overrides(home_files={f"{_SETTINGS}/cline_mcp_settings.json": server_file(servers, timeout=120)})
+    return Overrides(
+        home_files={
+            f"{_SETTINGS}/cline_mcp_settings.json": server_file(servers, http={"type": "streamableHttp"}, timeout=120)
+        }
+    )
 
 
 RECIPE = Recipe(

@@ -8,7 +8,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -216,9 +216,9 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+def _mcp(servers: Servers) -> Overrides:
     """Required servers are waited for; otherwise Codex leaves out those that do not start within a second."""
-    return Overrides(settings={"mcp_servers": server_tables(servers, required=True, startup_timeout_sec=120)})
+    return Overrides(settings={"mcp_servers": server_tables(servers, http={}, required=True, startup_timeout_sec=120)})
 
 
 RECIPE = Recipe(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.agents.jsonl_paths import JsonlPaths, read_jsonl_paths
-from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.mcp_servers import filled_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params
 from demeanor.agents.program import (
     MCP_CONFIG,
@@ -102,8 +102,7 @@ class CommandAgent:
     def _servers(self, task: Task, values: Mapping[str, str]) -> bytes:
         """The file of MCP servers, in the form that most clients read."""
         servers = self.read_params(task.params, "the eval").mcp_servers
-        filled = {name: [fill(word, values) for word in words] for name, words in servers.items()}
-        return json.dumps({"mcpServers": server_tables(filled)}).encode()
+        return json.dumps({"mcpServers": server_tables(filled_servers(servers, values))}).encode()
 
     def _launch(self, task: Task, prompt: str, *, first: bool) -> Launch:
         values = {**placeholder_values(task), PROMPT: prompt, MCP_CONFIG: str(task.home / _MCP_FILE)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -101,8 +101,10 @@ def _add_call(log: LogBuilder, state: dict[str, Any]) -> None:
 _KINDS = {"Checklist": Kind.THINK, "CheckBackgroundJob": Kind.EXECUTE, "AskQuestion": Kind.OTHER}
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    tables = [{"name": name, **table} for name, table in server_tables(servers).items()]
+def _mcp(servers: Servers) -> Overrides:
+    tables = [
+        {"name": name, **table} for name, table in server_tables(servers, http={"type": "streamable-http"}).items()
+    ]
     return Overrides(settings={"mcpServers": tables})
 
 

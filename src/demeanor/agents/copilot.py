@@ -14,7 +14,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -154,7 +154,7 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+def _mcp(servers: Servers) -> Overrides:
     return Overrides(home_files={f"{_FOLDER}/mcp-config.json": server_file(servers, type="local", tools=["*"])})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -154,8 +154,8 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(settings={"mcpServers": server_tables(servers, trust=True)})
+def _mcp(servers: Servers) -> Overrides:
+    return Overrides(settings={"mcpServers": server_tables(servers, http={}, url="httpUrl", trust=True)})
 
 
 RECIPE = Recipe(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import Servers
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -166,8 +167,16 @@ def add_part(log: LogBuilder, part: dict[str, Any], message: str) -> None:
             log.add_result(as_text(part.get("id")), output, succeeded=succeeded)
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(args=tuple(f"--with-extension={name}:{shlex.join(words)}" for name, words in servers.items()))
+def _mcp(servers: Servers) -> Overrides:
+    """It names a server over HTTP after its address."""
+    return Overrides(
+        args=tuple(
+            f"--with-streamable-http-extension={words}"
+            if isinstance(words, str)
+            else f"--with-extension={name}:{shlex.join(words)}"
+            for name, words in servers.items()
+        )
+    )
 
 
 RECIPE = Recipe(

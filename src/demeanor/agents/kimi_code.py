@@ -10,7 +10,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package, with_helpers, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -140,8 +140,8 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(home_files={f"{_FOLDER}/mcp.json": server_file(servers)})
+def _mcp(servers: Servers) -> Overrides:
+    return Overrides(home_files={f"{_FOLDER}/mcp.json": server_file(servers, http={"transport": "http"})})
 
 
 RECIPE = Recipe(

@@ -12,6 +12,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.mcp_servers import Servers
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -187,9 +188,14 @@ def add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
     log.add_result(call, output, succeeded=succeeded, seconds=seconds)
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
+def _mcp(servers: Servers) -> Overrides:
     """With a time limit in milliseconds: the default is five seconds."""
-    tables = {name: {"type": "local", "command": list(words), "timeout": 120_000} for name, words in servers.items()}
+    tables = {
+        name: {"type": "remote", "url": words, "timeout": 120_000}
+        if isinstance(words, str)
+        else {"type": "local", "command": list(words), "timeout": 120_000}
+        for name, words in servers.items()
+    }
     return Overrides(settings={"mcp": tables})
 
 

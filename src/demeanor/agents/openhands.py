@@ -11,7 +11,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_text, joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_file
+from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -116,8 +116,8 @@ def _add_call(log: LogBuilder, event: dict[str, Any]) -> None:
 _KINDS = {"task_tracker": Kind.THINK}
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(home_files={f"{_FOLDER}/mcp.json": server_file(servers)})
+def _mcp(servers: Servers) -> Overrides:
+    return Overrides(home_files={f"{_FOLDER}/mcp.json": server_file(servers, http={"transport": "http"})})
 
 
 RECIPE = Recipe(

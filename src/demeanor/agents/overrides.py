@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.mcp_servers import read_mcp_servers
+from demeanor.agents.mcp_servers import Servers, read_mcp_servers
 from demeanor.agents.program import (
     PLACEHOLDERS,
     check_placeholders,
@@ -48,8 +48,8 @@ class Overrides:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Its own settings, merged into its settings file."""
 
-    mcp_servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Programs that are MCP servers: name → command."""
+    mcp_servers: Servers = field(default_factory=dict)
+    """MCP servers: name → the command of a program, or an address."""
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """The kinds of tools."""

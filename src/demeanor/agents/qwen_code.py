@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -119,8 +119,8 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    return Overrides(settings={"mcpServers": server_tables(servers, trust=True)})
+def _mcp(servers: Servers) -> Overrides:
+    return Overrides(settings={"mcpServers": server_tables(servers, http={}, url="httpUrl", trust=True)})
 
 
 RECIPE = Recipe(

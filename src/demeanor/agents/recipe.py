@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.agents.folders import agents_folders
+from demeanor.agents.mcp_servers import Servers, filled_servers
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
-from demeanor.agents.program import fill, in_project, named_files, placeholder_values, project_path, read_paths
+from demeanor.agents.program import in_project, named_files, placeholder_values, project_path, read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.lazy_dataclass import dataclass
@@ -82,8 +83,8 @@ class Recipe:
     params: tuple[str, ...] = ()
     """The `params` of an eval that it supports, in addition to those of every adapter (agents/overrides.py)."""
 
-    mcp: Callable[[Mapping[str, tuple[str, ...]]], Overrides] | None = None
-    """How it is told of MCP servers (name → command); None if it has no MCP client."""
+    mcp: Callable[[Servers], Overrides] | None = None
+    """How it is told of MCP servers (name → command or address); None if it has no MCP client."""
 
     steer: Callable[[Orders, Task, Mapping[str, Kind]], Orders] | None = None
     """How it is started so that a user can speak while it works, given the kinds of its tools; None if it can't."""
@@ -197,9 +198,7 @@ class RecipeAgent:
         """How to start it: the recipe, and what the configuration and the eval add."""
         own = replace(self.overrides, settings=self.setup.settings).then(self.read_params(task.params, "the eval"))
         if own.mcp_servers and self.recipe.mcp is not None:
-            values = placeholder_values(task)
-            servers = {name: tuple(fill(word, values) for word in words) for name, words in own.mcp_servers.items()}
-            own = self.recipe.mcp(servers).then(own)
+            own = self.recipe.mcp(filled_servers(own.mcp_servers, placeholder_values(task))).then(own)
         if task.debug:
             own = self.recipe.debug.then(own)
         setup = replace(self.setup, settings=own.settings, approval_mode=own.approval_mode)

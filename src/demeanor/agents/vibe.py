@@ -10,7 +10,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.mcp_servers import server_tables
+from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -161,9 +161,11 @@ _KINDS = {
 }
 
 
-def _mcp(servers: Mapping[str, tuple[str, ...]]) -> Overrides:
-    tables = [{"name": name, "transport": "stdio", **table} for name, table in server_tables(servers).items()]
-    return Overrides(settings={"mcp_servers": tables})
+def _mcp(servers: Servers) -> Overrides:
+    tables = server_tables(servers, http={"transport": "streamable-http"})
+    return Overrides(
+        settings={"mcp_servers": [{"name": name, "transport": "stdio", **table} for name, table in tables.items()]}
+    )
 
 
 RECIPE = Recipe(

@@ -141,6 +141,9 @@ class Task:
     user: bool = False
     """Whether a user may say more after the last prompt, so that the conversation must be kept."""
 
+    ports: tuple[int, ...] = ()
+    """Free ports for the MCP servers that it reaches over HTTP: one for each, and one for its program."""
+
     debug: bool = False
     """Whether it writes a verbose log: to DEBUG_LOG in its HOME, or to standard error."""
 

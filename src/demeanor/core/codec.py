@@ -183,12 +183,29 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
 
 
 def _read_by_shape(members: list[Any]) -> Reader:
-    """A union of a tuple and something that is not written as a list."""
+    """A union of a tuple and something that is not written as a list: one type, or dataclasses with other keys."""
     lists = [_reader(member) for member in members if typing.get_origin(member) is tuple]
-    others = [_reader(member) for member in members if typing.get_origin(member) is not tuple]
-    if len(lists) != 1 or len(others) != 1:
+    others = [member for member in members if typing.get_origin(member) is not tuple]
+    several = len(others) > 1
+    if len(lists) != 1 or not others or (several and not all(map(dataclasses.is_dataclass, others))):
         raise TypeError(f"can't decode a union of {members}")
-    return lambda data, at: (lists if isinstance(data, list) else others)[0](data, at)
+    other = _read_by_first_field(others) if several else _reader(others[0])
+    return lambda data, at: (lists[0] if isinstance(data, list) else other)(data, at)
+
+
+def _read_by_first_field(members: list[Any]) -> Reader:
+    """A union of dataclasses without a tag, each of which alone has a key with the name of its first field."""
+    readers = {dataclasses.fields(member)[0].name: _reader(member) for member in members}
+
+    def read(data: Any, at: Place) -> Any:
+        if type(data) in members:
+            return data
+        found = next((name for name in readers if name in _expect(data, dict, at)), None)
+        if found is None:
+            raise DecodeError(f"{_path(at) or 'value'}: expected one of the keys {', '.join(readers)}")
+        return readers[found](data, at)
+
+    return read
 
 
 def _read_literal(choices: tuple[Any, ...]) -> Reader:

@@ -16,6 +16,7 @@ from demeanor.core.checks import Check, FunctionCheck, JudgeCheck, PromptSnapsho
 from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.identity_cache import by_identity
+from demeanor.core.mcp_fixture import identity
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
@@ -55,7 +56,7 @@ def eval_hash(one: Eval, before: Tree) -> str:
         repr(scenario.messages),
         _faults(scenario),
         [_asked(check) for check in one.checks],
-        *([repr(scenario.mcp)] if scenario.mcp else []),
+        *([identity(scenario.mcp)] if scenario.mcp else []),
         *(["start", scenario.start.digest] if scenario.start else []),
         *([user_identity(scenario)] if scenario.user else []),
         *([prior_calls(scenario)] if prior_calls(scenario) else []),
@@ -77,7 +78,7 @@ def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[
         "approval": short_hash(repr(scenario.approval)),
         "messages": short_hash(repr(scenario.messages), *filter(None, [prior_calls(scenario)])),
         "faults": short_hash(_faults(scenario)),
-        **({"mcp": short_hash(repr(scenario.mcp))} if scenario.mcp else {}),
+        **({"mcp": short_hash(identity(scenario.mcp))} if scenario.mcp else {}),
         **({"start": short_hash(scenario.start.digest)} if scenario.start else {}),
         **({"user": short_hash(user_identity(scenario))} if scenario.user else {}),
         **({"steer": short_hash(repr(scenario.steer))} if scenario.steer else {}),

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from demeanor.core.codec import decode
 from demeanor.core.lazy_dataclass import dataclass
@@ -27,6 +27,9 @@ LISTED = "listed"
 SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+Transport: TypeAlias = Literal["stdio", "http"]
+"""How an agent reaches a server: it starts a program, or it connects to an address."""
+
 _TYPES = ("string", "number", "integer", "boolean", "array", "object")
 
 
@@ -107,10 +110,17 @@ class Fixture:
     tools: Mapping[str, FixtureTool]
     """Its tools, by name."""
 
+    _: KW_ONLY
+
+    transport: Transport = field(default="stdio", repr=False)
+    """How the agent reaches it: `stdio` or `http`. Not in the hashed text: `identity` adds it."""
+
     def __post_init__(self) -> None:
         """Reject a fixture that no client could use."""
         if not self.tools:
             raise ValueError("a fixture needs at least one tool")
+        if self.transport not in get_args(Transport):
+            raise ValueError(f"transport={self.transport!r}: expected 'stdio' or 'http'")
         for name, tool in self.tools.items():
             if not _TOOL_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} can't be a tool's name: use letters, digits, - and _")
@@ -121,8 +131,42 @@ class Fixture:
                 raise ValueError(f"{name}: unknown type {unknown[0]!r} in its schema; known: {', '.join(_TYPES)}")
 
 
-McpServer: TypeAlias = Fixture | tuple[str, ...]
-"""A fixture, or the command of a real server program."""
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A real server program that the agent reaches over HTTP."""
+
+    command: tuple[str, ...]
+    """Its command, with `{port}` for the port of 127.0.0.1 that it must listen at."""
+
+    _: KW_ONLY
+
+    path: str = "/mcp"
+    """The path of its address."""
+
+    def __post_init__(self) -> None:
+        """Reject a program that could not be reached."""
+        given: Any = self.command
+        if isinstance(given, str) or not given or not all(isinstance(word, str) for word in given):
+            raise ValueError(f"command={given!r}: expected a list of strings")
+        object.__setattr__(self, "command", tuple(given))
+        if not any("{port}" in word for word in self.command):
+            raise ValueError("its command has no {port}: write it where the program expects its port")
+        if not self.path.startswith("/"):
+            raise ValueError(f"path={self.path!r}: must begin with /")
+
+
+McpServer: TypeAlias = Fixture | HttpServer | tuple[str, ...]
+"""A fixture, or a real server program: over HTTP, or the command of one over standard input and output."""
+
+
+def over_http(server: McpServer) -> bool:
+    """Whether the agent reaches it over HTTP."""
+    return isinstance(server, HttpServer) or (isinstance(server, Fixture) and server.transport == "http")
+
+
+def identity(servers: Mapping[str, McpServer]) -> str:
+    """What an eval's hash says about its servers; that of servers without HTTP has always been the same."""
+    return repr(servers) + "".join(f" {name}:http" for name, server in servers.items() if over_http(server))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

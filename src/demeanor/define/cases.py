@@ -24,7 +24,7 @@ from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import short_hash
 from demeanor.core.lazy_dataclass import dataclass
-from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply
+from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
 from demeanor.core.scenario import PriorCall, PriorMessage
 from demeanor.core.steering import Steer
 from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
@@ -35,7 +35,18 @@ _LONGEST_ID = 60
 _WHOLE = "case"
 """The parameter of a function that receives all fields of the case."""
 
-_FILLED = (Fixture, FixtureTool, Reply, UserReply, ScriptedUser, SimulatedUser, Steer, PriorMessage, PriorCall)
+_FILLED = (
+    Fixture,
+    FixtureTool,
+    HttpServer,
+    Reply,
+    UserReply,
+    ScriptedUser,
+    SimulatedUser,
+    Steer,
+    PriorMessage,
+    PriorCall,
+)
 """The values of an eval whose texts may have placeholders."""
 
 Fields: TypeAlias = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, McpServer, Reply
+from demeanor.core.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, HttpServer, McpServer, Reply, Transport
 from demeanor.define.field import BOOLEAN, OBJECT, STRING, STRINGS, Field, Schema, object_schema, read_fields, text
 
 _EXAMPLE = 'write a Fixture, or the command of a server: ["python3", "{workspace}/server.py"]'
@@ -20,28 +20,40 @@ def read_mcp(table: Table, key: str) -> dict[str, McpServer]:
 def _server(table: Table, key: str, name: str, value: Any) -> McpServer:
     if not SERVER_NAME.fullmatch(name):
         table.fail(key, "is not a name of letters, digits, - and _", "choose a short name, such as 'github'")
-    if isinstance(value, Fixture):
+    if isinstance(value, Fixture | HttpServer):
         return value
     if isinstance(value, Mapping):
         nested = table.nested(value, key)
         found = read_fields(nested, SERVER_FIELDS)
-        if len(found) != 1:
+        if ("tools" in found) == ("command" in found):
             table.fail(key, "expected either command or tools", "see docs/mcp.md")
-        value = found.get("command") or _fixture(nested, found["tools"])
-        if isinstance(value, Fixture):
-            return value
+        return _from_fields(nested, found)
     if not isinstance(value, list | tuple) or not value or not all(isinstance(word, str) for word in value):
         table.fail(key, f"expected an MCP server, found {describe(value)}", _EXAMPLE)
     return tuple(value)
 
 
-def _fixture(table: Table, tools: Mapping[str, Any]) -> Fixture:
+def _from_fields(table: Table, found: Mapping[str, Any]) -> McpServer:
+    transport = found.get("transport", "stdio")
+    if "path" in found and ("tools" in found or transport != "http"):
+        table.fail("path", "is only for a command over HTTP", 'add transport = "http", or remove the key')
+    if "tools" in found:
+        return _fixture(table, found["tools"], transport)
+    if transport != "http":
+        return tuple(found["command"]) or table.fail("command", "is empty", _EXAMPLE)
+    try:
+        return HttpServer(found["command"], **({"path": found["path"]} if "path" in found else {}))
+    except ValueError as error:
+        table.fail("command", str(error))
+
+
+def _fixture(table: Table, tools: Mapping[str, Any], transport: Transport) -> Fixture:
     found = {}
     for name, value in tools.items():
         nested = table.nested(value, f"tools.{name}")
         found[name] = FixtureTool(**read_fields(nested, TOOL_FIELDS))
     try:
-        return Fixture(found)
+        return Fixture(found, transport=transport)
     except ValueError as error:
         table.fail("tools", str(error))
 
@@ -99,12 +111,22 @@ SERVER_FIELDS = (
     ),
     Field(
         name="command",
-        text="The command of a server program; `{workspace}` and `{home}` are filled in.",
+        text="The command of a server program; `{workspace}` and `{home}` are filled in, and `{port}` over HTTP.",
         schema=STRINGS,
         toml=Table.texts,
     ),
+    Field(
+        name="transport",
+        text="How the agent reaches it: it starts a program (`stdio`), or connects to an address (`http`).",
+        schema={"enum": ["stdio", "http"]},
+        toml=lambda table, key: table.choice(key, ("stdio", "http")),
+        default="stdio",
+    ),
+    Field(
+        name="path", text="The path of a command's address, over HTTP.", schema=STRING, toml=Table.text, default="/mcp"
+    ),
 )
-"""The keys of `[mcp.NAME]`: one of them."""
+"""The keys of `[mcp.NAME]`: `tools` or `command`, and how the agent reaches it."""
 
 
 def mcp_schema() -> Schema:

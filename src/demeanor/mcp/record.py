@@ -33,6 +33,15 @@ class ServerFile:
     fixture: Fixture | None = None
     """Its tools; None if a real program is the server."""
 
+    command: tuple[str, ...] = ()
+    """The real program of a server over HTTP, with {port}."""
+
+    port: int = 0
+    """The port of 127.0.0.1 that the agent connects to; 0 for a server over standard input and output."""
+
+    program_port: int = 0
+    """The port of the real program, which fills {port}."""
+
 
 def read_server_file(path: str) -> ServerFile:
     """Read the file that Demeanor wrote."""

@@ -15,10 +15,10 @@ from demeanor.core.fault import Fault, FaultKind
 from demeanor.mcp.probe import Resumed, first_message
 from demeanor.mcp.record import CallRecorder
 
-_MAX_RESULT = 50_000
-_MAX_STDERR = 2_000
+MAX_RESULT = 50_000
+MAX_STDERR = 2_000
 _LAST_LINES = 3
-_SECONDS_FOR_STDERR = 5
+SECONDS_FOR_STDERR = 5
 
 
 class Relay:
@@ -41,7 +41,7 @@ class Relay:
             threading.Thread(target=self._there, args=(to_server,), daemon=True).start()
             self._back(from_server)
             code = server.wait()
-            errors.join(_SECONDS_FOR_STDERR)  # a process that the server left behind may keep it open
+            errors.join(SECONDS_FOR_STDERR)  # a process that the server left behind may keep it open
         self._end(code)
         return code
 
@@ -59,7 +59,7 @@ class Relay:
 
     def _copy_errors(self, from_server: IO[bytes]) -> None:
         while data := from_server.read(8192):
-            self._stderr = (self._stderr + data)[-_MAX_STDERR:]
+            self._stderr = (self._stderr + data)[-MAX_STDERR:]
             sys.stderr.buffer.write(data)
             sys.stderr.buffer.flush()
 
@@ -70,36 +70,30 @@ class Relay:
         for call in pending:
             self._record.called(*call)
         if not self._client_left:
-            said = [line for line in self._stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-            last = "\n".join(said[-_LAST_LINES:])
-            self._record.failed(f"its program ended with exit code {code}" + (f": {last}" if last else ""))
+            self._record.failed(end_of_program(code, self._stderr))
 
     def _forward(self, line: bytes) -> bool:
         """Note a request of the client; False if a fault answers it instead of the server."""
-        message = _parsed(line)
-        method, request = message.get("method"), message.get("id")
-        if method == "tools/list":
+        message = parsed(line)
+        if message.get("method") == "tools/list":
             self._record.listed()
-        if method != "tools/call" or request is None:
+        call = call_in(message)
+        if call is None:
             return True
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
-        name, arguments = str(params.get("name")), params.get("arguments")
-        arguments = arguments if isinstance(arguments, dict) else {}
-        if (fault := self._record.fault(name)) is not None:
-            self._inject(fault, request, name, arguments)
+        request = message["id"]
+        if (fault := self._record.fault(call[0])) is not None:
+            self._inject(fault, request, *call)
             return False
         with self._lock:
-            self._pending[repr(request)] = (name, arguments)
+            self._pending[repr(request)] = call
         return True
 
     def _inject(self, fault: Fault, request: Any, name: str, arguments: dict[str, Any]) -> None:
-        if fault.kind.isdigit() or fault.kind is FaultKind.EMPTY:
-            error = fault.kind.isdigit()
-            text = f"HTTP {fault.kind}" if error else ""
-            self._record.called(name, arguments, result=text, succeeded=not error, fault=str(fault))
-            result = {"content": [{"type": "text", "text": text}], "isError": error}
-            self._send(json.dumps({"jsonrpc": "2.0", "id": request, "result": result}).encode() + b"\n")
+        answer = fault_answer(fault, request)
+        if answer is not None:
+            text, succeeded = result_of(answer)
+            self._record.called(name, arguments, result=text, succeeded=succeeded, fault=str(fault))
+            self._send(json.dumps(answer).encode() + b"\n")
             return
         self._record.called(name, arguments, fault=str(fault))
         if fault.kind is not FaultKind.HANG:
@@ -107,13 +101,13 @@ class Relay:
 
     def _back(self, from_server: IO[bytes]) -> None:
         for line in from_server:
-            message = _parsed(line)
+            message = parsed(line)
             request = message.get("id")
             with self._lock:
                 call = self._pending.pop(repr(request), None) if "method" not in message else None
             if call is not None:
-                text, succeeded = _result(message)
-                self._record.called(*call, result=text[:_MAX_RESULT], succeeded=succeeded)
+                text, succeeded = result_of(message)
+                self._record.called(*call, result=text[:MAX_RESULT], succeeded=succeeded)
             self._send(line)
 
     def _send(self, line: bytes) -> None:
@@ -122,7 +116,34 @@ class Relay:
             sys.stdout.buffer.flush()
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def call_in(message: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The tool and the arguments that a request calls; None if it is no call."""
+    if message.get("method") != "tools/call" or message.get("id") is None:
+        return None
+    params = message.get("params")
+    params = params if isinstance(params, dict) else {}
+    arguments = params.get("arguments")
+    return str(params.get("name")), arguments if isinstance(arguments, dict) else {}
+
+
+def fault_answer(fault: Fault, request: Any) -> dict[str, Any] | None:
+    """The message that a fault sends instead of the server's; None for one that sends nothing."""
+    if not fault.kind.isdigit() and fault.kind is not FaultKind.EMPTY:
+        return None
+    error = fault.kind.isdigit()
+    content = [{"type": "text", "text": f"HTTP {fault.kind}" if error else ""}]
+    return {"jsonrpc": "2.0", "id": request, "result": {"resultType": "complete", "content": content, "isError": error}}
+
+
+def end_of_program(code: int, stderr: bytes) -> str:
+    """Why a server can't work whose program has ended, with the last lines that it printed."""
+    said = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    last = "\n".join(said[-_LAST_LINES:])
+    return f"its program ended with exit code {code}" + (f": {last}" if last else "")
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """A message; empty if it is not a JSON object."""
     try:
         message = json.loads(line)
     except ValueError:
@@ -130,7 +151,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _result(message: dict[str, Any]) -> tuple[str, bool]:
+def result_of(message: dict[str, Any]) -> tuple[str, bool]:
     """The text of a result, and whether the tool succeeded."""
     if isinstance(message.get("error"), dict):
         return str(message["error"].get("message")), False

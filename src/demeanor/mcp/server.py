@@ -1,9 +1,10 @@
-"""Serves a fixture over standard input and output, with the official SDK."""
+"""Serves a fixture with the official SDK, over standard input and output or over HTTP."""
 
 from __future__ import annotations
 
 import io
 import os
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,8 +82,7 @@ class FixtureServer:
 
 def serve(fixture: Fixture, record: CallRecorder, first: bytes) -> None:
     """Serve until the client closes the input; `first` is what was read of it already."""
-    answers = FixtureServer(fixture, record)
-    server: Server[Any] = Server(record.file.name, on_list_tools=answers.list_tools, on_call_tool=answers.call_tool)
+    server = _server(fixture, record)
 
     async def run() -> None:
         source = io.TextIOWrapper(io.BufferedReader(Resumed(first, 0)), encoding="utf-8", errors="replace")
@@ -90,3 +90,16 @@ def serve(fixture: Fixture, record: CallRecorder, first: bytes) -> None:
             await server.run(read, write, server.create_initialization_options())
 
     anyio.run(run)
+
+
+def serve_http(fixture: Fixture, record: CallRecorder, listener: socket.socket) -> None:
+    """Serve at a socket until the process is terminated."""
+    import uvicorn
+
+    app = _server(fixture, record).streamable_http_app()
+    uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=0)).run(sockets=[listener])
+
+
+def _server(fixture: Fixture, record: CallRecorder) -> Server[Any]:
+    answers = FixtureServer(fixture, record)
+    return Server(record.file.name, on_list_tools=answers.list_tools, on_call_tool=answers.call_tool)

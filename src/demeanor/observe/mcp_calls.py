@@ -1,7 +1,8 @@
 """The calls that the MCP servers of an eval recorded, merged into the trajectory.
 
 Every agent has its own names for the tools of a server: `mcp__github__search`, `github_search`, … A recorded call
-belongs to the next call of the trajectory with the same arguments whose name ends with the name of the tool.
+belongs to the next call of the trajectory with the same arguments whose name ends with the name of the tool; if there
+is none, to one with further arguments, which the agent kept for itself.
 """
 
 from __future__ import annotations
@@ -85,16 +86,22 @@ def _failure(text: str) -> str:
 
 
 def _place(events: Sequence[Event], call: McpCall) -> int | None:
-    for place, event in enumerate(events):
-        if isinstance(event, Called) and not event.mcp and _same(event, call):
-            return place
-    return None
+    free = [(place, event) for place, event in enumerate(events) if isinstance(event, Called) and not event.mcp]
+    same = (place for place, event in free if _same(event, call))
+    return next(same, next((place for place, event in free if _has_more(event, call)), None))
+
+
+def _named(event: Called, call: McpCall) -> bool:
+    return _letters(event.tool).endswith(_letters(call.tool)) or call.tool in event.tool
+
+
+def _has_more(event: Called, call: McpCall) -> bool:
+    """Whether an agent left out arguments that it requires for itself, such as its model's estimate of the risk."""
+    return _named(event, call) and {**event.arguments, **_plain(call.arguments)} == dict(event.arguments)
 
 
 def _same(event: Called, call: McpCall) -> bool:
-    arguments = _plain(event.arguments)
-    named = _letters(event.tool).endswith(_letters(call.tool)) or call.tool in event.tool
-    if named and arguments == _plain(call.arguments):
+    if _named(event, call) and _plain(event.arguments) == _plain(call.arguments):
         return True
     # An agent with one tool for all servers passes the tool and its arguments on; a search for it has no arguments.
     values = [_decoded(value) for value in event.arguments.values()]

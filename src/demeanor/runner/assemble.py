@@ -17,6 +17,7 @@ from demeanor.config.config import Config
 from demeanor.core.agent import Agent
 from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
+from demeanor.core.errors import BadInput
 from demeanor.core.fingerprints import PATH_TOOLS
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import require_open_files
@@ -38,6 +39,7 @@ from demeanor.runner.checks import Checks
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
+from demeanor.runner.mcp_servers import check_http_servers
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
@@ -159,7 +161,13 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
     if not config.executor.is_cluster:
         trials = sum(1 for _ in plan.trials())
         require_open_files(max(1, min(_jobs(config, request, plan), trials)))
-    return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
+    level = probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
+    try:
+        check_http_servers((cell.eval for cell in plan.cells), level.name, config.network)
+    except BadInput:
+        asyncio.run(level.stop())
+        raise
+    return level
 
 
 def check_sandbox(config: Config, request: RunRequest, plan: Plan) -> None:

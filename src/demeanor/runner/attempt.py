@@ -18,7 +18,7 @@ from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
-from demeanor.core.process import Limits, Output, ProcessEnd
+from demeanor.core.process import Launch, Limits, Output, ProcessEnd
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Trial
@@ -26,7 +26,14 @@ from demeanor.core.user import user_said
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.agent_run import AgentRun
 from demeanor.runner.home_and_then import kept_after, kept_before, then_launches, with_home_files
-from demeanor.runner.mcp_servers import fault_notes, server_records, with_server_files, with_servers
+from demeanor.runner.mcp_servers import (
+    fault_notes,
+    free_ports,
+    server_records,
+    with_http_servers,
+    with_server_files,
+    with_servers,
+)
 from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
 from demeanor.runner.unreadable_files import unreadable_files
 from demeanor.runner.users import TrialUser, UserContext
@@ -120,7 +127,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         if gateway:
             gateway.set_facts(facts)
         sandbox.write_home_files(orders.home_files)
-        then = then_launches(orders, task, trial.eval.scenario)
+        then = _then(trial, orders, task)
         await sandbox.prepare((*orders.launches, *then))
         if gateway and sandbox.listener is not None:
             await gateway.listen(sandbox.listener)
@@ -183,6 +190,12 @@ async def _capture(
         ),
         facts={**so_far.facts, **sandbox.facts},
     )
+
+
+def _then(trial: Trial, orders: Orders, task: Task) -> tuple[Launch, ...]:
+    """How the commands after the agent are started."""
+    scenario = trial.eval.scenario
+    return tuple(with_http_servers(launch, task, scenario) for launch in then_launches(orders, task, scenario))
 
 
 def _user(trial: Trial, context: AttemptContext, so_far: TrialSoFar, seed: int) -> TrialUser | None:
@@ -273,5 +286,6 @@ def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None,
         messages=scenario.messages,
         steer=scenario.steer,
         user=scenario.user is not None,
+        ports=free_ports(scenario),
         debug=debug,
     )

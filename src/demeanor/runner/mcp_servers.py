@@ -1,10 +1,15 @@
-"""Gives an agent the MCP servers of its eval: commands for its adapter, files in its HOME, and their records."""
+"""Gives an agent the MCP servers of its eval: commands or addresses for its adapter, files in HOME, and their records.
+
+An agent starts a server by its command. Servers over HTTP are started before the agent, by a program that then runs it.
+"""
 
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,30 +21,66 @@ from demeanor.core.codec import encode
 from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
-from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, McpServer, read_record
+from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, HttpServer, McpServer, over_http, read_record
 from demeanor.core.ports import SandboxSession
-from demeanor.core.process import Output
+from demeanor.core.process import Launch, Output
+from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Scenario
 from demeanor.mcp.record import ServerFile
 
+_CANNOT_LISTEN = ("landlock", "seatbelt")
+"""Sandboxes without a network of their own, which allow connections to the gateway only."""
+
+_LAUNCHER = str(Path(PACKAGE_ROOT) / "demeanor" / "mcp" / "http_launch.py")
 _PROGRAM = str(Path(PACKAGE_ROOT) / "demeanor" / "mcp" / "__main__.py")
 
 
 def with_servers(task: Task, scenario: Scenario) -> Task:
-    """The task with the commands of the eval's servers, in `params`, where every adapter reads them."""
+    """The task with the eval's servers, in `params`, where every adapter reads them: commands and addresses."""
     if not scenario.mcp:
         return task
-    servers = {name: _command(task, name, server) for name, server in scenario.mcp.items()}
+    servers = {name: _given(task, name, scenario) for name in scenario.mcp}
     own = task.params.get("mcp_servers")
     return replace(
         task, params={**task.params, "mcp_servers": {**(own if isinstance(own, Mapping) else {}), **servers}}
     )
 
 
-def _command(task: Task, name: str, server: McpServer) -> list[str]:
-    words = [sys.executable, "-P", "-s", _PROGRAM, str(task.home / MCP_FOLDER / f"{name}.json")]
-    real = [] if isinstance(server, Fixture) else ["--", *(_filled(word, task) for word in server)]
+def free_ports(scenario: Scenario) -> tuple[int, ...]:
+    """Ports for the eval's servers over HTTP: one for each, and one for its program.
+
+    They are free in the sandbox's own network. In one that is shared, another program can take a port before the
+    server does; then the server does not start, and the trial is void.
+    """
+    with ExitStack() as stack:
+        count = 2 * len(_http_servers(scenario))
+        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return tuple(int(one.getsockname()[1]) for one in found)
+
+
+def _http_servers(scenario: Scenario) -> list[str]:
+    return [name for name, server in scenario.mcp.items() if over_http(server)]
+
+
+def _ports(task: Task, name: str, scenario: Scenario) -> tuple[int, int]:
+    """The port of a server over HTTP, and that of its program."""
+    place = 2 * _http_servers(scenario).index(name)
+    return task.ports[place], task.ports[place + 1]
+
+
+def _given(task: Task, name: str, scenario: Scenario) -> list[str] | str:
+    """What the agent is told: an address, or a command."""
+    server = scenario.mcp[name]
+    if over_http(server):
+        path = server.path if isinstance(server, HttpServer) else "/mcp"
+        return f"http://127.0.0.1:{_ports(task, name, scenario)[0]}{path}"
+    words = [sys.executable, "-P", "-s", _PROGRAM, _file_path(task, name)]
+    real = ["--", *(_filled(word, task) for word in server)] if isinstance(server, tuple) else []
     return [word.replace("{", "{{").replace("}", "}}") for word in (*words, *real)]
+
+
+def _file_path(task: Task, name: str) -> str:
+    return str(task.home / MCP_FOLDER / f"{name}.json")
 
 
 def _filled(word: str, task: Task) -> str:
@@ -52,18 +93,35 @@ def with_server_files(orders: Orders, task: Task, scenario: Scenario) -> Orders:
         return orders
     files = {f"{MCP_FOLDER}/{name}.json": _file(task, name, scenario) for name in scenario.mcp}
     reads = (*python_paths(), PACKAGE_ROOT)
-    launches = tuple(replace(launch, reads=(*launch.reads, *reads)) for launch in orders.launches)
-    return replace(orders, launches=launches, home_files={**orders.home_files, **files})
+    launches = (replace(launch, reads=(*launch.reads, *reads)) for launch in orders.launches)
+    return replace(
+        orders,
+        program=orders.program or orders.launches[-1].argv[:1],
+        launches=tuple(with_http_servers(launch, task, scenario) for launch in launches),
+        home_files={**orders.home_files, **files},
+    )
+
+
+def with_http_servers(launch: Launch, task: Task, scenario: Scenario) -> Launch:
+    """The launch of an agent as that of its servers over HTTP, which then start the agent."""
+    files = [_file_path(task, name) for name in _http_servers(scenario)]
+    if not files:
+        return launch
+    return replace(launch, argv=(sys.executable, "-P", "-s", "-S", _LAUNCHER, *files, "--", *launch.argv))
 
 
 def _file(task: Task, name: str, scenario: Scenario) -> bytes:
     server = scenario.mcp[name]
+    port, program_port = _ports(task, name, scenario) if over_http(server) else (0, 0)
     found = ServerFile(
         name=name,
         log=str(task.home / MCP_FOLDER / f"{name}.jsonl"),
         seed=task.seed,
         faults=tuple(fault for fault in scenario.faults if (fault.tool or "").startswith(f"{name}.")),
         fixture=server if isinstance(server, Fixture) else None,
+        command=tuple(_filled(word, task) for word in server.command) if isinstance(server, HttpServer) else (),
+        port=port,
+        program_port=program_port,
     )
     return json.dumps(encode(found)).encode()
 
@@ -96,6 +154,16 @@ def check_servers(evals: Iterable[Eval]) -> None:
         for fault in one.scenario.faults:
             if unknown := _unknown_tool(fault, one.scenario.mcp):
                 raise BadInput(f"{fault}: {unknown}", where=one.source.path, key="faults", remedy=_known([one], fault))
+
+
+def check_http_servers(evals: Iterable[Eval], level: str, network: Network) -> None:
+    """Reject servers over HTTP in a sandbox whose programs can't listen at a port."""
+    for one in evals:
+        shared = (one.scenario.network or network) == "host"
+        if level in _CANNOT_LISTEN and not shared and (names := _http_servers(one.scenario)):
+            problem = f"{names[0]} is served over HTTP, but programs in the sandbox {level} can't listen at a port"
+            remedy = 'choose transport="stdio", or another sandbox: --sandbox bubblewrap'
+            raise BadInput(problem, where=one.source.path, key="mcp", remedy=remedy)
 
 
 def check_tool_faults(faults: Sequence[Fault], evals: Sequence[Eval]) -> None:

@@ -17,7 +17,7 @@ from demeanor.config.table import Table, describe
 from demeanor.core.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
 from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval, Rehearsal, Source
-from demeanor.core.mcp_fixture import Fixture
+from demeanor.core.mcp_fixture import Fixture, HttpServer
 from demeanor.core.policy import Policy
 from demeanor.core.prefix import Prefix
 from demeanor.core.sandbox_spec import Network
@@ -56,7 +56,7 @@ def eval_test(
     approval: Literal["allow", "deny"] | Sequence[str] | Mapping[str, str | Sequence[str]] | Approval = "allow",
     messages: Sequence[Mapping[str, Any] | PriorMessage] = (),
     steer: Sequence[Steer | tuple[str, str] | Mapping[str, Any]] | None = None,
-    mcp: Mapping[str, Fixture | Sequence[str]] | None = None,
+    mcp: Mapping[str, Fixture | HttpServer | Sequence[str]] | None = None,
     start: Prefix | None = None,
     user: User | ReplyFunction | Sequence[str | UserReply] | None = None,
     home_files: Mapping[str, str | bytes] | None = None,
