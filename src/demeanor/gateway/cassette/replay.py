@@ -16,7 +16,7 @@ from demeanor.core.exchange import ProviderError, Response
 from demeanor.gateway.cassette.match import ReplayQueue
 from demeanor.gateway.cassette.normalise import Normaliser
 from demeanor.gateway.cassette.placeholders import Placeholders
-from demeanor.gateway.cassette.recording import scenario_text
+from demeanor.gateway.cassette.recording import scenario_fingerprint, scenario_text
 from demeanor.gateway.dialects.stream_events import Finished, Interrupted, deltas_of
 from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.models.upstream import ErrorReply, FullReply, StreamReply, TokenCountReply, estimated_tokens
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from demeanor.core.exchange import Exchange
     from demeanor.core.trial import Trial
+    from demeanor.gateway.cassette.cassette import Cassette
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price
@@ -46,6 +47,9 @@ class LoadedCassette:
 
     placeholders: Placeholders
     """The placeholders with the values of this attempt."""
+
+    notes: tuple[str, ...] = ()
+    """Notes for the user about this cassette."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +88,7 @@ class ReplayModel:
         except CassetteError as error:
             yield ErrorReply(error=ProviderError(status=400, reason="cassette", message=error.detail))
             return
-        yield recorded_reply(exchange, cassette.placeholders, stream=call.request.stream)
+        yield recorded_reply(exchange, cassette.placeholders, stream=call.request.stream, notes=cassette.notes)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -106,6 +110,7 @@ class ReplayModel:
             path=path,
             queue=ReplayQueue(stored.exchanges, requests),
             placeholders=Placeholders(call.facts, self.secrets, scenario),
+            notes=_task_notes(trial, path, stored),
         )
 
     def _find(self, call: ModelCall, cassette: LoadedCassette) -> Exchange:
@@ -124,7 +129,19 @@ class ReplayModel:
         raise CassetteUnmatched(f"{message}\n  → if the change is intended, record again: demeanor run --record")
 
 
-def recorded_reply(exchange: Exchange, placeholders: Placeholders, *, stream: bool) -> Reply:
+def _task_notes(trial: Trial, path: Path, stored: Cassette) -> tuple[str, ...]:
+    """A note if a whole task has changed since it was recorded: its requests may be the same all the same, although the
+    agent works on other files, or is judged by another verifier.
+    """
+    task = trial.eval.task
+    if task is None or scenario_fingerprint(trial.eval.scenario, task) == stored.scenario:
+        return ()
+    return (f"{path}: the task has changed since it was recorded on {stored.recorded}; record it again: --record",)
+
+
+def recorded_reply(
+    exchange: Exchange, placeholders: Placeholders, *, stream: bool, notes: tuple[str, ...] = ()
+) -> Reply:
     """A recorded response, error or both, with this attempt's values."""
     response, error = exchange.response, exchange.error
     if response is not None:
@@ -132,7 +149,7 @@ def recorded_reply(exchange: Exchange, placeholders: Placeholders, *, stream: bo
     if response is not None and error is not None and stream:
         return StreamReply(deltas=_broken_off(response, error))
     if response is not None and error is None:
-        return FullReply(response=response, notes=_mark_notes(response))
+        return FullReply(response=response, notes=(*notes, *_mark_notes(response)))
     return ErrorReply(error=error or ProviderError(status=None, reason="cut", message="no answer was recorded"))
 
 
