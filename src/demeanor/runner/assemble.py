@@ -33,7 +33,7 @@ from demeanor.gateway.null import NullGateway
 from demeanor.judge.answers import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
-from demeanor.runner.cassettes import cassette_text, recorder, replay_model
+from demeanor.runner.cassettes import cassette_text, changed_task_notes, recorder, replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.executors.local import LocalExecutor
@@ -211,7 +211,8 @@ def assemble(
         other_sandboxes = (NoneSandbox(),)
         for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
-        notes = (*for_tasks.environment.notes, *prepare_images(plan, for_tasks.environment, catalog.environ))
+        images = prepare_images(plan, for_tasks.environment, catalog.environ)
+        notes = (*for_tasks.environment.notes, *images, *changed_task_notes(plan, request))
     executor: Executor = LocalExecutor(slots=_jobs(config, request, plan), attempt=attempt)
     if on_cluster:
         executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from demeanor.core.capture import Capture
 from demeanor.core.errors import CassetteError
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Trial
+from demeanor.core.trial import Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.plan import DEFAULT_TRIALS
@@ -93,6 +94,29 @@ def cassette_text(folder: str | None, trial: Trial) -> tuple[bytes | None, str]:
     except CassetteError as error:
         return None, error.detail
     return write_cassette(found).encode("utf-8", "replace"), ""
+
+
+def changed_task_notes(plan: Plan, request: RunRequest) -> tuple[str, ...]:
+    """A note on whole tasks that have changed since their cassettes were recorded, if these are replayed. A cassette
+    that can't be read voids its trial, with the reason.
+    """
+    if request.replay is None:
+        return ()
+    from demeanor.gateway.cassette.folder import CassetteFolder
+    from demeanor.gateway.cassette.recording import scenario_fingerprint
+
+    folder, changed = CassetteFolder(_relative(Path(request.replay))), dict[str, None]()
+    for trial in plan.trials():
+        one = trial.eval
+        if one.task is None:
+            continue
+        with suppress(CassetteError):
+            _, found = folder.read(one.name, str(trial.subject), trial.number)
+            if found.scenario != scenario_fingerprint(one.scenario, one.task):
+                changed[one.name] = None
+    if not changed:
+        return ()
+    return (f"changed since their cassettes were recorded: {', '.join(changed)}; record them again with --record",)
 
 
 def cassette_notes(request: RunRequest, record: Callable[[Trial, Capture], None] | None) -> tuple[str, ...]:
