@@ -26,6 +26,7 @@ _WRAPPERS: Mapping[str, str] = {
     "bunx": "", "caffeinate": "", "xargs": "-I -n -P -L -d -a -s -E --max-args --max-procs --delimiter --arg-file",
 }  # fmt: skip
 """Programs that run the program in their arguments, with their options that take a value."""
+_ENV_OPTIONS = ("-u", "-C", "--unset", "--chdir")
 _RUN_COMMANDS = {"uv": "run", "poetry": "run", "pipenv": "run", "hatch": "run", "pdm": "run", "pnpm": "exec"}
 _MODULES = names("pytest unittest mypy ruff flake8 pylint black isort pyright doctest coverage pip json.tool")
 _MODULES |= names("py_compile compileall")
@@ -106,6 +107,10 @@ class _EffectCollector:
         elif (inner := _wrapped(name, rest)) is not None:
             if name == "xargs" and (given := separate(rest, _WRAPPERS[name].split()).value("-a", "--arg-file")):
                 self._add(on(Kind.READ, (given,)), folder)
+            if name == "env" and (
+                chosen := separate(rest[: len(rest) - len(inner)], _ENV_OPTIONS).value("-C", "--chdir")
+            ):
+                folder = _joined(folder, chosen.text)
             inner_name = _name(inner[0]) if inner else ""
             if inner_name is None:
                 self._add(unclear("runs a program whose name is calculated"), folder)
@@ -183,8 +188,14 @@ class _EffectCollector:
     def _change_folder(self, rest: Sequence[Word], scope: tuple[int, ...], folder: str | None) -> None:
         operands = separate(rest).operands
         target = operands[0].text if operands else None
-        known = target is not None and target != "-" and (folder is not None or target.startswith("/"))
-        self._folders[scope] = posixpath.normpath(posixpath.join(folder or "", target or "")) if known else None
+        self._folders[scope] = _joined(folder, None if target == "-" else target)
+
+
+def _joined(folder: str | None, target: str | None) -> str | None:
+    """The folder that `target` is, seen from `folder`; None if that is unknown."""
+    if target is None or (folder is None and not target.startswith("/")):
+        return None
+    return posixpath.normpath(posixpath.join(folder or "", target))
 
 
 def _name(word: Word) -> str | None:
@@ -207,7 +218,7 @@ def _is_script(argv: Sequence[Word]) -> bool:
 def _wrapped(name: str, rest: list[Word]) -> list[Word] | None:
     """The command that a wrapper runs; empty if it runs none; None if the program is not a wrapper."""
     if name == "env":
-        inner = rest[leading(rest, ("-u", "-C", "--unset", "--chdir")) :]
+        inner = rest[leading(rest, _ENV_OPTIONS) :]
         while inner and _ASSIGNMENT.match(inner[0].text or ""):
             inner = inner[1:]
         return inner

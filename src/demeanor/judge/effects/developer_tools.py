@@ -10,7 +10,7 @@ from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Unclear
 from demeanor.judge.effects.options import names, separate
 from demeanor.judge.effects.shell import Word
-from demeanor.judge.effects.targets import on, unclear
+from demeanor.judge.effects.targets import kept_copy, on, unclear
 
 Found: TypeAlias = Iterable[Effect | Unclear]
 Program: TypeAlias = Callable[[Sequence[Word], str | None], Found]
@@ -22,7 +22,7 @@ _WRITE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "clang-format": ("-i",), "autopep8": ("-i", "--in-place"), "yapf": ("-i", "--in-place"),
 }  # fmt: skip
 """Formatters that print their result, with the options that write it into the files."""
-_IN_PLACE = lazy_pattern(r"-[0-9pnlaw]*i.*")
+_IN_PLACE = lazy_pattern(r"-[0-9pnlaw]*i(.*)")
 _PERL_SUBSTITUTION = lazy_pattern(
     r"(?:\s*+s([/|#,@!])(?:(?!\1)[^\\$@(]|\\.|\((?!\?+\{))*+\1(?:(?!\1)[^\\$@]|\\.|\$\d)*+\1[gimsx]*+\s*+(?:;|$))+"
 )
@@ -87,20 +87,24 @@ def _script_on_files(name: str) -> Program:
     def effects(words: Sequence[Word], _: str | None) -> Iterator[Effect | Unclear]:
         scripts: list[Word] = []
         files: list[Word] = []
-        in_place = False
+        suffix: str | None = None
         rest = iter(words)
         for word in rest:
             text = word.text or ""
             if not text.startswith("-") or files:
                 files.append(word)
                 continue
-            in_place = in_place or bool(_IN_PLACE.fullmatch(text))
+            if found := _IN_PLACE.fullmatch(text):
+                suffix = found[1]
             if text.endswith("e") and not text.startswith("-i"):
                 scripts += [script for script in [next(rest, None)] if script is not None]
-        if in_place and scripts:
+        in_place = suffix is not None and bool(scripts)
+        if in_place:
             yield from on(Kind.EDIT, files)
+        if in_place and suffix:
+            yield from on(Kind.EDIT, [kept_copy(word, suffix) for word in files])
         substitutes = all(_PERL_SUBSTITUTION.fullmatch(script.text or "") for script in scripts)
-        if name != "perl" or not (in_place and scripts and substitutes):
+        if name != "perl" or not (in_place and substitutes):
             yield from unclear(f"runs {name}")
 
     return effects

@@ -18,7 +18,7 @@ from demeanor.judge.effects.git import git
 from demeanor.judge.effects.options import Arguments, names, separate
 from demeanor.judge.effects.patch import patch_effects
 from demeanor.judge.effects.shell import Word
-from demeanor.judge.effects.targets import on, unclear
+from demeanor.judge.effects.targets import kept_copy, on, unclear
 from demeanor.judge.effects.transfers import TRANSFERS
 
 _HARMLESS = names(
@@ -66,6 +66,7 @@ _CREATORS: Mapping[str, str] = {
 _MODE_OPTION = lazy_pattern(r"-[Rvcf]+|--.*")
 _ADDRESS = r"(?:\d++(?:~\d++)?|\$|/(?:[^/\\\n]|\\.)*+/)"
 _SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*+\1(?:(?!\1)[^\\\n]|\\.)*+\1[gpiI\d]*+"
+_SED_COPY = lazy_pattern(r"(?:-[nErsuz]*i|--in-place=)(.+)")
 _SAFE_SED = lazy_pattern(
     rf"(?:\s*+{_ADDRESS}?(?:,\s*+[+~]?{_ADDRESS})?\s*+!?\s*+"
     rf"(?:[pdqQ=nNgGhHxDPl{{}}]|[bt:][ \t]*+\w*+|[aic][^\n]*+|{_SUBSTITUTION})[ \t]*+(?:;|\n|$))+"
@@ -137,7 +138,9 @@ def _shred(words: Sequence[Word], _: str | None) -> Found:
 
 
 def _sed(words: Sequence[Word], _: str | None) -> Found:
-    arguments = separate(words, ("-e", "-f", "-l", "--expression", "--file"))
+    copies = [found for word in words if (found := _SED_COPY.fullmatch(word.text or ""))]
+    plain = [Word("-i") if _SED_COPY.fullmatch(word.text or "") else word for word in words]
+    arguments = separate(plain, ("-e", "-f", "-l", "--expression", "--file"))
     scripts = [word for name, word in arguments.values if name in {"-e", "--expression"}]
     operands = arguments.operands
     if not scripts and not arguments.has("-f", "--file"):
@@ -146,6 +149,7 @@ def _sed(words: Sequence[Word], _: str | None) -> Found:
         scripts, operands = list(operands[:1]), operands[1:]
     if arguments.has("-i", "--in-place"):
         yield from on(Kind.EDIT, operands)
+        yield from on(Kind.EDIT, [kept_copy(word, found[1]) for found in copies for word in operands])
     else:
         yield from on(Kind.READ, operands)
     if not all(script.text is not None and _SAFE_SED.fullmatch(script.text) for script in scripts):

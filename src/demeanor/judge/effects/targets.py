@@ -23,3 +23,8 @@ def on(kind: Kind, words: Iterable[Word], *, reach: Reach = "exact", text: str |
 def unclear(why: str) -> list[Unclear]:
     """One part with unknown effects."""
     return [Unclear(why=why)]
+
+
+def kept_copy(word: Word, suffix: str) -> Word:
+    """The copy of a file that `sed -i.bak` and `perl -i.bak` keep; `*` in the suffix stands for its name."""
+    return Word(None if word.text is None or "*" in suffix else f"{word.text}{suffix}", word.glob)
