@@ -17,7 +17,20 @@ from demeanor.judge.effects.command_effects import command_effects
 from demeanor.judge.effects.effect import Effect
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sed, cp and others have other options elsewhere")
-FILES = "a b a.py b.py c.txt src/x.py src/y.txt build/o dst/keep Makefile sub/a sub/s.txt".split()
+FILES = (
+    "a",
+    "b",
+    "a.py",
+    "b.py",
+    "c.txt",
+    "src/x.py",
+    "src/y.txt",
+    "build/o",
+    "dst/keep",
+    "Makefile",
+    "sub/a",
+    "sub/s",
+)
 HISTORY = (
     "git init -q -b main && git add -A && git commit -qm one && git checkout -qb other && echo other > only_other"
     " && git rm -q c.txt && git add -A && git commit -qm two && git checkout -q main"
@@ -29,7 +42,7 @@ CHANGES = [
     "ls *.py | xargs rm", "ls *.py | xargs -I{} mv {} {}.bak", "ls *.py | xargs -I % sh -c 'mv % %.o'",
     "find . -name '*.txt' -exec sh -c 'mv {} {}.o' \\;", "xargs -a list rm", "while read f; do rm $f; done < list",
     "for f in a b; do mv $f $f.x; done", "bash -lc 'rm a && touch z'", "eval 'rm a'", "env -C sub rm a",
-    "(cd sub && rm a)", "cd sub && mv s.txt t.txt; cd .. && rm a",
+    "(cd sub && rm a)", "cd sub && mv s t; cd .. && rm a",
     "pushd sub >/dev/null; touch p; popd >/dev/null; touch q", "mv a z", "mv a b.txt", "mv src dst", "mv *.py dst/",
     "mv sub/* dst", "mv -t dst a b", "mv a.py b.py c.txt src", "cp a z", "cp -r src dst", "cp -r src/. dst",
     "cp -a src z", "cp sub/* dst", "cp -t dst a b", "cp a{,.bak}", "ln -s a z", "install -d q/w",
