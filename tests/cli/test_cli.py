@@ -12,6 +12,15 @@ import pytest
 from demeanor.commands.registry import COMMANDS
 from tests.helpers.project import Project
 
+EVAL = """\
+from demeanor import USUALLY_PASSES, eval_test
+
+
+@eval_test(USUALLY_PASSES, prompt="x")
+def says_something(rig, result):
+    assert result
+"""
+
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
 def test_completion_knows_every_command(project: Project, shell: str):
@@ -21,6 +30,15 @@ def test_completion_knows_every_command(project: Project, shell: str):
         pytest.fail(script.stderr)
     for command in COMMANDS:
         assert command in script.stdout
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with one run."""
+    project = Project(tmp_path_factory.mktemp("ran") / "project")
+    project.write(evals__eval_a_py=EVAL, demeanor_toml='subjects = ["native:scripted"]\nsandbox = "none"\n')
+    assert project.demeanor("run", "--policy", "all", "--trials", "1").returncode == 0
+    return project
 
 
 def test_without_a_command_the_first_ones_are_listed(project: Project):
@@ -57,6 +75,43 @@ def test_a_wrong_word_gets_the_nearest_right_one(project: Project, words: list[s
     shown = project.demeanor(*words)
     assert shown.returncode == 2
     assert shown.stderr.startswith(message)
+
+
+def test_without_a_temp_folder_the_remedy_is_named(project: Project):
+    """As in a container whose file system is read-only; it is not a bug of Demeanor."""
+    within = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    shown = subprocess.run(
+        [*within, *project.command("doctor")], cwd=project.folder, env={**project.env, "TMPDIR": ""},
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert shown.returncode == 70
+    assert "No usable temporary directory found in ['/tmp'" in shown.stderr
+    assert "set TMPDIR to a folder that is" in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "gate", "nightly"])
+@pytest.mark.parametrize(
+    ("file", "reason"), [("evals", "evals is a folder"), ("demeanor.toml/x.xml", "x.xml can't be written")]
+)
+def test_a_report_that_can_not_be_written_is_refused_before_anything_runs(
+    project: Project, command: str, file: str, reason: str
+):
+    """Not after all trials, when the money is spent."""
+    project.write(evals__eval_a_py="raise SystemExit('loaded')\n", demeanor_toml="trials = 1\n")
+    refused = project.demeanor(command, "--junit", file)
+    assert (refused.returncode, "loaded" in refused.stderr) == (2, False)
+    assert reason in refused.stderr
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "junit", "atif", "otlp", "parquet"])
+def test_an_export_that_can_not_be_written_names_its_file_and_leaves_nothing(ran: Project, form: str):
+    """The folder above it is a file."""
+    done = ran.demeanor("export", "latest", "--format", form, "--out", "demeanor.toml/out")
+    assert done.returncode == 2, done.stderr
+    assert "demeanor.toml/out can't be written; name a " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [path for path in ran.folder.iterdir() if path.name.startswith(".out")]
 
 
 def test_an_address_is_not_a_file_to_export_to(project: Project):

@@ -31,6 +31,7 @@ start here:
 
 all commands: demeanor --help · a tutorial: demeanor help tutorial
 """
+_NO_TEMP = "No usable temporary directory found"
 _TOO_LATE = "demeanor: this was found after something was run or written, so the exit code is 70 and not 2\n"
 
 
@@ -70,6 +71,11 @@ def run_and_end(argv: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - a bug must never look like a verdict
         if out_of_files(error):
             sys.stderr.write(f"demeanor: too many open files\n  → {REMEDY}\n")
+            return ExitCode.BROKEN
+        if isinstance(error, FileNotFoundError) and _NO_TEMP in str(error):
+            sys.stderr.write(
+                f"demeanor: {error.strerror}\n  → make one of them writable, or set TMPDIR to a folder that is\n"
+            )
             return ExitCode.BROKEN
         sys.stderr.write(_without_secrets(traceback.format_exc()))
         sys.stderr.write(

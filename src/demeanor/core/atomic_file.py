@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -19,7 +19,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # whatever stopped the writing is reported already
+            temporary.unlink()
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -20,12 +20,12 @@ def write_files(contents: Mapping[Path, str | bytes], *, executable: Collection[
             try:
                 staged[path] = _stage(path, text, executable=path in executable, undo=undo)
             except OSError as error:
-                raise _unwritable(path, error) from None
+                raise unwritable(path, error) from None
         for path, temporary in staged.items():
             try:
                 _replace(path, temporary, undo)
             except OSError as error:
-                raise _unwritable(path, error) from None
+                raise unwritable(path, error) from None
         undo.pop_all()
 
 
@@ -40,14 +40,14 @@ def new_folder(path: Path) -> Iterator[Path]:
             _make_folders(path.parent, undo)
             temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise unwritable(path, error) from None
         undo.callback(shutil.rmtree, temporary, ignore_errors=True)
         yield temporary
         temporary.chmod(0o755)
         try:
             temporary.rename(path)
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise unwritable(path, error) from None
         undo.pop_all()
 
 
@@ -92,7 +92,8 @@ def _remove_folder(folder: Path) -> None:
         folder.rmdir()
 
 
-def _unwritable(path: Path, error: OSError) -> BadInput:
+def unwritable(path: Path, error: OSError) -> BadInput:
+    """The error to raise if a file or folder that a user has named can't be written."""
     reason = error.strerror or str(error)
     return BadInput(
         f"can't be written: {reason}",

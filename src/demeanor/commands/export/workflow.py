@@ -11,9 +11,9 @@ from demeanor.commands.report.workflow import find_past_run
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.workflow import make_report
 from demeanor.commands.trace.trials import load_capture, read_steps
-from demeanor.core.atomic_file import write_atomically
 from demeanor.core.errors import BadInput
 from demeanor.core.exchange import Exchange
+from demeanor.core.file_set import new_folder, unwritable, write_files
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
 from demeanor.core.record import Record
@@ -62,7 +62,12 @@ def export(
     if form == "parquet":
         from demeanor.store.exports.table import write_parquet
 
-        write_parquet(run, records, _require_out(out, form))
+        path = _require_out(out, form)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(run, records, path)
+        except OSError as error:
+            raise unwritable(path, error) from None
         return None, len(records)
     if form == "atif":
         return None, _write_trajectories(place_of(run, results), records, _require_out(out, form), captures)
@@ -73,8 +78,7 @@ def export(
     else:
         text = _text(history, run, records, form)
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(out, text)
+        write_files({out: text})
     return (text if out is None else None), len(records)
 
 
@@ -125,23 +129,29 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
 def _require_out(out: Path | None, form: str) -> Path:
     if out is None:
         raise BadInput("missing", where="--out", remedy=f"name a file or folder: --format {form} --out PATH")
-    out.parent.mkdir(parents=True, exist_ok=True)
     return out
 
 
 def _write_trajectories(
     place: RunPlace, records: tuple[Record, ...], folder: Path, captures: CaptureStore | None
 ) -> int:
-    """Write one file per attempt; raise StoreError at the first one that can't be reached."""
+    """Write one file per attempt; raise StoreError at the first one that can't be reached. A new folder appears only
+    when it is complete."""
+    if not folder.exists():
+        with new_folder(folder) as fresh:
+            return _write_into(fresh, place, records, captures)
+    return _write_into(folder, place, records, captures)
+
+
+def _write_into(folder: Path, place: RunPlace, records: tuple[Record, ...], captures: CaptureStore | None) -> int:
     from demeanor.store.exports.atif import trajectory
 
     for record in records:
         events, exchanges = _events_and_exchanges(place, record, captures)
         own = folder / slug(record.eval) / slug(record.subject)
-        own.mkdir(parents=True, exist_ok=True)
         again = f".{record.attempt}" if record.attempt > 1 else ""
         text = json.dumps(trajectory(record, events, exchanges), indent=2)
-        write_atomically(own / f"trial-{record.number}{again}.json", text + "\n")
+        write_files({own / f"trial-{record.number}{again}.json": text + "\n"})
     return len(records)
 
 

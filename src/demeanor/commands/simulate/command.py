@@ -21,6 +21,7 @@ from demeanor.commands.options import (
 from demeanor.commands.output_path import new_file
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.file_set import write_files
 
 if TYPE_CHECKING:
     from demeanor.commands.simulate.rules import ProviderLimit
@@ -87,7 +88,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     report, course = forecast(work, [(workers, args.slots) for workers in args.workers or [1]], limits)
     if args.plot is not None:
         fleet = report.fleets[0]
-        args.plot.write_text(timeline(course, slots=fleet.slots), "utf-8")
+        write_files({args.plot: timeline(course, slots=fleet.slots)})
     print_report(args, report, SIMULATE_DOCUMENT, forecast_text)
     return ExitCode.ACCEPTED
 
