@@ -162,6 +162,11 @@ def test_effects_of_known_programs(command, effects):
         ("npx tsc --noEmit; node --test", []),
         ("bash -n a.sh; node --check a.js", ["read a.sh", "read a.js"]),
         ("ruff format --diff .", ["read ."]),
+        # scripts with variables: what they contain for certain, and what they may contain
+        ('bash -c "rm -rf $DIR/build"', ["delete ?", "unknown"]),
+        ('bash -lc "cd \\"$REPO\\" && rm a && cat b > /c"', ["delete ?", "read ?", "edit /c", "unknown"]),
+        ('eval "rm a$X"', ["delete ?", "unknown"]),
+        ('sh -c "$CMD a"', ["unknown", "unknown"]),
         # scripts that change files in place
         ("sed -i '' 's/a/b/' a.py", ["edit a.py"]),
         ("sed -n '1~2p' a.py", ["read a.py"]),
@@ -280,6 +285,7 @@ def test_paths_are_relative_to_where_the_call_starts():
     assert shown("rm a", folder="/srv/app") == ["delete /srv/app/a"]
     assert shown('cd "$DIR" && rm a /b') == ["delete ?", "delete /b"]
     assert shown("cd sub && bash -c 'rm a'; rm b") == ["delete sub/a", "delete sub/b"]
+    assert shown("cd \"$DIR\" && bash -c 'rm a'") == ["delete ?"]
 
 
 def test_steps_follow_the_command():

@@ -55,7 +55,7 @@ def argv_effects(argv: Sequence[str], folder: str = "") -> Effects:
 class _EffectCollector:
     """Collects effects, program by program."""
 
-    folder: str
+    folder: str | None
     known: list[Effect] = field(default_factory=list)
     unclear: list[Unclear] = field(default_factory=list)
     _folders: dict[tuple[int, ...], str | None] = field(default_factory=dict)
@@ -121,27 +121,27 @@ class _EffectCollector:
 
     def _script(self, name: str, rest: list[Word], stdin: str | None, folder: str | None) -> None:
         """Add the effects of a script that is given as text: `bash -c TEXT`, `eval TEXT`, or a here-document."""
-        script: str | None
-        if name == "eval":
-            texts = [word.text for word in rest]
-            script = None if None in texts else " ".join(text for text in texts if text is not None)
-        elif name == "trap":
-            script = rest[0].text if rest else ""
+        script: str | None = ""
+        if name in {"eval", "trap"}:
+            parts = rest if name == "eval" else rest[:1]
         else:
             at = next((i for i, word in enumerate(rest) if re.fullmatch(r"-\w*c|--command", word.text or "")), None)
-            given = rest[at + 1] if at is not None and at + 1 < len(rest) else None
-            script = given.text if given is not None else stdin if not separate(rest, ("-o", "-O")).operands else None
+            parts = rest[at + 1 : at + 2] if at is not None else []
+            script = stdin if not separate(rest, ("-o", "-O")).operands else None
             if name in _SHELLS and rest and {word.text for word in rest} <= {"--version", "--help"}:
                 return
             if name in _SHELLS and rest and rest[0].text == "-n":  # it only checks the syntax
                 self._add(on(Kind.READ, separate(rest).operands), folder)
                 return
-        if script is None:
+        if parts:
+            sources = [word.source if word.text is None else word.text for word in parts]
+            script = None if None in sources else " ".join(source for source in sources if source is not None)
+        if script is None or any(word.text is None for word in parts):
             self._add(unclear(f"runs a script of {name}"), folder)
-            return
-        outer, self.folder = self.folder, folder if folder is not None else self.folder
-        self.shell(script)
-        self.folder = outer
+        if script is not None:
+            outer, self.folder = self.folder, folder
+            self.shell(script)
+            self.folder = outer
 
     def _find(self, rest: list[Word], folder: str | None, depth: int) -> None:
         """Add the effects of find: it searches, and its actions delete or run programs."""

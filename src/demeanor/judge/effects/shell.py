@@ -53,6 +53,9 @@ class Word:
     glob: bool = False
     """Whether it contains an unquoted `*`, `?` or `[`."""
 
+    source: str | None = None
+    """For a text in double quotes with variables: the text, in which they stand as they are written."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Redirect:
@@ -268,7 +271,8 @@ def _word(node: Node, depth: int) -> Word:
         return Word(_ESCAPE.sub(lambda found: _ANSI_ESCAPES.get(found[1], found[0]), text[2:-1]))
     if node.type in {"string", "translated_string"}:
         static = not any(child.type in _DYNAMIC for child in node.children)
-        return Word(_ESCAPE_IN_QUOTES.sub(_unescaped, text[text.index('"') + 1 : -1]) if static else None)
+        plain = _ESCAPE_IN_QUOTES.sub(_unescaped, text[text.index('"') + 1 : -1])
+        return Word(plain) if static else Word(None, source=plain)
     if node.type == "concatenation" or (node.type == "command_name" and node.child_count == 1):
         return _joined([_word(child, depth + 1) for child in node.children], text)
     if "{" in text and ("," in text or ".." in text):  # a brace expansion is several words
