@@ -81,7 +81,7 @@ class Session:
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
         self._shared = SharedParts()
-        self._silence = 0.0
+        self._silence = self._silent_until = 0.0
         self._intervention = Intervention.of(trial.subject)
         self.faults = tuple(fault for fault in trial.eval.scenario.faults if fault.role == role and not fault.tool)
 
@@ -219,13 +219,17 @@ class Session:
     def _note_silence(self, recorder: ExchangeRecorder) -> None:
         """Record a stalled provider if the agent hung up while the provider owed bytes.
 
-        Short waits add up, because an agent may retry before any single wait is long enough.
+        Short waits add up, because an agent may retry before any single wait is long enough. Waits at the same time
+        count once: otherwise an agent could make a stall out of many requests that it gives up at once.
         """
         silent = recorder.silent_seconds()
         if silent is None:
             self._silence = 0.0
             return
-        self._silence = silent if recorder.answered else self._silence + silent
+        now = time.monotonic()
+        new = now - max(now - silent, self._silent_until)
+        self._silence = silent if recorder.answered else self._silence + new
+        self._silent_until = now
         if stall_seconds(self._silence, self.trial.timeout) is not None:
             message = f"the provider had not responded for {self._silence:.0f} s when the agent hung up"
             recorder.set_error(ProviderError(status=None, reason="stalled", message=message))
