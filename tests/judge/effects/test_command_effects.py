@@ -33,6 +33,7 @@ def shown(command: str, folder: str = "") -> list[str]:
         ("git -C sub rm a", ["delete sub/a"]),
         ("find . -name '*.pyc' -delete", ["search .", "delete ?"]),
         ("find src -type f -exec rm {} +", ["search src", "delete ?"]),
+        ("find . -exec echo -delete {} ';' -fprint out", ["search .", "edit out"]),
         ("find . -exec sh -c 'rm \"$1\"' _ {} \\;", ["search .", "delete ?"]),
         ("mv a /dev/null", ["delete a"]),
         ("shred -u key", ["edit key", "delete key"]),
@@ -312,3 +313,11 @@ def test_program_without_a_shell():
     """A list of words is not parsed again."""
     assert [effect.target for effect in argv_effects(["rm", "$HOME", "a b"]).known] == ["$HOME", "a b"]
     assert [effect.target for effect in argv_effects(["bash", "-lc", "rm x && rm y"]).known] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "piece", ["find . -exec ", "find . -ok env find . -exec sh -c ", "sudo timeout 1 ", "$(", "a;", "<<E\n"]
+)
+def test_a_nested_command_is_read_in_bounded_time(piece: str) -> None:
+    """The model chooses the command: one that contains itself forty times must not take for ever."""
+    assert isinstance(shown(piece * 40), list)

@@ -154,7 +154,10 @@ class _EffectCollector:
         tests = rest[start + len(paths) :]
         wanted = [tests[i + 1].text for i, word in enumerate(tests[:-1]) if word.text in {"-name", "-iname", "-path"}]
         self._add(on(Kind.SEARCH, paths or [Word(".")], text=wanted[0] if wanted else None), folder)
+        of_action = 0  # words before this one belong to a program that an action runs
         for index, word in enumerate(tests):
+            if index < of_action:
+                continue
             if word.text == "-delete":
                 self._add(on(Kind.DELETE, (Word(None),)), folder)
             elif word.text in {"-fprint", "-fprint0", "-fprintf", "-fls"} and index + 1 < len(tests):
@@ -165,6 +168,7 @@ class _EffectCollector:
                     if one.text in {";", "+"}:
                         break
                     argv.append(_filled(one, "{}", argv))
+                of_action = index + 1 + len(argv)
                 name = _name(argv[0]) if argv else None
                 if name is None:
                     self._add(unclear("runs a program whose name is calculated"), folder)
