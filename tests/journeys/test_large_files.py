@@ -81,13 +81,15 @@ def test_empty_folders_and_large_files(project: Project, level: str) -> None:
 
 
 def test_a_command_is_not_run_on_an_incomplete_copy(project: Project) -> None:
-    """A file whose name can't be kept is missing in the copy, where a command would answer another question."""
+    """A file whose name can't be kept is missing in the copy, where a command would answer another question. The agent
+    made it so, and fails: otherwise every agent could turn its failures into voids."""
     script = r"printf x > $(printf 'odd\\377'); echo done"
     project.write(demeanor_toml=CONFIG.format(level="none", script=script), evals__eval_a_py=ODD)
     ran = project.demeanor("run", "--json")
-    assert ran.returncode == 3, ran.stderr
+    assert ran.returncode == 1, ran.stderr
     (record,) = map(json.loads, (project.folder / "results/latest/ledger.jsonl").read_text().splitlines())
     verdict = record["verdict"]
-    assert (verdict["outcome"], verdict["cause"]) == ("void", "unreadable")
-    assert "can't know what 'sh -c ! ls | grep -q 377' does: odd" in verdict["detail"]
-    assert "is not valid UTF-8" in verdict["detail"]
+    assert verdict["outcome"] == "fail"
+    (finding,) = verdict["findings"]
+    assert "can't tell what 'sh -c ! ls | grep -q 377' does, because of what the agent left: odd" in finding["reason"]
+    assert "is not valid UTF-8" in finding["reason"]
