@@ -47,6 +47,16 @@ def test_here_documents_belong_to_their_instruction() -> None:
     assert (two.line, two.value, two.heredocs) == (7, "after $((1<<2))", ())
 
 
+def test_a_here_document_may_have_a_space_before_its_delimiter():
+    """As in newer versions of Docker; a shift of bits has none, because no line ends it."""
+    one, two, three = parse("RUN cat > /x << 'EOF'\nname: x\nEOF\nRUN << E\necho\nE\nRUN echo $(( 1 << N ))\n")
+    assert (one.value, [(doc.name, doc.content, doc.quoted) for doc in one.heredocs]) == (
+        "cat > /x <<'EOF'", [("EOF", "name: x\n", True)],
+    )  # fmt: skip
+    assert (two.value, [doc.content for doc in two.heredocs]) == ("<<E", ["echo\n"])
+    assert (three.value, three.heredocs) == ("echo $(( 1 << N ))", ())
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -54,6 +54,21 @@ def test_an_impossible_name_of_an_image_is_refused(name: str, tmp_path: Path) ->
         check_environment(TaskEnvironment(folder=tmp_path, image=name), None)
 
 
+@pytest.mark.parametrize(
+    ("name", "refused"), [("docker-compose.yaml", True), (".dockerignore", True), ("docker-compose.yml", False)]
+)
+def test_a_file_that_changes_the_build_is_refused(name: str, refused: bool, tmp_path: Path) -> None:
+    """Harbor reads `docker-compose.yaml` only: another name is a file that the task copies."""
+    (tmp_path / "Dockerfile").write_text("FROM debian:12\nCOPY . /srv\n")
+    (tmp_path / name).touch()
+    machine = TaskEnvironment(folder=tmp_path, dockerfile=True)
+    if not refused:
+        check_environment(machine, None)
+        return
+    with pytest.raises(BadInput, match=f"{name}: the bubblewrap environment does not support this file"):
+        check_environment(machine, None)
+
+
 def test_a_user_of_task_toml_is_refused_too(tmp_path: Path) -> None:
     """With its key."""
     task = HarborTask(

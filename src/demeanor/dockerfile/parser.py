@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from demeanor.core.errors import BadInput
 from demeanor.core.text import shortened
@@ -14,6 +15,7 @@ _DIRECTIVE = re.compile(r"#\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*$")
 _CONTINUED = re.compile(r"(?:^|[^\\])\\[ \t]*$")
 _FLAG = re.compile(r"--([a-z][a-z-]*)(?:=(\S*))?(?:\s+|$)")
 _HEREDOC = re.compile(r"\d*<<(-?)(['\"]?)([A-Za-z_][\w.]*)\2$")
+_SPACED = re.compile(r"(?<!\S)(\d*<<)[ \t]+((['\"]?)([A-Za-z_][\w.]*)\3)(?!\S)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,9 +95,16 @@ def _instructions(lines: list[str], where: str) -> Iterator[Instruction]:
     while at < len(lines):
         begin, text, at = _logical_line(lines, at)
         if text:
-            instruction = _instruction(text, begin + 1, where)
+            instruction = _instruction(_without_space(text, lines, at), begin + 1, where)
             heredocs, at = _heredocs(instruction, lines, at, where)
             yield replace(instruction, heredocs=heredocs)
+
+
+def _without_space(text: str, lines: list[str], at: int) -> str:
+    """A line with `<<EOF` in place of `<< EOF`, which means the same if one of the lines from `at` ends the
+    here-document; `$(( 1 << N ))` is none.
+    """
+    return _SPACED.sub(lambda found: found[1] + found[2] if found[4] in islice(lines, at, None) else found[0], text)
 
 
 def _logical_line(lines: list[str], at: int) -> tuple[int, str, int]:

@@ -13,7 +13,7 @@ from demeanor.dockerfile.planner import PATH, read
 from demeanor.harbor.build_context import copied_files
 from demeanor.images.reference import parse_reference
 
-_REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
+_REFUSED = ("docker-compose.yaml", ".dockerignore")
 _LOGS = "/logs/"
 
 ONLY_ROOT = "root is the only user in the bubblewrap environment, since Demeanor does not run as root"
