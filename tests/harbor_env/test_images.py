@@ -12,6 +12,7 @@ import pytest
 from demeanor.images.cache import ImageCache
 from demeanor.images.pull import import_layout
 from tests.harbor_env.helpers import HarborProject
+from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.image_registry import image_registry, manifest, write_layout
 from tests.helpers.small_rootfs import small_rootfs
 
@@ -178,3 +179,45 @@ def test_a_step_that_fails_is_reported_with_its_line(harbor_project: HarborProje
     assert trial.exception == "SandboxBuildFailedError"
     assert "Dockerfile:2: RUN: exit code 3\nwrong" in trial.message
     assert {root.key for root in cache.roots()} == before
+
+
+BUILD = """\
+import asyncio, sys
+from pathlib import Path
+from demeanor.dockerfile.planner import read
+from demeanor.harbor_env import image_build
+from demeanor.harbor_env.dockerfile_replay import Build
+from demeanor.images.cache import ImageCache
+from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
+
+async def main():
+    image_build._KEPT_AFTER = -1.0  # every step took long
+    cache, sandboxes = ImageCache(Path(sys.argv[1])), PersistentSandboxes()
+    steps = "RUN echo large > /large; echo gone > /gone\\nRUN rm /gone\\nRUN echo last > /last\\n"
+    build = Build(image=read(f"FROM lab/steps:1\\n{steps}"), context=Path(), log=lambda line: None)
+    opener = lambda root: sandboxes.open(PersistentOptions(rootfs=root))
+    try:
+        await image_build.build_root(build, cache.image("lab/steps:1"), cache, open_sandbox=opener)
+    finally:
+        sandboxes.close()
+
+asyncio.run(main())
+"""
+
+
+@needs_harbor
+def test_a_step_that_is_kept_is_the_base_of_the_next_one(tmp_path: Path) -> None:
+    """So that roots share their files; what a later step removes is not in its root."""
+    cache = ImageCache(tmp_path / "cache")
+    archive = archive_of(small_rootfs(tmp_path / "root"), tmp_path / "root.tar.gz")
+    import_layout(write_layout(tmp_path / "layout", *manifest([archive.read_bytes()])), "lab/steps:1", cache)
+    subprocess.run([PROGRAM.with_name("python"), "-c", BUILD, str(cache.folder)], check=True)
+    by_parent = {root.parent: root for root in cache.roots()}
+    base = by_parent[None]
+    first = by_parent[base.key]
+    second = by_parent[first.key]
+    third = by_parent[second.key]
+    roots = [cache.folder / "roots" / one.key / "rootfs" for one in (first, second, third)]
+    assert [(root / "gone").exists() for root in roots] == [True, False, False]
+    assert [(root / "last").exists() for root in roots] == [False, False, True]
+    assert len({(root / "large").stat().st_ino for root in roots}) == 1

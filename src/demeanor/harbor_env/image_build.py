@@ -2,7 +2,7 @@
 
 The key of a step is the key of everything before it and the step itself, with the content of the files that it copies.
 The build starts after the last step whose result is in the cache. The result is kept at the end, and after each step
-that took long.
+that took long; further steps run in a new sandbox on top of it, so that what is kept next shares its files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def build_root(build: Build, base: CachedImage, cache: ImageCache, *, open
         with cache.building(keys[first + 1]) as ours:
             if ours and first == _cached(keys, cache):
                 await _build(build, keys, first, cache, open_sandbox)
-                break
+                continue
         await asyncio.sleep(_POLLED_EVERY)  # another process builds this step, perhaps for another task
     return keys[-1]
 
@@ -51,7 +51,7 @@ def _cached(keys: list[str], cache: ImageCache) -> int:
 
 
 async def _build(build: Build, keys: list[str], first: int, cache: ImageCache, open_sandbox: OpenSandbox) -> None:
-    """Run the steps after the first ones, whose result is in the cache."""
+    """Run the steps after the first ones, whose result is in the cache, until there is a result to keep."""
     image = build.image
     with cache.in_use(keys[first]) as root:
         sandbox = await open_sandbox(root)
@@ -62,6 +62,7 @@ async def _build(build: Build, keys: list[str], first: int, cache: ImageCache, o
                 last = number + 1 == len(image.steps)
                 if last or time.monotonic() - began > _KEPT_AFTER:
                     await _keep(sandbox, cache, key=keys[number + 1], parent=keys[first], origin=_origin(image, number))
+                    return
         finally:
             await sandbox.close()
 
