@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from demeanor.commands.run.stored_runs import StoredRun, request_of_run
@@ -12,7 +13,7 @@ from demeanor.commands.serve.time_spans import time_spans
 from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 from demeanor.commands.trace.divergence import find_divergence, nearest_pass
 from demeanor.commands.trace.step_rows import step_rows
-from demeanor.commands.trace.trials import TrialSteps, load_steps
+from demeanor.commands.trace.trials import TrialSteps, load_steps, user_replies
 from demeanor.commands.triage.render import group_brief
 from demeanor.commands.triage.report import group_failures
 from demeanor.commands.triage.workflow import reproduce, with_commands
@@ -118,11 +119,18 @@ def _tab(
         return found | {"absence": str(error), "prompt": None, "times": times, "exchange": None, "raw": None}
 
 
+def _with_replies(context: PageContext, run: PastRun, steps: TrialSteps) -> TrialSteps:
+    return replace(steps, replies=user_replies(place_of(run, context.results), steps.record, context.captures()))
+
+
 def _steps(
     context: PageContext, run: PastRun, own: TrialSteps, place: RunPlace, times: Sequence[ExchangeTime]
 ) -> dict[str, Any]:
     good = isinstance(own.record.verdict, Pass)
     passing = None if good or own.events is None else _nearest(context, context.history(), run, own)
+    own = _with_replies(context, run, own)
+    if passing is not None:
+        passing = _with_replies(context, context.history().run(passing.run), passing)
     title, divergence = find_divergence(own, passing)
     return {
         "brief": "" if good or place.origin != "demeanor" else _brief(run, own, passing, place),

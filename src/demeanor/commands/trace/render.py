@@ -50,7 +50,8 @@ def _head(record: Record) -> Iterator[str]:
 
 
 def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) -> Iterator[str]:
-    turn, open_replies = 0, list(replies)
+    turn = 0
+    placed, others = place_replies(events, replies)
     if not events:
         yield "(no steps recorded)"
     for event in events:
@@ -58,9 +59,20 @@ def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) 
             turn = event.turn
             yield f"turn {turn}"
         yield _step(event, lines)
-        if open_replies and isinstance(event, Said) and _same(event.text, open_replies[0].to):
-            yield _reply(open_replies.pop(0), lines)
-    yield from (_reply(one, lines) for one in open_replies)  # to a message that is not among the steps
+        if id(event) in placed:
+            yield _reply(placed[id(event)], lines)
+    yield from (_reply(one, lines) for one in others)
+
+
+def place_replies(
+    events: Sequence[Event], replies: Sequence[UserTurn]
+) -> tuple[dict[int, UserTurn], tuple[UserTurn, ...]]:
+    """The user's replies by the id of the event that each answers, and those to messages that are not among them."""
+    placed, waiting = {}, list(replies)
+    for event in events:
+        if waiting and isinstance(event, Said) and _same(event.text, waiting[0].to):
+            placed[id(event)] = waiting.pop(0)
+    return placed, tuple(waiting)
 
 
 def _same(one: str, other: str) -> bool:

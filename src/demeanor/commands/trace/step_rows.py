@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from demeanor.commands.trace.render import steer_title
+from demeanor.commands.trace.render import place_replies, steer_title
 from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.text import one_line, opening
 from demeanor.core.trajectory import (
@@ -22,6 +22,7 @@ from demeanor.core.trajectory import (
     Thought,
 )
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
+from demeanor.core.user import UserTurn
 from demeanor.render.numbers import duration
 from demeanor.store.history.page_queries import ExchangeTime
 
@@ -49,6 +50,9 @@ class StepCell:
 
     parts: tuple[tuple[str, str], ...] = ()
     """What unfolds: label and text. Hostile text."""
+
+    reply: str = ""
+    """What the user replied to it. Hostile text."""
 
     at: float | None = None
     """When it began, in seconds since the start of the trial; None if unknown."""
@@ -93,6 +97,9 @@ class AlignedSteps:
     beside: bool
     """Whether a passing trial stands beside it."""
 
+    replies: tuple[str, ...] = ()
+    """What the user replied to messages that are not among the rows. Hostile text."""
+
     asides: tuple[StepCell, ...] = field(default=())
     """Side requests and sub-agents, which are not part of the conversation."""
 
@@ -105,6 +112,8 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
     pairs: Sequence[Pair] = align(events, others if beside else events)
     divergence = first_divergence(pairs) if beside else None
     left_notes, right_notes = _notes(events), _notes(others)
+    replies, further = place_replies(events, own.replies)
+    other_replies, _ = place_replies(others, passing.replies if passing else ())
     usage = _usage(events, times)
     rows, seen = [], set()
     for index, pair in enumerate(pairs[:MOST_STEPS]):
@@ -112,8 +121,8 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
         rows.append(
             StepRow(
                 number=index + 1,
-                left=_cell(pair.left, left_notes),
-                right=_cell(pair.right, right_notes) if beside else None,
+                left=_cell(pair.left, left_notes, replies),
+                right=_cell(pair.right, right_notes, other_replies) if beside else None,
                 same=pair.same,
                 divergence=index == divergence,
                 turn=turn,
@@ -123,7 +132,11 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
         seen.add(turn)
     asides = tuple(_aside(event) for event in events if isinstance(event, Aside))
     return AlignedSteps(
-        rows=tuple(rows), left_out=max(0, len(pairs) - MOST_STEPS), beside=beside, asides=asides[:MOST_STEPS]
+        rows=tuple(rows),
+        left_out=max(0, len(pairs) - MOST_STEPS),
+        beside=beside,
+        replies=tuple(_cut(one.said or "") for one in further[:MOST_STEPS]),
+        asides=asides[:MOST_STEPS],
     )
 
 
@@ -154,8 +167,13 @@ def _usage(events: Sequence[Event], times: Sequence[ExchangeTime]) -> dict[int, 
     }
 
 
-def _cell(event: Event | None, notes: dict[int, list[tuple[str, str]]]) -> StepCell | None:
-    return None if event is None else replace(_described(event, notes), at=event.at)
+def _cell(
+    event: Event | None, notes: dict[int, list[tuple[str, str]]], replies: Mapping[int, UserTurn]
+) -> StepCell | None:
+    if event is None:
+        return None
+    reply = replies[id(event)].said or "" if id(event) in replies else ""
+    return replace(_described(event, notes), at=event.at, reply=_cut(reply))
 
 
 def _described(event: Event, notes: dict[int, list[tuple[str, str]]]) -> StepCell:

@@ -26,6 +26,9 @@ class TrialSteps:
     events: tuple[Event, ...] | None
     """What happened; None when the steps are not available. Hostile text."""
 
+    replies: tuple[UserTurn, ...] = ()
+    """What the user replied, where that was loaded (`user_replies`). Hostile text."""
+
     absence: str = ""
     """Why the steps are not available; empty when they are."""
 
