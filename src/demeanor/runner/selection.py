@@ -120,6 +120,6 @@ def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
             raise BadInput(
                 "there are no evals here",
                 where=path,
-                remedy="name the files or folders with your evals, or run `demeanor init` to create some",
+                remedy="name their files or folders, set `paths` in demeanor.toml, or create some: demeanor init",
             )
     return [str(path) for path in configured]
