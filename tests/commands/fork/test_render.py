@@ -44,8 +44,8 @@ def test_no_line_is_too_long_and_nothing_hostile_reaches_the_terminal(outcome: F
     assert max(len(line) for line in text.splitlines() if "→ demeanor" not in line) <= width
     assert not {"\x1b", "\u202e"} & set(text)
     assert fork_terminal(a_fork(outcome), Screen(width=width, ascii=True)).isascii()
-    listed = steps_text("e/a:m/1", [HOSTILE, "said: x" * 99], Screen(width=width))
-    assert max(map(len, listed.splitlines()[:-1])) <= width
+    listed = steps_text("e/a:m/1", "2026-11-17T19-05-41-vpure", [HOSTILE, "said: x" * 99], Screen(width=width))
+    assert max(len(line) for line in listed.splitlines() if "→ demeanor" not in line) <= width
     assert not {"\x1b", "\u202e"} & set(listed)
 
 
@@ -101,3 +101,12 @@ def test_outcomes_have_their_exit_codes() -> None:
         ForkOutcome.NO_DROP: ExitCode.REJECTED,
         ForkOutcome.UNDECIDED: ExitCode.UNDECIDED,
     }
+
+
+def test_the_commands_below_the_steps_name_the_run_and_can_be_pasted() -> None:
+    """Without the run they would fork a trial of the latest one; names of cases have brackets and blanks."""
+    text = steps_text("price[tea 3 €]/a:m/1", "2026-11-17T19-05-41-vpure", ["said: x"], Screen(width=80))
+    assert text.endswith(
+        "\n→ demeanor fork 'price[tea 3 €]/a:m/1' --run 2026-11-17T19-05-41-vpure --at K"
+        "\n→ demeanor fork 'price[tea 3 €]/a:m/1' --run 2026-11-17T19-05-41-vpure --scan\n"
+    )

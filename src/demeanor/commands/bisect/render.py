@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import fsum
@@ -162,7 +163,7 @@ def _commands(report: BisectReport) -> Iterator[str]:
     before = [one for one in report.commits[: report.commits.index(report.suspects[0])] if one.run and one.passed]
     after = [one for one in report.commits[report.commits.index(culprit) :] if one.run and one.failed]
     if before and after:
-        yield f"demeanor trace {report.eval} --run {after[0].run} --against {before[-1].run}"
+        yield f"demeanor trace {shlex.quote(report.eval)} --run {after[0].run} --against {before[-1].run}"
 
 
 def _labelled(label: str, text: str, screen: Screen) -> list[Text]:

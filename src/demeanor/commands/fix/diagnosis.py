@@ -5,6 +5,7 @@ A person or an agent should need nothing else to fix the cause.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -168,7 +169,9 @@ def _choose_run(
             raise UnknownName("run or eval", what, {*project.evals, *unknown.known}) from None
     cells = [cell for cell in history.eval_history(what) if cell.failed]
     if not cells:
-        raise UsageError(f"no stored run has a failing trial of {what!r}\n  → demeanor run --scenario {what}")
+        raise UsageError(
+            f"no stored run has a failing trial of {what!r}\n  → demeanor run --scenario {shlex.quote(what)}"
+        )
     latest = max(cells, key=lambda cell: (cell.kind == "nightly", cell.started, cell.run))
     return history.run(latest.run), (what,)
 

@@ -155,7 +155,7 @@ def _print_steps(source: ForkSource, *, as_json: bool) -> None:
         steps = [{"step": number, "did": did} for number, did in enumerate(source.did, 1)]
         print(json.dumps({"trial": source.record.trial, "run": source.run.name, "steps": steps}, indent=2))
     else:
-        print(steps_text(source.record.trial, source.did, screen_of(sys.stdout)), end="")
+        print(steps_text(source.record.trial, source.run.name, source.did, screen_of(sys.stdout)), end="")
 
 
 def _forked(args: argparse.Namespace, source: ForkSource, catalog: Catalog, results: Path) -> ForkReport:

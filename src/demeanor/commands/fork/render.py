@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
@@ -20,11 +21,12 @@ _NARROW = 60
 _STYLES = {ForkOutcome.FOUND: "bold green", ForkOutcome.MEASURED: "bold", ForkOutcome.NO_DROP: "bold red"}
 
 
-def steps_text(trial: str, did: Sequence[str], screen: Screen) -> str:
+def steps_text(trial: str, run: str, did: Sequence[str], screen: Screen) -> str:
     """The steps of a trial, at which trials can start."""
     width = max(20, screen.width - 8)
     lines = [trial, "", *(f"{step:>4}  {one_line(text, width=width)}" for step, text in enumerate(did, 1)), ""]
-    lines.append(f"start trials at a step: demeanor fork {trial} --at K · find the decisive one: --scan")
+    command = f"→ demeanor fork {shlex.quote(trial)} --run {run}"
+    lines += ["start there, or find the decisive step:", f"{command} --at K", f"{command} --scan"]
     return "\n".join(screen.safe(line) for line in lines) + "\n"
 
 
@@ -159,7 +161,7 @@ def _commands(report: ForkReport) -> Iterator[str]:
     elif report.outcome is ForkOutcome.FOUND and report.decisive is not None:
         step = report.decisive.step
         yield f"demeanor trace '{name}@{step}' --run {report.folder}"
-        yield f"demeanor fork {report.trial} --run {report.run} --at {step} --save NAME"
+        yield f"demeanor fork {shlex.quote(report.trial)} --run {report.run} --at {step} --save NAME"
     elif report.outcome is ForkOutcome.NO_DROP:
         yield f"demeanor run --scenario '{name}' --trials 10"
 

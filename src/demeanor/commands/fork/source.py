@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class ForkSource:
         if step > len(self.did):
             raise UsageError(
                 f"--at {step}: {self.record.trial} has steps 1 to {len(self.did)}\n"
-                f"  → list them: demeanor fork {self.record.trial}"
+                f"  → list them: demeanor fork {shlex.quote(self.record.trial)} --run {self.run.name}"
             )
 
 
@@ -74,7 +75,7 @@ def find_source(run: StoredRun, record: Record, config: Config, catalog: Catalog
     if not steps:
         raise UsageError(
             f"{record.trial}: the gateway recorded no answer of a model, so there is no step to start from\n"
-            f"  → see what happened: demeanor trace {record.trial}"
+            f"  → see what happened: demeanor trace {shlex.quote(str(record.trial))}"
         )
     events = read_steps(run.place, record, captures)
     return ForkSource(

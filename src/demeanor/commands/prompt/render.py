@@ -10,7 +10,10 @@ from demeanor.core.record import Record
 from demeanor.core.text import count, one_line, printable
 from demeanor.render.terminal import Screen
 
-_HINT = "try without one: demeanor run --without ID · with another text: demeanor run --replace ID=FILE"
+_HINT = """\
+try without one, or with another text:
+→ demeanor run --without ID
+→ demeanor run --replace ID=FILE"""
 
 
 def prompt_text(record: Record, rows: Sequence[LocatedInstruction], screen: Screen, *, full: bool) -> str:
@@ -23,7 +26,7 @@ def prompt_text(record: Record, rows: Sequence[LocatedInstruction], screen: Scre
         lines += ["", "system prompt" if place == "system" else f"tool {printable(place)}"]
         for row in group:
             lines += _row(row, screen.width, full=full)
-    return "\n".join([*lines, "", f"{count(len(rows), 'instruction')} · {_HINT}"])
+    return "\n".join([*lines, "", f"{count(len(rows), 'instruction')}; {_HINT}"])
 
 
 def _row(row: LocatedInstruction, width: int, *, full: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ def sent_instructions(run: StoredRun, record: Record, config: Config) -> tuple[P
     capture = load_capture(run.place, record, open_capture_store(config))
     requests = [exchange.request for exchange in Conversations(capture.exchanges).main[:1]]
     if not requests:
-        remedy = f"see what happened: demeanor trace {record.trial}"
+        remedy = f"see what happened: demeanor trace {shlex.quote(str(record.trial))}"
         raise UsageError(f"{record.trial}: the agent sent no request to a model\n  → {remedy}")
     return instructions(requests[0], capture.facts)
 
