@@ -28,7 +28,7 @@ from demeanor.commands.simulate.rules import ProviderLimit, TrialLoad
 from demeanor.commands.simulate.workflow import Workload, forecast
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.notes import TrialNote
-from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
+from demeanor.render.documents import ReportDocument, compact_object, json_data, one_item_per_line
 from demeanor.runner.calibrations import CorrectedRate
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.cover.test_render import a_cover
@@ -148,6 +148,16 @@ def test_one_item_per_line_is_the_same_data() -> None:
     text = one_item_per_line(data)
     assert json.loads(text) == data
     assert '    {"b":1},\n' in text
+
+
+@pytest.mark.parametrize("records", [[], [None], [{"n": 1}, None, "ü"]], ids=["none", "one", "several"])
+def test_an_object_in_pieces_is_the_same_text(records: list[Any]) -> None:
+    """A list may be given item by item; the text does not tell."""
+    cell = {"status": "PASS", "records": records, "more": [1, 2]}
+    pieces = compact_object({**cell, "records": iter(records)})
+    assert one_item_per_line({"cells": [pieces, {}, compact_object({})]}) == one_item_per_line(
+        {"cells": [cell, {}, {}]}
+    )
 
 
 def test_missing_values_are_null() -> None:

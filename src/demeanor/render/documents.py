@@ -7,7 +7,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from inspect import cleandoc
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union
@@ -77,13 +77,38 @@ def one_item_per_line(data: Mapping[str, Any]) -> str:
 
     `json.dumps(indent=…)` takes several times as long as everything else that a report needs.
     """
-    return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_value(value)}" for key, value in data.items()) + "\n}\n"
+    return "".join(_pieces(data))
 
 
-def _value(value: Any) -> str:
-    if not isinstance(value, list) or not value:
-        return json.dumps(value, allow_nan=False)
-    return "[\n" + ",\n".join(f"    {_COMPACT.encode(item)}" for item in value) + "\n  ]"
+def compact_object(fields: Mapping[str, Any]) -> Iterator[str]:
+    """An object as an item of such a document, in pieces. A value that is an iterator becomes a list, item by item: the
+    data of all items at once would need much memory."""
+    between = "{"
+    for name, value in fields.items():
+        yield f"{between}{_COMPACT.encode(name)}:"
+        between = ","
+        if isinstance(value, Iterator):
+            yield "["
+            yield from (f"{',' if number else ''}{_COMPACT.encode(item)}" for number, item in enumerate(value))
+            yield "]"
+        else:
+            yield _COMPACT.encode(value)
+    yield "}" if fields else "{}"
+
+
+def _pieces(data: Mapping[str, Any]) -> Iterator[str]:
+    between = "{\n"
+    for key, value in data.items():
+        yield f"{between}  {json.dumps(key)}: "
+        between = ",\n"
+        if isinstance(value, list) and value:
+            for number, item in enumerate(value):
+                yield ",\n    " if number else "[\n    "
+                yield from item if isinstance(item, Iterator) else (_COMPACT.encode(item),)
+            yield "\n  ]"
+        else:
+            yield json.dumps(value, allow_nan=False)
+    yield "\n}\n"
 
 
 def schema_document(

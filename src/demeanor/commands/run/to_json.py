@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from demeanor.core.text import excerpt, opening
 from demeanor.core.verdict import Fail, Finding, Pass, Void
 from demeanor.render.documents import (
     Schema,
+    compact_object,
     dataclass_schema,
     json_data,
     object_schema,
@@ -121,9 +122,10 @@ def _document(report: RunReport) -> dict[str, Any]:
     }
 
 
-def _cell(cell: CellReport) -> dict[str, Any]:
-    records = [json_data(encode(record)) for record in cell.records]
-    return {"status": words.status(cell), **json_data(replace(cell, records=())), "records": records}
+def _cell(cell: CellReport) -> Iterator[str]:
+    """A cell in pieces: a long run has tens of thousands of records."""
+    records = (json_data(encode(record)) for record in cell.records)
+    return compact_object({"status": words.status(cell), **json_data(replace(cell, records=())), "records": records})
 
 
 def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, Any]:
