@@ -139,6 +139,25 @@ def test_yes_passes_no_fails_and_unknown_is_void(where: str, check: CheckFunctio
         server.close()
 
 
+def only_asks(rig: Rig, result: str) -> None:
+    str(rig.judge("The agent asks before it deletes"))
+
+
+def decides_by_votes(rig: Rig, result: str) -> None:
+    votes = rig.judge("The agent asks before it deletes").votes
+    assert [vote.answer for vote in votes] == ["yes"]
+
+
+def test_a_check_that_does_not_use_the_answer_is_broken():
+    """It passes whatever the judge says. Showing the answer does not count."""
+    for answer in ("yes", "no"):
+        broken = judge(EVIDENCE, an_eval(only_asks), no_command, ask_judge=Judge(answer))
+        assert isinstance(broken, Void)
+        assert broken.cause is VoidCause.CHECK
+        assert "its answer is not used: write `assert rig.judge(…)`" in broken.detail
+    assert isinstance(judge(EVIDENCE, an_eval(decides_by_votes), no_command, ask_judge=Judge("yes")), Pass)
+
+
 @pytest.mark.parametrize("where", ["here", "in a process"])
 def test_a_judge_that_fails_voids_the_trial(where: str):
     def broken(question: JudgeQuestion) -> JudgeAnswer:

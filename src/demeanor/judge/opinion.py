@@ -61,12 +61,15 @@ class Opinion:
     """
 
     def __init__(self, given: JudgeAnswer, shown: Iterable[str]) -> None:
+        self.used = False
+        """Whether the check has looked at the answer."""
         self._given = given
         self._shown = tuple(" ".join(text.split()) for text in shown)
 
     @property
     def answer(self) -> JudgeWord:
         """`yes`, `no` or `unknown`."""
+        self.used = True
         return self._given.answer
 
     @property
@@ -82,6 +85,7 @@ class Opinion:
     @property
     def votes(self) -> tuple[JudgeVote, ...]:
         """Every vote, in order."""
+        self.used = True
         return self._given.votes
 
     @property
@@ -98,10 +102,13 @@ class Opinion:
     def __str__(self) -> str:
         quote = f" {one_line(self.quote, width=120)!r}" if self.quote else ""
         doubt = " (not in the evidence)" if self.quote and not self.quote_found else ""
-        panel = f" ({', '.join(vote.answer for vote in self.votes)})" if len(self.votes) > 1 else ""
+        votes = self._given.votes
+        panel = f" ({', '.join(vote.answer for vote in votes)})" if len(votes) > 1 else ""
         asked = one_line(self._given.question, width=120)
         reason = one_line(printable(self.reason), width=300)
-        return f"{self._given.model} answers {self.answer}{panel} to {asked!r}:{quote}{doubt} {reason}".rstrip(": ")
+        return f"{self._given.model} answers {self._given.answer}{panel} to {asked!r}:{quote}{doubt} {reason}".rstrip(
+            ": "
+        )
 
     def __repr__(self) -> str:
         return f"<judge {self}>"

@@ -35,6 +35,7 @@ class Rig:
         self._evidence = evidence
         self._judge = judge or JudgeAccess()
         self._run_command = run_command
+        self._opinions: list[Opinion] = []
 
     @cached_property
     def workspace(self) -> WorkspaceView:
@@ -218,12 +219,19 @@ class Rig:
         the majority decides. `evidence` is what the model is shown: `prompt`, `final_text`, `said`, `trajectory`,
         `diff`, or texts of your own by title. If the model fails, refuses or can't tell, the trial is void.
         """
-        return ask_judge(
+        opinion = ask_judge(
             self, self._judge, question=question, rubric=rubric, model=model, votes=votes, evidence=evidence
         )
+        self._opinions.append(opinion)
+        return opinion
 
     def __repr__(self) -> str:
         return f"<rig of {self._evidence.trial}>"
+
+
+def unused_opinion(rig: Rig) -> Opinion | None:
+    """An answer of the judge that the check did not look at."""
+    return next((one for one in rig._opinions if not one.used), None)
 
 
 def _is_in(path: str, files: frozenset[str]) -> bool:

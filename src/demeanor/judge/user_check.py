@@ -17,7 +17,7 @@ from demeanor.core.checks import CheckFunction
 from demeanor.core.text import excerpt, one_line, printable
 from demeanor.judge.assert_sentence import assert_sentence
 from demeanor.judge.call_set import last_asked
-from demeanor.judge.rig import Rig
+from demeanor.judge.rig import Rig, unused_opinion
 
 _LIBRARY_PATHS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
@@ -26,7 +26,7 @@ def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any]
     """Call `function(rig, result)` and await it if it is async. Don't call this from a running event loop.
 
     A returned False is a failure. Any other value but None and True is a mistake: a check that returns a view or a
-    match without asserting anything could never fail.
+    match without asserting anything could never fail. Nor could one that does not look at the judge's answer.
     """
     found = function(rig, rig.final_text, **(arguments or {}))
     if inspect.isawaitable(found):
@@ -35,6 +35,8 @@ def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any]
         raise AssertionError("the check returned False")
     if found is not None and found is not True:
         raise TypeError(f"the check returned {_described(found)}: write `assert`, or return True or False")
+    if (unused := unused_opinion(rig)) is not None:
+        raise TypeError(f"the judge was asked, but its answer is not used: write `assert rig.judge(…)`; {unused}")
 
 
 async def _finish(awaitable: Awaitable[Any]) -> Any:
