@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from demeanor.core.errors import BadInput
+from demeanor.define.discover import discover
+
 FAR_FROM_PYTEST = """
 import sys
 from pathlib import Path
@@ -151,3 +154,26 @@ def test_an_edited_file_is_rewritten_again(tmp_path):
     said(path, tmp_path / "cache")
     assert "('', 'edited')" in said(path, tmp_path / "cache", expected="edited")
     assert len(list((tmp_path / "cache" / "evals").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "statement", ["result == 'x'", "not rig.calls", "result and rig.calls", "if result:\n        result in 'x'"]
+)
+def test_a_comparison_without_assert_is_refused(tmp_path: Path, statement: str) -> None:
+    """The check could not fail by it; the file and the line are named."""
+    path = tmp_path / "eval_x.py"
+    head = "from demeanor import USUALLY_PASSES, eval_test\n\n@eval_test(USUALLY_PASSES, prompt='x')\n"
+    path.write_text(f"{head}def check(rig, result):\n    {statement}\n")
+    with pytest.raises(BadInput, match=r"eval_x.py:\d+: the check does not use the result of .*\n  → write `assert "):
+        discover([path])
+
+
+def test_comparisons_that_are_meant_are_accepted(tmp_path: Path) -> None:
+    """What is expected to raise, what is returned, and functions that are not checks."""
+    path = tmp_path / "eval_x.py"
+    path.write_text(
+        "import pytest\nfrom demeanor import USUALLY_PASSES, eval_test\n\ndef helper(a):\n    a == 1\n\n"
+        "@eval_test(USUALLY_PASSES, prompt='x')\ndef check(rig, result):\n    with pytest.raises(TypeError):\n"
+        "        1 < 'a'\n    'a text'\n    rig.workspace.unchanged_except('a')\n    return result == 'x'\n"
+    )
+    assert [one.name for one in discover([path])] == ["check"]

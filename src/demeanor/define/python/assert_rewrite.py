@@ -25,6 +25,9 @@ from types import CodeType
 from demeanor._version import __version__
 from demeanor.core.atomic_file import write_atomically
 from demeanor.core.cache_dir import cache_folder
+from demeanor.core.errors import BadInput
+from demeanor.core.text import one_line
+from demeanor.define.python.decorated import decorated_functions
 
 _REWRITER = "_pytest.assertion.rewrite"
 _REPLACEMENT = "demeanor.define.python.assert_details"
@@ -46,6 +49,8 @@ def _rewritten(path: Path, source: bytes) -> CodeType:
     from _pytest.assertion import rewrite
 
     tree = ast.parse(source, filename=str(path))
+    for function, _ in decorated_functions(tree):
+        _refuse_unused_comparison(function, path)
     rewrite.rewrite_asserts(tree, source, str(path), None)
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -53,6 +58,21 @@ def _rewritten(path: Path, source: bytes) -> CodeType:
                 if alias.name == _REWRITER and (alias.asname or "").startswith("@"):
                     alias.name = _REPLACEMENT
     return compile(tree, str(path), "exec", dont_inherit=True)
+
+
+def _refuse_unused_comparison(node: ast.AST, path: Path) -> None:
+    """Refuse `result == "x"` without `assert` in a check, which could not fail by it. In a `with` block it may be
+    meant: `pytest.raises` expects an error."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Compare | ast.BoolOp | ast.UnaryOp):
+            shown = one_line(ast.unparse(child))
+            raise BadInput(
+                f"the check does not use the result of `{shown}`",
+                where=f"{path}:{child.lineno}",
+                remedy=f"write `assert {shown}`",
+            )
+        if not isinstance(child, ast.With | ast.AsyncWith | ast.expr):
+            _refuse_unused_comparison(child, path)
 
 
 def _name(path: Path, source: bytes) -> str:
