@@ -224,6 +224,15 @@ def test_hostile_text_stays_text(tmp_path: Path):
     assert SelfTestFault.CRASHED not in [fault for fault, _ in faults], faults
 
 
+def test_a_deleted_file_is_a_change(tmp_path: Path):
+    """Also one whose content is not known, because it was not in the repository."""
+    call = Called(turn=1, id="1", tool="bash", kind=Kind.EXECUTE, arguments={"command": "rm old.log"}, succeeded=True)
+    session = PastSession(agent="", rounds=(Round(prompt="Clean up.", events=(call,)),))
+    titles = [fact.title for fact in adopted(session, tmp_path).facts]
+    assert "It deleted old.log." in titles
+    assert "It changed no file." not in titles
+
+
 def test_an_existing_file_is_never_overwritten(tmp_path: Path):
     """Neither the eval nor its folder of files; nothing else is written then."""
     session = PastSession(agent="", rounds=(Round(prompt="Do it."),))

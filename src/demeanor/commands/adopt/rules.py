@@ -92,8 +92,9 @@ def _unread(situation: Situation) -> Iterator[Fact]:
 
 def _nothing(situation: Situation) -> Iterator[Fact]:
     unclear = any(step.facts.effects.unclear for step in situation.steps)
-    edits = any(True for _ in calls_on(situation.steps, Kind.EDIT, situation.session.folder))
-    if not situation.after and not unclear and not edits:
+    folder = situation.session.folder
+    changed = any(True for kind in (Kind.EDIT, Kind.DELETE) for _ in calls_on(situation.steps, kind, folder))
+    if not situation.after and not unclear and not changed:
         check = "rig.workspace.changed_paths"
         yield Fact(kind=FactKind.NOTHING, title="It changed no file.", check=check, demand="must")
 
