@@ -6,6 +6,7 @@ import pytest
 
 from tests.helpers import preloaded, processes
 from tests.helpers.project import Project
+from tests.journeys.test_survival import until
 
 
 def test_a_command_that_does_not_end_is_described_and_killed(project: Project):
@@ -16,4 +17,4 @@ def test_a_command_that_does_not_end_is_described_and_killed(project: Project):
     assert text.startswith("`demeanor gateway --port 0` did not end within 5 s\n"), text
     assert "tests.helpers.preloaded" in text
     assert "most recent call first" in text
-    assert processes.working_in(project.folder) == []
+    until(lambda: processes.working_in(project.folder) == [])

@@ -164,7 +164,8 @@ def _forked(fds: Sequence[int]) -> dict[str, Any]:
             os.close(fd)
         connection.sendall(f"{pid}\n".encode())
         _, status = os.waitpid(pid, 0)
-        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        with contextlib.suppress(BrokenPipeError):  # it took too long
+            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
         os._exit(0)
 
 
