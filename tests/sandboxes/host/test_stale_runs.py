@@ -31,6 +31,7 @@ def leftovers(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
         subprocess.Popen(["sleep", "600"], env={**os.environ, "HOME": str(folder / "home")}),
         subprocess.Popen(["sleep", "600"], env={**os.environ, "HOME": f"{tmp_path / NOBODY}-other"}),
     ]
+    wait_until(lambda: all("sleep" in command_line(process.pid) for process in started))  # only then /proc shows it
     yield started
     for process in started:
         process.kill()
