@@ -7,6 +7,9 @@ MODEL  ?= qwen2.5-coder-1.5b
 FUZZ   ?= 15500
 DEMO   := examples/smoke examples/eval_notes.py
 
+# Without bytecode files, every start of demeanor in every test compiles all its modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help env machine browser registry screenshots harbor demo test test-agents test-harbor fuzz check fix docs site bench bench-parts bench-signal release-check test-wheel clean
 
