@@ -9,6 +9,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,12 @@ PACKAGE = ROOT / "src" / "demeanor"
 MAX_MODULE_LINES = 350
 MAX_FUNCTION_LINES = 60
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "starter" not in path.parts)
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in FILES}
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """The syntax tree of every module. Not read at import: every pytest process imports this module."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in FILES}
 
 
 def module_name(path: Path) -> str:
@@ -55,12 +61,14 @@ def cycle_of(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_module_says_what_it_is(path: Path) -> None:
+def test_every_module_says_what_it_is() -> None:
     """The first line of a module's docstring tells a reader whether this is the file they want."""
-    text = ast.get_docstring(TREES[path]) or ""
-    if path.read_text("utf-8").strip():
-        assert len(text.split("\n")[0]) > 12, f"{path}: start the module with a line that says what it is"
+    silent = [
+        str(path.relative_to(ROOT))
+        for path, tree in trees().items()
+        if tree.body and len((ast.get_docstring(tree) or "").split("\n")[0]) <= 12
+    ]
+    assert not silent, f"start these modules with a line that says what they are: {silent}"
 
 
 def test_no_module_is_too_long() -> None:
@@ -73,7 +81,7 @@ def test_no_function_is_too_long() -> None:
     """A function is read in one go."""
     long = {
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": length
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MAX_FUNCTION_LINES
@@ -84,7 +92,7 @@ def test_no_function_is_too_long() -> None:
 def test_a_class_name_means_one_class() -> None:
     """A reader who searches for a class finds one definition."""
     places = defaultdict(list)
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(PACKAGE)))
@@ -121,7 +129,7 @@ def _may_be_one(value: ast.expr) -> bool:
 
 def test_a_count_agrees_with_its_noun() -> None:
     """`1 trial`, `2 trials`: demeanor.core.text.count says both."""
-    found = [f"{path.relative_to(ROOT)}:{line}: {text!r}" for path in FILES for line, text in miscounted(TREES[path])]
+    found = [f"{path.relative_to(ROOT)}:{line}: {text!r}" for path in FILES for line, text in miscounted(trees()[path])]
     assert not found, "write count(number, 'trial') instead:\n" + "\n".join(found)
 
 
@@ -135,7 +143,7 @@ def test_percentages_are_written_in_one_way() -> None:
     """`67 %`, and `100 %` only if it is exactly that: render/numbers.py and core/percent.py write them."""
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FormattedValue) and node.format_spec and "%'" in ast.unparse(node.format_spec)
     ]
@@ -195,12 +203,12 @@ def test_text_is_shortened_in_one_place() -> None:
     names = {path: str(path.relative_to(PACKAGE)) for path in FILES}
     found = [
         f"{names[path]}:{line}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if names[path] not in _SHORTENS and not names[path].startswith(_IN_SANDBOX)
         for line in sorted(set(shortenings(tree)))
     ]
     assert not found, f"use shortened, one_line, opening or excerpt of demeanor.core.text: {found}"
-    unused = [name for name in _SHORTENS if not set(shortenings(TREES[PACKAGE / name]))]
+    unused = [name for name in _SHORTENS if not set(shortenings(trees()[PACKAGE / name]))]
     assert not unused, f"these modules no longer cut text: {unused}"
 
 
@@ -213,7 +221,9 @@ def test_text_that_is_cut_is_found() -> None:
 def test_there_is_no_import_cycle() -> None:
     """Imports inside functions count too: they only hide a cycle."""
     known = {module_name(path) for path in FILES}
-    graph = {module_name(path): set(imports(tree, known)) & known - {module_name(path)} for path, tree in TREES.items()}
+    graph = {
+        module_name(path): set(imports(tree, known)) & known - {module_name(path)} for path, tree in trees().items()
+    }
     # A package imports its own modules, and they are below it: that is not a cycle between concepts.
     graph = {name: {one for one in found if not name.startswith(f"{one}.")} for name, found in graph.items()}
     cycle = cycle_of(graph)
