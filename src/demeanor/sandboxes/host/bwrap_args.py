@@ -30,6 +30,8 @@ PORT = 11811
 SYSTEM_PATHS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """The host's system folders that are mounted, if they exist."""
 
+_SYSTEM_PREFIXES = tuple(f"{path}/" for path in SYSTEM_PATHS)
+
 HOST_ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem",
     "pki/tls", "pki/ca-trust", "ca-certificates", "localtime", "services", "protocols", "mime.types", "os-release",
@@ -66,7 +68,8 @@ def write_etc(folder: Path, uid: int = UID, home: str = HOME_PATH) -> None:
 
 def is_visible(path: str, also: Sequence[str] = ()) -> bool:
     """Whether a path of the host is mounted anyway."""
-    return any(path == top or path.startswith(f"{top}/") for top in (*SYSTEM_PATHS, *also))
+    inside = f"{path}/"
+    return inside.startswith(_SYSTEM_PREFIXES) or any(inside.startswith(f"{top}/") for top in also)
 
 
 def visible_path(path: str, also: Sequence[str] = ()) -> str:
@@ -79,10 +82,10 @@ def paths_to_bind(reads: Iterable[str]) -> tuple[str, ...]:
     found: set[str] = set()
     for path in reads:
         absolute = os.path.abspath(path)
-        found.update(candidate for candidate in (absolute, os.path.realpath(absolute)) if os.path.exists(candidate))
+        found.update((absolute, os.path.realpath(absolute)))
     shown: list[str] = []
     for path in sorted(found):
-        if not is_visible(path, shown) and path != "/":
+        if not is_visible(path, shown) and path != "/" and os.path.exists(path):
             shown.append(path)
     return tuple(shown)
 

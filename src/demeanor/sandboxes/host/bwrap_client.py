@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Literal
 
 from demeanor.core.errors import WorldError
@@ -61,6 +61,13 @@ class BwrapSpec:
     overlay: bool = True
     """Whether to try an overlay before copying the workspace."""
 
+    def encoded(self) -> bytes:
+        """The spec as a message. `asdict` would copy every value."""
+        return encode({name: getattr(self, name) for name in _FIELDS})
+
+
+_FIELDS = tuple(field.name for field in fields(BwrapSpec))
+
 
 class BwrapClient(SupervisorClient):
     """One sandbox and its supervisor."""
@@ -73,7 +80,7 @@ class BwrapClient(SupervisorClient):
         """The disk, as an open folder; None until the first program is started."""
         self.overlay = False
         """Whether the workspace is an overlay."""
-        self.launch(encode(asdict(spec)), ())
+        self.launch(spec.encoded(), ())
 
     async def wait_ready(self) -> None:
         """Wait until the namespaces are set up."""
