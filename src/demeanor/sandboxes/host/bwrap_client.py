@@ -43,6 +43,9 @@ class BwrapSpec:
     uid: int | None
     """The user that the supervisor switches to when it is root; None when it is an ordinary user."""
 
+    owner: tuple[int, int]
+    """The user and the group that we run as."""
+
     disk: int
     """The size of the disk, in bytes."""
 
@@ -73,7 +76,7 @@ class BwrapClient(SupervisorClient):
     """One sandbox and its supervisor."""
 
     def __init__(self, launcher: Launcher, spec: BwrapSpec) -> None:
-        super().__init__(launcher.bwrap_supervisor())
+        super().__init__(launcher.bwrap_supervisor(as_root=spec.uid is not None))
         self.listener: socket.socket | None = None
         """The socket that listens in the sandbox."""
         self.disk: int | None = None

@@ -14,7 +14,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.messages import SEND_TIMEOUT, send
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent
-from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, LANDLOCK, PERSISTENT, PLAIN
+from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, BUBBLEWRAP_OF_ROOT, LANDLOCK, PERSISTENT, PLAIN
 
 _PROGRAM = """
 import sys
@@ -76,9 +76,9 @@ class Launcher:
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"the supervisor exited during start-up ({error})") from None
 
-    def bwrap_supervisor(self) -> socket.socket:
-        """The control socket of a new supervisor of the level bubblewrap."""
-        return self._warm_supervisor(BUBBLEWRAP)
+    def bwrap_supervisor(self, *, as_root: bool) -> socket.socket:
+        """The control socket of a new supervisor of the level bubblewrap: one of root, or one of an ordinary user."""
+        return self._warm_supervisor(BUBBLEWRAP_OF_ROOT if as_root else BUBBLEWRAP)
 
     def landlock_supervisor(self) -> socket.socket:
         """The control socket of a new supervisor of the level landlock."""

@@ -122,6 +122,7 @@ class BubblewrapSandbox(SandboxLevel):
             network=network,
             port=PORT,
             uid=unused_uid(),
+            owner=(os.getuid(), os.getgid()),
             disk=limits.disk,
             inodes=limits.files,
             memory=limits.memory,

@@ -1,14 +1,15 @@
 """The supervisor of `--sandbox bubblewrap`: sets up namespaces, and starts each program in them with bubblewrap.
 
-    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──clone──► init ──spawn──► bwrap ──► its init ──► …
+    Demeanor ──(control socket)──► fork server ──clone──► supervisor ──spawn──► bwrap ──► its init ──► …
 
 The first message is the sandbox's spec; the answer carries the socket that listens in the sandbox. With the first
 launch the workspace is mounted, and its disk is sent to Demeanor as an open folder, which can be read after the last
 process has ended. A launch is answered with one line that says how it ended, as by the plain supervisor.
 
-There are two pid namespaces: bubblewrap creates the one that agents see, inside of one that dies with the supervisor
-(pid_namespace.py). The kernel kills every process of a pid namespace when its init dies, before the init itself is
-gone. So when `wait` reports that no child is left, no process is left.
+There are two pid namespaces: bubblewrap creates the one that agents see, inside of one whose init is the supervisor
+itself. The kernel kills every process of a pid namespace when its init dies, before the init itself is gone. So no
+process outlives the supervisor, at whatever moment that is killed; and when `wait` reports that no child is left, no
+process is left.
 """
 
 from __future__ import annotations
@@ -16,23 +17,25 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import select
 import signal
 import socket
+import time
 from typing import Any
 
 from demeanor.sandboxes.supervisor import linux
 from demeanor.sandboxes.supervisor.cgroup import Cgroup
-from demeanor.sandboxes.supervisor.memory_watch import OomKills
+from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
-from demeanor.sandboxes.supervisor.namespace_tree import NamespaceTree
 from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, mount_workspace, write_home_files
-from demeanor.sandboxes.supervisor.pid_namespace import NamespaceInit
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
-from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd
+from demeanor.sandboxes.supervisor.process_tree import children, cpu_ticks, descendants, send_signal, sigchld_fd
 from demeanor.sandboxes.supervisor.supervisor import DEFAULT_SIGNALS, watch
 
 _SIGNAL_EXIT_CODES = 128
 _MAX_SIGNAL = 64
+_EXIT_TIMEOUT = 0.5
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _ARGS_FD, FILTER_FD, STATUS_FD = 50, 51, 52
 """The descriptors from which bubblewrap reads its arguments and the seccomp filter, and to which it writes its status.
 A supervisor has far fewer files open, so these numbers are free.
@@ -40,18 +43,20 @@ A supervisor has far fewer files open, so these numbers are free.
 
 
 RUN_FOLDER = "DEMEANOR_RUN_FOLDER"
-"""The variable of bubblewrap and of the init, not of the agent, by which a later run finds what a killed one left."""
+"""The variable of bubblewrap, not of the agent, by which a later run finds what a killed one left."""
 
 
 def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
     """Set up a sandbox and run programs in it, one after the other, until Demeanor hangs up."""
-    become_subreaper()
     sigchld = sigchld_fd()
     spec, _ = receive(control, 0)
     if spec is None:
         return
     try:
-        listener = enter_namespaces(spec)
+        if spec["uid"] is None:
+            linux.map_users(*spec["owner"])
+        listener = enter_namespaces(spec, has_users=spec["uid"] is None)
+        linux.mount_proc()
     except OSError as error:
         reply(control, b"fail %s\n" % reason(error))
         return
@@ -103,7 +108,7 @@ class MountedSandbox:
         write_home_files(launch["home"])
         status, status_write = os.pipe()
         try:
-            tree = self._start(launch, fds, status_write)
+            tree = self._start(launch, fds, status_write, sigchld)
             os.close(status_write)
             status_write = -1
             watch(tree, control, sigchld, tree)
@@ -116,7 +121,7 @@ class MountedSandbox:
             return b"fail bwrap\n"
         return tree.report()
 
-    def _start(self, launch: dict[str, Any], fds: list[int], status: int) -> BwrapTree:
+    def _start(self, launch: dict[str, Any], fds: list[int], status: int, sigchld: int) -> BwrapTree:
         """Start bubblewrap in its own session. Its arguments and the filter are passed as memfds."""
         args = memfd("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
         rules = memfd(self._filter)
@@ -130,10 +135,10 @@ class MountedSandbox:
         ]
         argv = [self._bwrap, "--args", str(_ARGS_FD), "--", *launch["argv"]]
         oom_kills = OomKills(self._cgroup)
-
-        def spawn() -> int:
-            with linux.raised_oom_score(linux.open_oom_score()):
-                return os.posix_spawn(
+        oom_score = linux.open_oom_score()
+        try:
+            with linux.raised_oom_score(oom_score):
+                pid = os.posix_spawn(
                     self._bwrap,
                     argv,
                     self._mark,
@@ -142,10 +147,9 @@ class MountedSandbox:
                     setsigmask=[],
                     setsigdef=DEFAULT_SIGNALS,
                 )
-
-        try:
-            return BwrapTree(NamespaceInit(spawn), self._memory, oom_kills)
+            return BwrapTree(pid, self._memory, oom_kills, sigchld)
         finally:
+            os.close(oom_score)
             os.close(args)
             os.close(rules)
 
@@ -165,36 +169,54 @@ def _read_all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-class BwrapTree(NamespaceTree):
-    """The outer init, bubblewrap, the init of its pid namespace, and all processes in that namespace."""
+class BwrapTree(MeasuredTree):
+    """bubblewrap, the init of its pid namespace, and all processes in that one. This process is the init of the outer
+    namespace: every orphan becomes its child.
+    """
 
-    def __init__(self, init: NamespaceInit, memory: int, oom_kills: OomKills) -> None:
-        super().__init__(init, memory, oom_kills)
-        self._wrappers.add(init.program)
+    def __init__(self, leader: int, memory: int, oom_kills: OomKills, sigchld: int) -> None:
+        super().__init__(leader, memory, oom_kills)
+        self._sigchld = sigchld
+        self._wrappers = {leader}
+        """Processes that are not the program's own."""
+        self._counted: set[int] = set()
 
-    def roots(self) -> list[int]:
-        """The init that bubblewrap started: its child, or that of the outer init when bubblewrap has ended."""
-        outer = children(self.leader)
-        below = children(self._init.program) if self._init.program in outer else []
-        found = [pid for pid in (*outer, *below) if pid != self._init.program]
+    def members(self) -> list[int]:
+        """The pids whose memory counts: the processes below the init that bubblewrap started."""
+        return descendants(self._roots())
+
+    def _roots(self) -> list[int]:
+        """That init: a child of bubblewrap, or of this process when bubblewrap has ended."""
+        outer = children(os.getpid())
+        below = children(self.leader) if self.leader in outer else []
+        found = [pid for pid in (*outer, *below) if pid != self.leader]
         self._wrappers.update(found)
         return found
 
-    def kill_namespace(self, *, empty: bool) -> None:
-        """Kill the inner init. The outer init waits for it, which is how we get to know the resources it used."""
-        for pid in (self._init.program, *self.roots()):
-            self._kill(pid)
-        super().kill_namespace(empty=True)
+    def signal(self, number: int) -> list[int]:
+        """Send a signal to the program's processes. KILL is sent to everything in the namespace at once."""
+        inside = self.members()
+        if number == signal.SIGKILL:
+            # The resource usage of processes that die with their init is not reported to us: count it before.
+            self.cpu += sum(cpu_ticks(pid) for pid in inside if pid not in self._counted) / _TICKS_PER_SECOND
+            self._counted.update(inside)
+            kill_namespace()
+        else:
+            send_signal(inside, number)
+        return [*self._wrappers, *inside]
 
-    def _kill(self, pid: int) -> None:
-        """Kill a process through a pidfd, after checking that its pid was not reused by another process."""
-        with contextlib.suppress(OSError):
-            handle = os.pidfd_open(pid)
-            try:
-                if pid in (*children(self.leader), *self.roots()):
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-            finally:
-                os.close(handle)
+    def kill(self) -> None:
+        """Kill until nothing is left. After a program that left nothing behind, the init ends by itself."""
+        if self.reap() and self.status is not None and not self.members():
+            self._wait(_EXIT_TIMEOUT)
+        super().kill()
+
+    def _wait(self, seconds: float) -> None:
+        """Wait until every process has ended by itself, or the time is up."""
+        deadline = time.monotonic() + seconds
+        while self.reap() and (left := deadline - time.monotonic()) > 0:
+            if select.select([self._sigchld], [], [], left)[0]:
+                os.read(self._sigchld, 4096)
 
     def report(self) -> bytes:
         """The report. bubblewrap exits with 128 + N, as shells do, when signal N ended its program."""
@@ -202,4 +224,13 @@ class BwrapTree(NamespaceTree):
             number = os.WEXITSTATUS(self.status) - _SIGNAL_EXIT_CODES
             if 0 < number <= _MAX_SIGNAL:
                 self.status = number
+        self.leftovers -= self._wrappers
         return super().report()
+
+
+def kill_namespace() -> None:
+    """Kill every process of our pid namespace and of those below it, except for this one, which is its init."""
+    if os.getpid() != 1:  # never signal the processes of a host
+        raise OSError(errno.EPERM, "this process is not the init of a pid namespace")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)

@@ -18,9 +18,10 @@ import contextlib
 import os
 import re
 import time
+from functools import cache
 from typing import Literal, NamedTuple
 
-from demeanor.sandboxes.supervisor.process_tree import read_file
+from demeanor.sandboxes.supervisor.process_tree import own_pid, read_file
 
 ROOT, OWN_GROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 """Where control groups are mounted, and the file that lists ours."""
@@ -91,12 +92,12 @@ class CgroupParent(NamedTuple):
 
     def cgroup(self, pid: int) -> Cgroup:
         """The group of the attempt whose supervisor is `pid`."""
-        return Cgroup(f"{self.folder}/{_PREFIX}-{_pid_namespace()}-{pid}", self.version)
+        return Cgroup(f"{self.folder}/{_PREFIX}-{pid_namespace()}-{pid}", self.version)
 
     def remove_stale(self) -> None:
         """Remove empty groups of supervisors that no longer exist, also those of other runs. Containers may share the
         folder, so groups of another pid namespace are left alone."""
-        prefix = f"{_PREFIX}-{_pid_namespace()}-"
+        prefix = f"{_PREFIX}-{pid_namespace()}-"
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
                 pid = name.removeprefix(prefix)
@@ -104,15 +105,15 @@ class CgroupParent(NamedTuple):
                     with contextlib.suppress(OSError):
                         os.rmdir(f"{self.folder}/{name}")
 
-    def create(self, pid: int) -> Cgroup:
-        """Create a group and move `pid` into it. This takes 10 ms and more."""
-        cgroup = self.cgroup(pid)
+    def create(self, pid: int | None = None) -> Cgroup:
+        """Create a group and move `pid`, or this process, into it. This takes 10 ms and more."""
+        cgroup = self.cgroup(own_pid() if pid is None else pid)
         os.mkdir(cgroup.folder)
-        self.limit_and_enter(cgroup.folder, pid)
+        self.limit_and_enter(cgroup.folder, pid or 0)
         return cgroup
 
     def limit_and_enter(self, folder: str, pid: int) -> None:
-        """Set the limits of a new group, and then move a process into it."""
+        """Set the limits of a new group, and then move a process into it; 0 is this one."""
         if self.version == 1:
             _write(folder, "memory.limit_in_bytes", str(self.memory))
             swap = "memory.memsw.limit_in_bytes", str(self.memory)
@@ -124,8 +125,10 @@ class CgroupParent(NamedTuple):
         _write(folder, "cgroup.procs", str(pid))
 
 
-def _pid_namespace() -> int:
-    """The number of the pid namespace of this process; 0 if it is unknown."""
+@cache
+def pid_namespace() -> int:
+    """The number of the pid namespace in which groups are named: that of the process that asks first. Its children may
+    have another one. 0 if it is unknown."""
     with contextlib.suppress(OSError):
         return os.stat("/proc/self/ns/pid").st_ino
     return 0

@@ -15,11 +15,19 @@ import sys
 import time
 from collections.abc import Callable
 
-from demeanor.sandboxes.supervisor.cgroup import Cgroup, CgroupParent
+from demeanor.sandboxes.supervisor.cgroup import Cgroup, CgroupParent, pid_namespace
 from demeanor.sandboxes.supervisor.messages import reason, receive, receive_fds, reply
 from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd, signal_all
 from demeanor.sandboxes.supervisor.run_folder import remove_run_folder
-from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, IGNORED_SIGNALS, LANDLOCK, PERSISTENT, PLAIN, supervise
+from demeanor.sandboxes.supervisor.supervisor import (
+    BUBBLEWRAP,
+    BUBBLEWRAP_OF_ROOT,
+    IGNORED_SIGNALS,
+    LANDLOCK,
+    PERSISTENT,
+    PLAIN,
+    supervise,
+)
 
 _ORPHANS_TIMEOUT = 5.0
 
@@ -28,7 +36,7 @@ def serving(kind: bytes) -> Callable[[socket.socket, Cgroup | None], None]:
     """The function of a kind of supervisor. It is imported when it is first needed: the fewer modules the fork server
     has, the sooner it is ready, and the quicker it is forked.
     """
-    if kind == BUBBLEWRAP:
+    if kind in (BUBBLEWRAP, BUBBLEWRAP_OF_ROOT):
         from demeanor.sandboxes.supervisor.bwrap_supervisor import serve_bwrap
 
         return serve_bwrap
@@ -42,6 +50,25 @@ def serving(kind: bytes) -> Callable[[socket.socket, Cgroup | None], None]:
 
         return serve_persistent
     return lambda control, _: supervise(control)
+
+
+def fork(kind: bytes) -> int:
+    """Fork a supervisor of that kind, into its own pid namespace where it has one; raises OSError if that fails."""
+    if kind not in (BUBBLEWRAP, BUBBLEWRAP_OF_ROOT):
+        return os.fork()
+    from demeanor.sandboxes.supervisor.pid_namespace import fork_into_pid_namespace
+
+    return fork_into_pid_namespace(own_users=kind == BUBBLEWRAP)
+
+
+def refusing(problem: OSError) -> Callable[[socket.socket, Cgroup | None], None]:
+    """The function of a supervisor that could not be given its namespaces: it says why."""
+
+    def refuse(control: socket.socket, cgroup: Cgroup | None) -> None:
+        reply(control, b"fail %s\n" % reason(problem))
+        receive(control, 0)  # the message that was sent before the failure was seen
+
+    return refuse
 
 
 def reap(supervisors: dict[int, socket.socket], parent: CgroupParent | None = None) -> None:
@@ -84,6 +111,8 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
     """
     become_subreaper()
     sigchld = sigchld_fd()
+    if parent is not None:
+        pid_namespace()  # its supervisors inherit the answer
     supervisors: dict[int, socket.socket] = {}
     poller = select.poll()
     poller.register(requests, select.POLLIN)
@@ -99,7 +128,11 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
                 break
             control = socket.socket(fileno=fds[0])
             work = serving(kind)
-            pid = os.fork()
+            try:
+                pid = fork(kind)
+            except OSError as error:
+                work = refusing(error)
+                pid = os.fork()
             if pid == 0:
                 become_supervisor(control, work, parent if kind != PLAIN else None)
             supervisors[pid] = control
@@ -125,7 +158,7 @@ def become_supervisor(
             work(own, None)
         else:
             try:
-                cgroup = parent.create(os.getpid())
+                cgroup = parent.create()
             except OSError as error:
                 reply(own, b"fail setup %s\n" % reason(error))
                 receive(own, 2)  # the message that was sent before the failure was seen

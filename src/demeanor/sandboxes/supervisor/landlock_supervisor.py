@@ -134,7 +134,7 @@ def _mount_proc() -> None:
     """Mount the /proc of this process's pid namespace, for this process and its descendants."""
     linux.unshare(linux.NEWNS)
     linux.make_mounts_private()
-    linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    linux.mount_proc()
 
 
 def _exec_agent(

@@ -70,6 +70,11 @@ def make_mounts_private() -> None:
     mount("", "/", flags=MS_REC | MS_PRIVATE)
 
 
+def mount_proc() -> None:
+    """Mount the /proc of this process's pid namespace on that of the host, in this mount namespace."""
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
 def set_user(uid: int) -> None:
     """Become an ordinary user for good. The process stays dumpable, so that it may write its own uid_map."""
     os.setgroups([])

@@ -42,10 +42,12 @@ def staged_path(number: int) -> str:
     return f"{STAGING}/reads/{number}"
 
 
-def enter_namespaces(spec: dict[str, Any]) -> socket.socket | None:
-    """Enter new namespaces; returns the socket that listens in them, where one is wanted."""
+def enter_namespaces(spec: dict[str, Any], *, has_users: bool = False) -> socket.socket | None:
+    """Enter new namespaces; returns the socket that listens in them, where one is wanted. A process that `has_users` is
+    in its own user namespace already.
+    """
     own_network = spec["network"] != "host"
-    if spec["uid"] is not None:
+    if spec["uid"] is not None or has_users:
         linux.unshare(linux.NEWNS | (linux.NEWNET if own_network else 0))
     else:
         uid, gid = os.getuid(), os.getgid()

@@ -1,5 +1,8 @@
 """A pid namespace that the kernel ends with its supervisor, and a program in it.
 
+A supervisor may itself be the first process of a namespace (`fork_into_pid_namespace`). Another one starts a process
+that is:
+
     supervisor ──clone(NEWPID)──► init ──spawn──► program ──► …
 
 A death signal that a program sets for itself comes too late: its parent may die before. And it is not inherited. So the
@@ -98,11 +101,29 @@ def _is_readable(handle: int, timeout_ms: int) -> bool:
     return bool(poller.poll(timeout_ms))
 
 
+def fork_into_pid_namespace(*, own_users: bool) -> int:
+    """As `os.fork`, but the child is the init of a new pid namespace: when it dies, the kernel kills every process in
+    the namespace first. With `own_users` it has a new user namespace too, in which no user is mapped yet.
+    """
+    python = ctypes.pythonapi
+    python.PyOS_BeforeFork()
+    try:
+        pid = _clone(linux.NEWUSER if own_users else 0)
+    except OSError:
+        python.PyOS_AfterFork_Parent()
+        raise
+    if pid == 0:
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+    return pid
+
+
 def _clone(flags: int) -> int:
-    """Fork into a new pid namespace."""
+    """Fork into a new pid namespace, without telling the interpreter."""
     number = ctypes.c_long(_NEWPID | flags | signal.SIGCHLD)
     result = _syscall(_CLONE[os.uname().machine], number, None, None, None, None)
-    return linux.checked(result, "creating a pid namespace")
+    return linux.checked(result, "creating namespaces")
 
 
 def _run_init(spawn: Callable[[], int], report: int) -> NoReturn:

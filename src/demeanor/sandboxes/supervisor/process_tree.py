@@ -6,7 +6,7 @@ nothing is left. Without subreapers (macOS) the program's process group is kille
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH110, PTH208
+# ruff: noqa: PTH110, PTH115, PTH208
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def sigchld_fd() -> int:
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     return reading
+
+
+def own_pid() -> int:
+    """The pid of this process as /proc shows it: the init of a new pid namespace has the /proc of the outer one yet."""
+    return int(os.readlink("/proc/self"))
 
 
 def read_file(path: str) -> bytes:

@@ -22,8 +22,10 @@ from typing import Any, Protocol
 from demeanor.sandboxes.supervisor.messages import receive, receive_bytes, reply
 from demeanor.sandboxes.supervisor.process_tree import ProcessTree, become_subreaper, sigchld_fd
 
-PLAIN, BUBBLEWRAP, LANDLOCK, PERSISTENT = b"s", b"b", b"l", b"p"
-"""The kinds of supervisors that the fork server can fork."""
+PLAIN, BUBBLEWRAP, BUBBLEWRAP_OF_ROOT, LANDLOCK, PERSISTENT = b"s", b"b", b"r", b"l", b"p"
+"""The kinds of supervisors that the fork server can fork. One of bubblewrap has its own pid namespace, and its own user
+namespace too unless it is that of root.
+"""
 
 TERM, KILL = b"T", b"K"
 """The commands that Demeanor may send while a program runs: terminate, or kill, all its processes."""
