@@ -14,11 +14,13 @@ from demeanor.sandboxes.supervisor.messages import LENGTH
 
 SEND_TIMEOUT = 10.0
 _FIRST_PIECE = 65536
+_MARSHAL_VERSION = 2
+"""Later versions intern texts, and a supervisor would have to copy many pages of the table for that."""
 
 
 def encode(message: Mapping[str, object]) -> bytes:
     """A message as bytes."""
-    body = marshal.dumps(dict(message))
+    body = marshal.dumps(dict(message), _MARSHAL_VERSION)
     return LENGTH.pack(len(body)) + body
 
 

@@ -29,7 +29,7 @@ from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
 from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, mount_workspace, write_home_files
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
-from demeanor.sandboxes.supervisor.process_tree import children, cpu_ticks, descendants, send_signal, sigchld_fd
+from demeanor.sandboxes.supervisor.process_tree import children, cpu_ticks, descendants, renewed_sigchld_fd, send_signal
 from demeanor.sandboxes.supervisor.supervisor import DEFAULT_SIGNALS, watch
 
 _SIGNAL_EXIT_CODES = 128
@@ -48,7 +48,7 @@ RUN_FOLDER = "DEMEANOR_RUN_FOLDER"
 
 def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
     """Set up a sandbox and run programs in it, one after the other, until Demeanor hangs up."""
-    sigchld = sigchld_fd()
+    sigchld = renewed_sigchld_fd()
     spec, _ = receive(control, 0)
     if spec is None:
         return

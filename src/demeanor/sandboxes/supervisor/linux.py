@@ -3,9 +3,6 @@
 Every failure is an OSError that names the step, because "Operation not permitted" alone does not help.
 """
 
-# This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH123
-
 from __future__ import annotations
 
 import ctypes
@@ -17,6 +14,8 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from demeanor.sandboxes.supervisor.process_tree import write_file
+
 NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
 """Namespace flags: mounts, users, network."""
 
@@ -24,7 +23,8 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _MAX_OOM_SCORE = b"1000"
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+_SIOCSIFFLAGS = 0x8914
+_LOOPBACK_UP = struct.pack("16sh14x", b"lo", 1)  # IFF_UP; the kernel keeps the flags that are not ours to set
 _LIBC = ctypes.CDLL(None, use_errno=True)
 for _name in ("mount", "prctl", "unshare"):
     getattr(_LIBC, _name, None)  # looked up here, once, and not in every supervisor after it was forked
@@ -130,13 +130,10 @@ def map_users(uid: int, gid: int, *, as_root: bool = False) -> None:
     """Map our user into the new user namespace, as the only one there: with the same number, or as root."""
     inner_uid, inner_gid = (0, 0) if as_root else (uid, gid)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{inner_uid} {uid} 1"), ("gid_map", f"{inner_gid} {gid} 1")):
-        with open(f"/proc/self/{name}", "wb", buffering=0) as file:
-            file.write(text.encode())
+        write_file(f"/proc/self/{name}", text.encode())
 
 
 def loopback_up() -> None:
     """Bring up the loopback interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        request = struct.pack("16sh14x", b"lo", 0)
-        flags = struct.unpack("16sh14x", fcntl.ioctl(sock, _SIOCGIFFLAGS, request))[1]
-        fcntl.ioctl(sock, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+        fcntl.ioctl(sock, _SIOCSIFFLAGS, _LOOPBACK_UP)

@@ -13,7 +13,7 @@ not enter /root. Everything is mounted on /tmp, which every user may enter; the 
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH118, PTH120, PTH123
+# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH120
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ import socket
 from typing import Any
 
 from demeanor.sandboxes.supervisor import linux
+from demeanor.sandboxes.supervisor.process_tree import write_file
 
 STAGING = "/tmp"  # noqa: S108 - a mount of our own, in a namespace of our own
 """Where everything of a sandbox is mounted."""
@@ -150,7 +151,7 @@ def run_cp(args: list[str], problem: str) -> None:
 def write_home_files(files: dict[str, bytes], disk: str = SCRATCH) -> None:
     """Write configuration files to HOME."""
     for path, content in files.items():
-        target = os.path.join(disk, HOME, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "wb") as file:
-            file.write(content)
+        home = f"{disk}/{HOME}"
+        if "/" in path:
+            os.makedirs(os.path.dirname(f"{home}/{path}"), exist_ok=True)
+        write_file(f"{home}/{path}", content, os.O_CREAT | os.O_TRUNC)

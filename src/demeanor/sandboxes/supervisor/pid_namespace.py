@@ -29,6 +29,11 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _NEWPID = 0x20000000
 _LIBC = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, as a fork must
 _syscall = _LIBC.syscall
+_before_fork = ctypes.pythonapi.PyOS_BeforeFork
+_after_fork_in_parent, _after_fork_in_child = (
+    ctypes.pythonapi.PyOS_AfterFork_Parent,
+    ctypes.pythonapi.PyOS_AfterFork_Child,
+)
 
 
 class NamespaceInit:
@@ -105,17 +110,16 @@ def fork_into_pid_namespace(*, own_users: bool) -> int:
     """As `os.fork`, but the child is the init of a new pid namespace: when it dies, the kernel kills every process in
     the namespace first. With `own_users` it has a new user namespace too, in which no user is mapped yet.
     """
-    python = ctypes.pythonapi
-    python.PyOS_BeforeFork()
+    _before_fork()
     try:
         pid = _clone(linux.NEWUSER if own_users else 0)
     except OSError:
-        python.PyOS_AfterFork_Parent()
+        _after_fork_in_parent()
         raise
     if pid == 0:
-        python.PyOS_AfterFork_Child()
+        _after_fork_in_child()
     else:
-        python.PyOS_AfterFork_Parent()
+        _after_fork_in_parent()
     return pid
 
 

@@ -34,10 +34,15 @@ def become_subreaper() -> None:
 
 def sigchld_fd() -> int:
     """A file descriptor that becomes readable when a child ends or stops."""
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    return renewed_sigchld_fd()
+
+
+def renewed_sigchld_fd() -> int:
+    """The same in a child process that has inherited the handler of the signal, which Python takes a while to set."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     return reading
 
@@ -45,6 +50,16 @@ def sigchld_fd() -> int:
 def own_pid() -> int:
     """The pid of this process as /proc shows it: the init of a new pid namespace has the /proc of the outer one yet."""
     return int(os.readlink("/proc/self"))
+
+
+def write_file(path: str, content: bytes, flags: int = 0) -> None:
+    """Write a small file in the same way. It must exist, unless the flags create it."""
+    handle = os.open(path, os.O_WRONLY | flags, 0o666)
+    try:
+        while content:
+            content = content[os.write(handle, content) :]
+    finally:
+        os.close(handle)
 
 
 def read_file(path: str) -> bytes:
