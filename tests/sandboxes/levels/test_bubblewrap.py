@@ -443,6 +443,26 @@ def test_killing_the_supervisor_ends_everything_and_voids(harness: SandboxHarnes
     harness.in_bubblewrap(body)
 
 
+def test_no_process_outlives_its_supervisor_if_the_fork_server_is_killed_too(harness: SandboxHarness) -> None:
+    """It is the init of a pid namespace: the kernel kills everything in it, also a daemon in its own session."""
+
+    async def body(session: BubblewrapSession) -> None:
+        script = "setsid sleep 98 & exec sleep 99"
+        task = asyncio.create_task(run(session, "sh", "-c", script, env={"MARK": harness.mark}))
+        await asyncio.to_thread(wait_until, lambda: {"sleep 98", "sleep 99"} <= commands())
+        supervisor = _supervisor_of(harness.processes()[0])
+        os.kill(parent(supervisor), signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
+        with pytest.raises(WorldError, match="supervisor was killed"):
+            await task
+        await asyncio.to_thread(wait_until, lambda: harness.processes() == [])
+
+    def commands() -> set[str]:
+        return {command_line(pid).replace("\0", " ").strip() for pid in harness.processes()}
+
+    harness.in_bubblewrap(body)
+
+
 def _supervisor_of(pid: int) -> int:
     """The supervisor: the process below the fork server."""
     own = []

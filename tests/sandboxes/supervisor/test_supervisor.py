@@ -39,6 +39,31 @@ demeanor.close()
 serve(requests)
 """
 
+REFUSED = """
+import os, socket
+from demeanor.sandboxes.supervisor import linux
+from demeanor.sandboxes.supervisor.forkserver import serve
+uid, gid = os.getuid(), os.getgid()
+linux.unshare(linux.NEWUSER)
+linux.map_users(uid, gid, as_root=True)
+with open("/proc/sys/user/max_pid_namespaces", "w") as file:
+    file.write("0")
+demeanor, requests = socket.socketpair()
+if os.fork() == 0:
+    demeanor.close()
+    serve(requests)
+    os._exit(0)
+requests.close()
+for kind in (b"b", b"r", b"s"):
+    ours, theirs = socket.socketpair()
+    socket.send_fds(demeanor, [kind], [theirs.fileno()])
+    theirs.close()
+    ours.sendall(b"\\0\\0\\0\\1N")  # None: a plain supervisor exits
+    print(ours.recv(100).decode().strip(), flush=True)
+demeanor.close()
+os.wait()
+"""
+
 
 def survivor(program: str) -> tuple[bool, list[str]]:
     """Whether the process that a program has started outlives it, and what it printed besides its pid."""
@@ -65,6 +90,13 @@ def test_a_watcher_that_raises_ends_the_program() -> None:
 def test_a_fork_server_whose_connection_is_reset_leaves_nothing() -> None:
     """Whatever is still its child then, for whichever reason, is killed."""
     assert survivor(FORK_SERVER) == (False, [])
+
+
+def test_a_supervisor_that_gets_no_namespaces_says_why_and_the_fork_server_goes_on() -> None:
+    """Here the kernel is told to refuse them. The last one is a plain supervisor, which needs none."""
+    ended = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True, timeout=120, check=True)
+    refused = "fail creating namespaces: No space left on device"
+    assert ended.stdout.splitlines() == [refused, refused, ""]
 
 
 def test_a_fork_server_loads_no_kind_of_supervisor_before_it_is_needed() -> None:
