@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
-from demeanor.core.atomic_file import atomic_file, write_atomically
+from demeanor.core.atomic_file import atomic_file, write_atomically, write_pieces
 
 
 def test_threads_can_write_the_same_file_at_once(tmp_path: Path) -> None:
@@ -46,3 +47,19 @@ def test_content_is_written_as_it_is(tmp_path: Path, content: str | bytes) -> No
     write_atomically(tmp_path / "f", content)
     written = (tmp_path / "f").read_bytes()
     assert written == (content.encode() if isinstance(content, str) else content)
+
+
+def test_pieces_are_written_as_they_come(tmp_path: Path) -> None:
+    """A failure on the way leaves the old content."""
+    path = tmp_path / "f"
+    write_pieces(path, iter(["é", "", "b"]))
+    assert path.read_text("utf-8") == "éb"
+
+    def failing() -> Iterator[str]:
+        yield "half"
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        write_pieces(path, failing())
+    assert path.read_text("utf-8") == "éb"
+    assert list(tmp_path.iterdir()) == [path]

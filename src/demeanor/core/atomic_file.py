@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,3 +27,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file; text is encoded as UTF-8."""
     with atomic_file(path) as temporary:
         temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Write a large text piece by piece, as UTF-8, so that it is never in memory as a whole."""
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)

@@ -7,7 +7,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from inspect import cleandoc
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union
@@ -77,7 +77,21 @@ def one_item_per_line(data: Mapping[str, Any]) -> str:
 
     `json.dumps(indent=…)` takes several times as long as everything else that a report needs.
     """
-    return "".join(_pieces(data))
+    return "".join(item_pieces(data))
+
+
+def grouped(pieces: Iterable[str], size: int = 2**16) -> Iterator[str]:
+    """The same text in pieces of at least `size` characters, apart from the last one; no piece is cut."""
+    waiting: list[str] = []
+    length = 0
+    for piece in pieces:
+        waiting.append(piece)
+        length += len(piece)
+        if length >= size:
+            yield "".join(waiting)
+            waiting, length = [], 0
+    if waiting:
+        yield "".join(waiting)
 
 
 def compact_object(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -96,7 +110,8 @@ def compact_object(fields: Mapping[str, Any]) -> Iterator[str]:
     yield "}" if fields else "{}"
 
 
-def _pieces(data: Mapping[str, Any]) -> Iterator[str]:
+def item_pieces(data: Mapping[str, Any]) -> Iterator[str]:
+    """The text of `one_item_per_line`, in pieces."""
     between = "{\n"
     for key, value in data.items():
         yield f"{between}  {json.dumps(key)}: "

@@ -13,7 +13,7 @@ from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
-from demeanor.core.usage import Total, total
+from demeanor.core.usage import RunningTotal, Total
 from demeanor.core.verdict import Void, VoidCause
 
 if TYPE_CHECKING:
@@ -125,21 +125,22 @@ class RunBudget:
     limit_tokens: int | None = None
     """How many tokens may be used in all; None for no limit."""
 
-    used: list[Spent] = field(default_factory=list)
-    """What every attempt has used so far."""
+    used: RunningTotal = field(default_factory=RunningTotal)
+    """What all attempts have used so far."""
 
     empty: bool = False
     """Whether a run was stopped by its budget, even if the cost of its last attempt is unknown."""
 
     def add(self, records: Sequence[Record]) -> None:
         """Add what some attempts used."""
-        self.used += [record.spent for record in records]
+        for record in records:
+            self.used.add(record.spent)
         self.empty = self.empty or out_of_money(records) is not None
 
     @property
     def total(self) -> Total:
         """What all attempts have used."""
-        return total(self.used)
+        return self.used.value
 
     def reached(self) -> str | None:
         """Which limit is reached; None if none is."""

@@ -39,7 +39,8 @@ class _Listener:
     name: str
     functions: Mapping[str, Hook]
     news: queue.SimpleQueue[tuple[str, Mapping[str, Any]] | None] = field(default_factory=queue.SimpleQueue)
-    failures: list[str] = field(default_factory=list)
+    failures: int = 0
+    first: str = ""
     busy_with: str = ""
     thread: threading.Thread | None = None
 
@@ -58,7 +59,12 @@ class _Listener:
             try:
                 self.functions[self.busy_with](document)
             except BaseException as error:  # noqa: BLE001 - code of the user, also sys.exit; it is reported as a note
-                self.failures.append(f"in {self.busy_with}: {type(error).__name__}: {error}")
+                self._failed(f"{type(error).__name__}: {error}")
+
+    def _failed(self, why: str) -> None:
+        """Count a failure; the first one is told."""
+        self.first = self.first or f"in {self.busy_with}: {why}"
+        self.failures += 1
 
     def close(self, patience: float) -> str | None:
         """Wait until everything was told; return what went wrong."""
@@ -66,11 +72,11 @@ class _Listener:
             self.news.put(None)
             self.thread.join(patience)
             if self.thread.is_alive():
-                self.failures.append(f"in {self.busy_with}: not finished after {patience:g} s")
+                self._failed(f"not finished after {patience:g} s")
         if not self.failures:
             return None
-        times = count(len(self.failures), "time")
-        problem = one_line(self.failures[0], width=300)
+        times = count(self.failures, "time")
+        problem = one_line(self.first, width=300)
         return f"hook {self.name!r} failed {times}, first {problem} (verdicts and exit code are not affected)"
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,17 @@ import pytest
 
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.to_json import SCHEMA, json_report, json_schema, read_json_report
+from demeanor.commands.run.workflow import publish
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record
+from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.trial import Cell
 from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.render.documents import json_data
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "report.schema.json"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
+SECRET = "sk-a-key-that-nobody-may-see-0123456789"
 VOID = Void(cause=VoidCause.AUTH, detail="the provider refused the key")
 
 
@@ -32,6 +36,27 @@ def document(report: RunReport) -> Any:
 def test_what_is_written_can_be_read_again(mixed: RunReport) -> None:
     """Nothing is lost on the way."""
     assert read_json_report(json_report(mixed)) == mixed
+
+
+def test_writing_a_large_report_needs_little_memory(
+    report: Callable[..., RunReport], cell: Callable[..., Cell], tmp_path: Path
+) -> None:
+    """Its text is never in memory as a whole, and secrets are removed from every part of it."""
+    verdict = Fail(findings=(Finding(check="c", answer="no", reason=f"no file, but {SECRET} " + "x" * 300),))
+    large = report([(cell("a", trials=4000), [verdict] * 4000)])
+    redactor = Redactor({"KEY": SECRET})
+    publish(large, tmp_path, environ={}, redactor=redactor)  # whatever is kept for the next time is kept now
+    tracemalloc.start()
+    try:
+        publish(large, tmp_path, environ={}, redactor=redactor)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    written = (tmp_path / "report.json").read_text("utf-8")
+    assert len(written) > 4_000_000
+    assert SECRET not in written
+    assert written == redactor.text(json_report(large))
+    assert peak < 2_000_000
 
 
 def test_records_leave_out_what_is_not_set(report: Callable[..., RunReport], cell: Callable[..., Cell]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from demeanor.core.errors import StoreError
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
-from demeanor.store.runs.ledger import ledger_line, read_ledger
+from demeanor.store.runs.ledger import count_lines, drop_incomplete_line, ledger_line, read_ledger
 
 PASSED = Record(
     eval="saves",
@@ -87,3 +88,16 @@ def test_an_error_names_line_and_field(tmp_path: Path) -> None:
     path.write_bytes(ledger_line(PASSED) + ledger_line(PASSED).replace(b'"yes"', b'"maybe"'))
     with pytest.raises(StoreError, match=r"line 2 can't be read: verdict\.findings\[0\]\.answer: 'maybe'"):
         list(read_ledger(path))
+
+
+@pytest.mark.parametrize("rest", [0, 1, 2**16 - 1, 2**16, 2**16 + 1, 3 * 2**16])
+@pytest.mark.parametrize("lines", [b"", b"{}\n", b"x" * 2**17 + b"\n{}\n"], ids=["none", "one", "a long one"])
+def test_an_incomplete_line_is_cut_off(tmp_path: Path, lines: bytes, rest: int) -> None:
+    """However long it is, without reading the whole file at once."""
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(lines + b"y" * rest)
+    assert count_lines(path) == lines.count(b"\n")
+    ledger = os.open(path, os.O_RDWR | os.O_APPEND)
+    drop_incomplete_line(ledger)
+    os.close(ledger)
+    assert path.read_bytes() == lines

@@ -25,6 +25,7 @@ from demeanor.store.captures.capture_store import FolderCaptureStore, read_captu
 from demeanor.store.history import open_history
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.sqlite import Sqlite
+from demeanor.store.runs import run_store
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.store.runs.run_store import RunStore
 from demeanor.store.runs.sync import sync_run
@@ -127,6 +128,38 @@ def test_a_locked_database_does_not_delay_trials(tmp_path: Path):
     assert store.notes == ()
     with open_history(address) as history:
         assert history.cells("night-1")[0].judged == 3
+
+
+def test_attempts_do_not_pile_up_in_memory_while_the_database_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Only some of them wait for it; the others are read from the ledger when the run ends."""
+    address = str(tmp_path / "demeanor.db")
+    monkeypatch.setattr(run_store, "_MOST_WAITING", 0)
+    store = RunStore(RunFolder(tmp_path / "night-1"), address, timeout=0.01)
+    store.begin(a_run(), PLAN)
+    other = Sqlite(tmp_path / "demeanor.db")
+    other.rows("BEGIN IMMEDIATE")
+    for number in (1, 2, 3):
+        keep(store, number)
+    until(lambda: store._failed and not store._waiting)
+    other.rows("COMMIT")
+    other.close()
+    store.close()
+    assert store.notes == ()
+    with open_history(address) as history:
+        assert history.cells("night-1")[0].judged == 3
+        assert history.database.rows("SELECT COUNT(*) FROM usages") == [(3,)]
+
+
+def test_the_history_keeps_few_pages_in_memory_while_a_run_is_written(tmp_path: Path):
+    """Otherwise the memory of a run would grow with every trial, up to the size of the cache."""
+    store = RunStore(RunFolder(tmp_path / "night-1"), str(tmp_path / "demeanor.db"))
+    store.begin(a_run(), PLAN)
+    assert store._database is not None
+    ((size,),) = store._database.rows("PRAGMA cache_size")
+    store.close()
+    assert -4096 <= size < 0
 
 
 def test_a_database_that_stays_locked_is_a_note(tmp_path: Path):

@@ -183,9 +183,10 @@ def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path,
 
 def _print(report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.run.to_json import json_report
+        from demeanor.commands.run.to_json import json_pieces
 
-        print(json_report(report), end="")
+        for piece in json_pieces(report):
+            sys.stdout.write(piece)
     else:
         from demeanor.commands.run.terminal import terminal
         from demeanor.render.terminal import screen_of

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from demeanor.core.evidence import Spent
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.progress import AttemptStarted, Progress, WorkersChanged
 from demeanor.core.record import Record
 from demeanor.core.text import count, one_line
-from demeanor.core.usage import total
+from demeanor.core.usage import RunningTotal
 from demeanor.core.verdict import Fail, Void
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots
@@ -71,7 +70,7 @@ class ProgressState:
         }
         self.started = now
         self.planned = plan.size
-        self.spent: list[Spent] = []
+        self.spent = RunningTotal()
         self.workers = ""
         """The workers of a cluster; empty for a run on this machine."""
         self.counts = Counter({"missing": plan.size})
@@ -99,7 +98,7 @@ class ProgressState:
         return (now - self.started) / here * left if here > 1 and left else None
 
     def _judged(self, record: Record) -> None:
-        self.spent.append(record.spent)
+        self.spent.add(record.spent)
         self._set(record.cell, record.number, record.verdict.outcome if record.final else "missing")
 
     def _set(self, cell: str, number: int, outcome: str) -> None:
@@ -195,7 +194,7 @@ def _visible_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
 
 
 def _totals(state: ProgressState, screen: Screen, now: float) -> Text:
-    spent, unpriced, _ = total(state.spent)
+    spent, unpriced, _ = state.spent.value
     counts = state.counts
     parts = [f"{state.ended}/{count(state.planned, 'trial')}"]
     parts += [f"{counts[name]} {word}" for name, word in (("fail", "failed"), ("void", "void")) if counts[name]]

@@ -27,9 +27,10 @@ from demeanor.render.documents import (
     Schema,
     compact_object,
     dataclass_schema,
+    grouped,
+    item_pieces,
     json_data,
     object_schema,
-    one_item_per_line,
     schema_document,
 )
 from demeanor.statistics.flakiness import flakiness
@@ -65,7 +66,12 @@ _COUNTS = ("total", "passed", "failed", "flaky")
 
 def json_report(report: RunReport) -> str:
     """The report as JSON, in ASCII only, because it contains text of agents."""
-    return one_item_per_line(_document(report))
+    return "".join(json_pieces(report))
+
+
+def json_pieces(report: RunReport) -> Iterator[str]:
+    """The text of `json_report` in pieces, because that of a long run needs much memory. No piece ends in a record."""
+    return grouped(item_pieces(_document(report)))
 
 
 def read_json_report(text: str) -> RunReport:
@@ -150,14 +156,15 @@ def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, 
     }
 
 
-def _result(cell: CellReport) -> dict[str, Any]:
+def _result(cell: CellReport) -> Iterator[str]:
+    """A cell with judged trials in pieces."""
     found = cell.tally
-    return {
+    fields = {
         "scenarioId": found.eval,
         "scenarioName": cell.description or found.eval,
         "model": found.subject,
         "modelId": cell.model or cell.agent,
-        "trials": [_trial(record) for record in cell.trials if record.verdict.outcome != "void"],
+        "trials": (_trial(record) for record in cell.trials if record.verdict.outcome != "void"),
         "metrics": {
             "passAt1": found.pass_at.get(1),
             "passAt3": found.pass_at.get(3),
@@ -168,6 +175,7 @@ def _result(cell: CellReport) -> dict[str, Any]:
         "policy": found.policy.value,
         "reason": cell.decision.reason,
     }
+    return compact_object(fields)
 
 
 def _trial(record: Record) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from demeanor.commands.run.policies import decide
 from demeanor.commands.run.report import Collection, RunReport, run_report
 from demeanor.commands.run.resume import Stale, stale_attempts
-from demeanor.core.atomic_file import write_atomically
+from demeanor.core.atomic_file import write_atomically, write_pieces
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exit_code import ExitCode
@@ -147,9 +147,9 @@ def _write(
     report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None, lead: str
 ) -> None:
     from demeanor.commands.run.markdown import markdown
-    from demeanor.commands.run.to_json import json_report
+    from demeanor.commands.run.to_json import json_pieces
 
-    write_atomically(folder / "report.json", redactor.text(json_report(report)))
+    write_pieces(folder / "report.json", map(redactor.text, json_pieces(report)))
     summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
     write_atomically(folder / "summary.md", summary)
     if junit is not None:

@@ -49,15 +49,18 @@ def history_address(config: Config, environ: Mapping[str, str], results: Path | 
     return str(config.root / given)
 
 
-def open_database(address: str, *, timeout: float = 30.0, reading: bool = False) -> Database:
-    """Connect, and migrate the schema. With `reading`, a missing file is an empty database and is not created."""
+def open_database(
+    address: str, *, timeout: float = 30.0, reading: bool = False, cache_kib: int | None = None
+) -> Database:
+    """Connect, and migrate the schema. With `reading`, a missing file is an empty database and is not created.
+    `cache_kib` limits the memory that a file's pages may take in this process."""
     database: Database
     if address.startswith(("postgresql:", "postgres:")):
         from demeanor.store.history.postgres import Postgres
 
         database = Postgres(address, timeout=timeout)
     else:
-        from demeanor.store.history.sqlite import MEMORY, Sqlite
+        from demeanor.store.history.sqlite import CACHE_KIB, MEMORY, Sqlite
 
         path = Path(address)
         missing = path if reading and not path.exists() else None
@@ -66,7 +69,8 @@ def open_database(address: str, *, timeout: float = 30.0, reading: bool = False)
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise StoreError(f"{path.parent}: can't create this folder: {error.strerror}") from None
-        database = Sqlite(MEMORY if missing else path, timeout=timeout, stands_for=missing)
+        cache = CACHE_KIB if cache_kib is None else cache_kib
+        database = Sqlite(MEMORY if missing else path, timeout=timeout, stands_for=missing, cache_kib=cache)
     try:
         migrate(database)
     except BaseException:

@@ -13,6 +13,8 @@ from demeanor.store.history.database import Row, marks
 
 _KEY = "INTEGER PRIMARY KEY"
 MEMORY = Path(":memory:")
+CACHE_KIB = 64_000
+"""Memory for pages that queries read again and again."""
 _HEADER = b"SQLite format 3\0"
 
 
@@ -21,8 +23,11 @@ class Sqlite:
 
     for_update = ""  # SQLite has one writer at a time
 
-    def __init__(self, path: Path, *, timeout: float = 30.0, stands_for: Path | None = None) -> None:
-        """`timeout`: seconds to wait for another writer. `stands_for`: the missing file that this one is read as."""
+    def __init__(
+        self, path: Path, *, timeout: float = 30.0, stands_for: Path | None = None, cache_kib: int = CACHE_KIB
+    ) -> None:
+        """`timeout`: seconds to wait for another writer. `stands_for`: the missing file that this one is read as.
+        `cache_kib`: the most memory for pages of the file."""
         self.path = path
         self._named = stands_for or path
         try:
@@ -35,7 +40,7 @@ class Sqlite:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
-            self._connection.execute("PRAGMA cache_size = -64000")
+            self._connection.execute(f"PRAGMA cache_size = -{cache_kib}")
         except sqlite3.Error as error:
             self._connection.close()
             self._fail(error)

@@ -7,6 +7,7 @@ in common, so equal values become one object, which takes half the memory.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ _REPEATED = (
     "eval", "subject", "chain", "eval_hash", "agent_version", "prompt_hash", "fingerprint", "settings_hash",
 )  # fmt: skip
 """Fields that many attempts have in common."""
+_BLOCK = 2**16
+"""Bytes that are read at once, because a ledger may be large."""
 
 
 class SharedValues:
@@ -74,3 +77,22 @@ def read_ledger(path: Path, *, evals: Collection[str] = ()) -> Iterator[Record]:
             record = read_record(path, number, line, shared)
             if not evals or record.eval in evals:
                 yield record
+
+
+def count_lines(path: Path) -> int:
+    """The number of complete lines of a ledger."""
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+
+
+def drop_incomplete_line(ledger: int) -> None:
+    """Cut off an incomplete last line of a ledger that is open for reading and writing."""
+    size = end = os.fstat(ledger).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(ledger, end - start, start).rfind(b"\n")
+        end = start + found + 1 if found >= 0 else start
+        if found >= 0:
+            break
+    if end < size:
+        os.ftruncate(ledger, end)

@@ -39,7 +39,7 @@ from demeanor.core.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
-from demeanor.store.runs.ledger import LEDGER, ledger_line, read_ledger
+from demeanor.store.runs.ledger import LEDGER, count_lines, drop_incomplete_line, ledger_line, read_ledger
 
 if TYPE_CHECKING:
     from demeanor.core.trial import Plan
@@ -127,7 +127,7 @@ class RunFolder:
     def count(self) -> int:
         """The number of stored attempts."""
         path = self.folder / LEDGER
-        return path.read_bytes().count(b"\n") if path.exists() else 0
+        return count_lines(path) if path.exists() else 0
 
     def events(self, record: Record) -> tuple[Event, ...]:
         """The events of a stored attempt."""
@@ -298,10 +298,7 @@ def _open_ledger(path: Path) -> int:
         raise StoreError(
             f"{path}: another Demeanor process is writing this run\n  → wait for it or stop it, then resume"
         ) from None
-    size = os.fstat(ledger).st_size
-    complete = path.read_bytes().rfind(b"\n") + 1
-    if complete < size:
-        os.ftruncate(ledger, complete)
+    drop_incomplete_line(ledger)
     return ledger
 
 

@@ -30,6 +30,12 @@ from demeanor.store.runs.sync import PENDING, sync_pending, sync_run
 _BATCH_SECONDS = 0.25
 """Seconds to collect attempts before a transaction, so that many short trials need few transactions."""
 
+_CACHE_KIB = 2048
+"""Memory for pages of the history. A run only appends, so a larger cache would grow with the run and be of no use."""
+
+_MOST_WAITING = 1000
+"""How many attempts wait in memory for a history that is not available; more are left to the end of the run."""
+
 
 class RunStore:
     """Stores one run: in its folder, and in the history."""
@@ -49,6 +55,7 @@ class RunStore:
         self._queue: SimpleQueue[WrittenRecord | None] = SimpleQueue()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
+        self._waiting: list[WrittenRecord] = []
         self._failed = False
 
     @property
@@ -64,7 +71,7 @@ class RunStore:
         """Start the run, even if the history is unavailable. One that can't be used at all, such as that of a newer
         version, is an error now, before the run costs anything."""
         try:
-            self._database = open_database(self._address, timeout=self._timeout)
+            self._database = open_database(self._address, timeout=self._timeout, cache_kib=_CACHE_KIB)
             self._writer = RunWriter(self._database, run, source=address_of(self.folder))
             self._writer.write(planned_cells(plan), ())
         except StoreUnavailable:
@@ -113,7 +120,7 @@ class RunStore:
             self._database.close()  # reconnect: the server may be back
             self._database = None
         if self._database is None:
-            self._database = open_database(self._address, timeout=self._timeout)
+            self._database = open_database(self._address, timeout=self._timeout, cache_kib=_CACHE_KIB)
         sync_run(self._database, self.run)
         (self.folder / PENDING).unlink(missing_ok=True)
 
@@ -138,8 +145,7 @@ class RunStore:
 
     def _write_batches(self, writer: RunWriter) -> None:
         """Write attempts to the history in batches, until the end of the run, which is None in the queue."""
-        waiting: list[WrittenRecord] = []
-        more = True
+        waiting, more = self._waiting, True
         while more:
             batch = [self._queue.get()]
             self._ended.wait(_BATCH_SECONDS)
@@ -152,4 +158,6 @@ class RunStore:
                 writer.write((), waiting)
                 waiting.clear()
             except StoreError:
-                self._failed = True  # it stays in the list and in the ledger
+                self._failed = True
+                if len(waiting) > _MOST_WAITING:
+                    waiting.clear()  # they are in the ledger, which is compared with the history at the end
