@@ -105,6 +105,20 @@ def pytest_make_collect_report(
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C if there are evals, so that their agents and temporary folders don't stay.
+
+    pytest handles only Ctrl-C.
+    """
+    if not {"demeanor.pytest_plugin.items", "demeanor.pytest_plugin.shared_run"} & sys.modules.keys():
+        return (yield)
+    from demeanor.core.signals import signals_as_interrupt
+
+    with signals_as_interrupt():
+        return (yield)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of xdist how to reach this process, which runs the evals of all workers as one run."""
