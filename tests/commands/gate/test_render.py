@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
+from demeanor.core.exit_code import ExitCode
 from demeanor.render.terminal import Screen
 from tests.helpers.decision_reports import a_gate
 
@@ -29,6 +32,15 @@ def test_the_error_rates_of_the_applied_rules_are_shown() -> None:
     )
     screen = " ".join(gate_terminal(*a_gate("screen"), Screen(width=100)).split())
     assert "of history, expected to pass 95 %: it rejects 0.81 % at 95 %, 22 % at 80 %, 84 % at 50 %" in screen
+
+
+def test_an_interrupted_gate_says_how_to_go_on() -> None:
+    """It can't be resumed, as a run can."""
+    report, run = a_gate()
+    text = " ".join(gate_terminal(report, replace(run, exit_code=ExitCode.INTERRUPTED), Screen(width=100)).split())
+    assert "next run the command again; a gate starts from its first trial, because it can't be resumed" in text
+    assert "--resume" not in text
+    assert "run the command again; a gate" not in gate_terminal(report, run, Screen(width=400))
 
 
 def test_limits_of_p_values_are_shown_as_limits() -> None:

@@ -164,7 +164,11 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     interrupted = any(result.interrupted for result in found)
     base, new = map(side_results, sides.values())
     notes = [result.stopped for result in found if result.stopped]
-    notes += ["interrupted: some trials are missing"] if interrupted else []
+    notes += (
+        ["interrupted: some trials are missing; to get them, run the command again, which repeats all of them"]
+        if interrupted
+        else []
+    )
     notes += [note for result in found for note in result.notes]
     notes += [*left_out, *tried_notes(config, known, {one.name for one in evals}, revisions)]
     notes += [] if args.allow_identical else same_fingerprint_notes(base, new)

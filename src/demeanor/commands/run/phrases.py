@@ -178,9 +178,11 @@ def trace(trial: Record) -> str:
     return f"demeanor trace {shlex.quote(one_line(trial.trial, width=_LONGEST))}"
 
 
-def next_step(report: RunReport) -> str | None:
-    """The command to run next, if the failures do not name one."""
+def next_step(report: RunReport, *, resumable: bool = True) -> str | None:
+    """The command to run next, if the failures do not name one. A gate can't be resumed, so it is started again."""
     if report.exit_code is ExitCode.INTERRUPTED:
+        if not resumable:
+            return "run the command again; a gate starts from its first trial, because it can't be resumed"
         return f"demeanor run --resume {shlex.quote(report.run.id)}"
     return None
 

@@ -133,7 +133,7 @@ def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Ite
     )
     yield from _section("Skipped", [_title(c, c.tally.skipped or "", screen) for c in words.skipped(report)])
     yield Text()
-    yield from _footer(report, screen, words.next_step(report) if resumable else None)
+    yield from _footer(report, screen, words.next_step(report, resumable=resumable))
 
 
 def _section(title: str, parts: Sequence[Iterable[Text]]) -> Iterator[Text]:
