@@ -30,8 +30,8 @@ FLOOR = 4 * 2**20
 EXPENSIVE = {"fills the memory", "fills the disk", "floods its output", "starts many processes"}
 """Hostile agents that would make this a measurement of the machine."""
 
-VOID = {"ignores signals", "stops itself"}
-"""Hostile agents that get no verdict: they reach their time limit before they ask their model anything."""
+VOID = {"ignores signals", "stops itself", "prints a line without end"}
+"""Hostile agents that get no verdict: they end, or reach their time limit, before they ask their model anything."""
 
 CONFIG = """\
 subjects = ["small:scripted"]
