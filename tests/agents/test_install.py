@@ -114,9 +114,9 @@ def test_an_interrupted_installation_leaves_nothing(number: signal.Signals, tmp_
 def test_a_version_without_a_lock_file_is_installed_and_the_user_is_told(tmp_path: Path):
     told: list[str] = []
     package = Package(manager="npm", name="agent", version="1.0", program="node_modules/agent/agent")
-    install_package("agent", package, "0.9", tmp_path / "agents", _environ(tmp_path), told.append)
+    install_package("agent", package, "0.9.0", tmp_path / "agents", _environ(tmp_path), told.append)
     assert (
-        f"agent 0.9 has no lock file for {this_platform()}: the versions and checksums of its dependencies" in told[1]
+        f"agent 0.9.0 has no lock file for {this_platform()}: the versions and checksums of its dependencies" in told[1]
     )
 
 

@@ -160,8 +160,15 @@ def test_a_removed_eval_leaves_the_gate_undecided_until_it_is_accepted(versions:
     assert json.loads(versions.project.demeanor("gate", "--json").stdout)["removed"] == {"usually": "evals/eval_a.py"}
     accepted = versions.project.demeanor("gate", "--accept-removed", "usually")
     assert (accepted.returncode, accepted.stdout.splitlines()[0]) == (0, "May merge: the only cell is accepted")
-    misspelt = json.loads(versions.project.demeanor("gate", "--json", "--accept-removed", "usualy").stdout)
-    assert "--accept-removed usualy: no eval of this name was removed, did you mean 'usually'?" in misspelt["notes"]
+    runs = len(list((versions.folder / "results").glob("*/run.json")))
+    for words in ((), ("--dry-run",)):
+        misspelt = versions.project.demeanor("gate", "--accept-removed", "usualy", *words)
+        assert (misspelt.returncode, misspelt.stdout) == (2, "")
+        assert "--accept-removed: unknown removed eval 'usualy'\n  → did you mean 'usually'?" in misspelt.stderr
+    assert len(list((versions.folder / "results").glob("*/run.json"))) == runs
+    more = ("--accept-removed", "usually", "--accept-removed", "gone_last_week")  # left over from an earlier change
+    found = json.loads(versions.project.demeanor("gate", "--json", *more).stdout)
+    assert found["notes"] == ["--accept-removed gone_last_week: no eval of this name was removed"]
     ran = versions.project.demeanor("run", "--policy", "all", COLUMNS="120")
     assert "1 eval collected; the last night had 2; removed: usually" in ran.stdout
 

@@ -55,7 +55,7 @@ class Watch:
         self.lines: queue.Queue[str] = queue.Queue()
         self.thread = threading.Thread(target=self._read)
         self.thread.start()
-        self.until("watching evals")
+        self.start = self.until("watching evals")
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -167,6 +167,30 @@ def test_a_run_needs_a_budget(project: Project) -> None:
         done = project.demeanor("watch", *words)
         assert done.returncode == 2
         assert remedy in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(("-k", "nosuch"), "no eval matches"), (("--scenario", "saves_te"), "did you mean 'saves_tea'")],
+)
+def test_a_selection_without_an_eval_is_refused(project: Project, words: tuple[str, ...], message: str) -> None:
+    """It would otherwise wait for an edit that never counts."""
+    project.write(evals__eval_notes_py=EVAL, demeanor_toml=CONFIG, priced_py=SCRIPT)
+    done = project.demeanor("watch", *words)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in done.stderr
+    assert "watching" not in done.stderr
+
+
+def test_a_file_that_is_broken_at_the_start_is_reported_and_watched(ran: Project, watch: Callable[..., Watch]) -> None:
+    """It may be the file that is being written."""
+    file = ran.folder / FILE
+    file.write_text(file.read_text().replace("def saves_tea", "def saves tea"))
+    one = watch("-k", "tea")
+    assert "eval_notes.py:8: syntax error" in one.start, one.start
+    text = one.edit("def saves tea", "def saves_tea", then="without agent or model")
+    assert "1 unchanged" in text
+    assert one.stop() == 0
 
 
 def test_killing_watch_stops_its_run(ran: Project, watch: Callable[..., Watch]) -> None:

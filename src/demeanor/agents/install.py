@@ -25,7 +25,11 @@ from demeanor.core.errors import UsageError
 from demeanor.core.program_tree import program_tree
 from demeanor.core.started import mark_started
 
-_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]*")
+_VERSIONS = {
+    "npm": re.compile(r"\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?"),
+    "pip": re.compile(r"\d[0-9A-Za-z.+!_-]*"),
+}
+"""Exact versions. `latest`, and for npm also `1.2`, mean another version every week."""
 _TIMEOUT = 1800.0
 _NPM = ("--no-audit", "--no-fund", "--no-update-notifier")
 
@@ -91,7 +95,7 @@ def install_package(
     It is installed into a temporary folder and then renamed, so that an incomplete installation is never found.
     """
     wanted = version or package.version
-    if not _VERSION.fullmatch(wanted):
+    if version is not None and not _VERSIONS[package.manager].fullmatch(version):
         raise UsageError(f"{wanted!r} is not an exact version\n  → write for example {name}@{package.version}")
     target = folder / name / wanted
     one = _Installation(

@@ -102,6 +102,14 @@ def missing_commit(folder: Path, revision: str) -> str:
     return f"there is no commit {revision!r} to compare with"
 
 
+def unusable_base(folder: Path, revision: str, problem: str) -> UsageError:
+    """The error of a command whose option --base names what it can't compare with."""
+    remedy = "leave out --base, or run it in a clone of the repository"
+    if has_commits(folder):
+        remedy = "use a branch or a commit, such as --base main; in a shallow clone, fetch it first with `git fetch`"
+    return UsageError(f"--base {revision}: {problem}\n  → {remedy}")
+
+
 def default_branch(folder: Path) -> str | None:
     """The name of the default branch: the remote's, else `main` or `master`, else the only one; None if unknown."""
     try:

@@ -25,6 +25,8 @@ class GitHub(ThreadingHTTPServer):
         self.comments: list[dict[str, Any]] = [{"id": n, "body": f"somebody's comment {n}"} for n in range(1, 151)]
         self.calls: list[str] = []
         self.refuse = 0
+        self.other: object = self
+        """What to answer to writing requests, or to all if it is a list, instead of a comment; itself for nothing."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -48,6 +50,8 @@ class _Handler(BaseHTTPRequestHandler):
             one["body"] = body["body"]
         else:
             return self.send_error(404)
+        if self.server.other is not self.server and (self.command != "GET" or isinstance(self.server.other, list)):
+            one = self.server.other
         data = json.dumps(one).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
@@ -147,3 +151,19 @@ def test_a_long_summary_is_shortened(project: Project, github: GitHub, job: dict
     assert project.demeanor("gate", "--comment-from", "results", **job).returncode == 0
     assert len(github.comments[-1]["body"]) < 65_536
     assert "too long for a comment" in github.comments[-1]["body"]
+
+
+@pytest.mark.parametrize("answer", [{}, [], None, [{"id": "x"}], {"html_url": 5}], ids=str)
+def test_an_unexpected_answer_of_the_api_is_an_error(
+    project: Project, github: GitHub, job: dict[str, str], answer: object
+) -> None:
+    """A proxy or another server may answer 200 with anything."""
+    ran = gate(project)
+    github.other = answer
+    wrote = project.demeanor("gate", "--comment-from", "results", **job)
+    assert wrote.returncode == 70, wrote.stdout + wrote.stderr
+    assert "Traceback" not in wrote.stderr
+    assert f"the answer of http://127.0.0.1:{github.server_port}/repos" in wrote.stderr
+    assert "GITHUB_API_URL" in wrote.stderr
+    ran = gate(project, "--comment", **job)
+    assert (ran.returncode, "no comment was written" in ran.stderr) == (0, True)

@@ -70,3 +70,8 @@ def test_limits_are_given_per_provider(project: Project) -> None:
     ran = project.demeanor(*options, "--concurrency", "acme")
     assert ran.returncode == 2
     assert "expected PROVIDER=N" in ran.stderr
+    for option in ("--concurrency", "--requests-per-minute"):
+        ran = project.demeanor(*options, option, "acm=5")
+        assert ran.returncode == 2, ran.stdout
+        assert f"{option}: unknown provider 'acm'\n  → did you mean 'acme'?" in ran.stderr
+    assert project.demeanor(*options, "--concurrency", "anthropic=5").returncode == 0  # known, though no trial uses it

@@ -133,6 +133,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         gate_notes,
         make_gate_report,
         make_gate_state,
+        require_removed,
     )
     from demeanor.commands.run.command import empty_exit_code, print_plan
     from demeanor.commands.run.interrupts import make_ui
@@ -147,6 +148,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     catalog = Catalog(config=config, environ=os.environ)
     with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(catalog, request, history, os.environ, base=args.base)
+    require_removed(state, args.accept_removed)
     state.round()
     plan = state.planned()
     if args.dry_run:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.text import one_line
 
 MARK = "<!-- demeanor gate: the next run replaces this comment -->"
 _MAX_CHARACTERS = 60_000  # GitHub accepts 65,536
@@ -57,19 +58,41 @@ def write_comment(place: PullRequest, markdown: str) -> str:
     """Replace the gate's earlier comment, or write the first one; returns its URL."""
     body = {"body": f"{MARK}\n{_shortened(markdown)}"}
     comments = f"{place.api}/repos/{place.repository}/issues"
-    for comment in _comments(place, f"{comments}/{place.number}/comments"):
-        if str(comment.get("body", "")).startswith(MARK):
-            return str(_call(place, "PATCH", f"{comments}/comments/{int(comment['id'])}", body)["html_url"])
-    return str(_call(place, "POST", f"{comments}/{place.number}/comments", body)["html_url"])
+    method, url = "POST", f"{comments}/{place.number}/comments"
+    for number, text in _comments(place, url):
+        if text.startswith(MARK):
+            method, url = "PATCH", f"{comments}/comments/{number}"
+            break
+    match _call(place, method, url, body):
+        case {"html_url": str(written)}:
+            return written
+        case other:
+            raise _unexpected(url, other)
 
 
-def _comments(place: PullRequest, url: str) -> Iterator[Any]:
+def _comments(place: PullRequest, url: str) -> Iterator[tuple[int, str]]:
+    """The number and the text of each comment on the pull request."""
     page = 1
     while found := _call(place, "GET", f"{url}?per_page={_PAGE}&page={page}"):
-        yield from found
+        if not isinstance(found, list):
+            raise _unexpected(url, found)
+        for comment in found:
+            match comment:
+                case {"id": int(number), **rest}:
+                    yield number, str(rest.get("body"))
+                case other:
+                    raise _unexpected(url, other)
         if len(found) < _PAGE:
             return
         page += 1
+
+
+def _unexpected(url: str, answer: object) -> StoreError:
+    """The error of an answer that is not GitHub's."""
+    return StoreError(
+        f"the answer of {url} is not one of GitHub's API: {one_line(json.dumps(answer))}\n"
+        "  → check the URL of the API: GITHUB_API_URL"
+    )
 
 
 def _shortened(markdown: str) -> str:

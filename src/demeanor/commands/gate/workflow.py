@@ -18,9 +18,10 @@ from demeanor.commands.run.collection import since_commit, since_night
 from demeanor.commands.run.report import Collection, RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
-from demeanor.core.errors import UsageError, nearest
+from demeanor.core.errors import UnknownName
 from demeanor.core.eval import Eval
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.git import unusable_base
 from demeanor.core.history import KeptDecision
 from demeanor.core.ports import History
 from demeanor.core.progress import AttemptJudged, Progress
@@ -200,7 +201,7 @@ def make_gate_state(
     chosen = {one.name for one in select_evals(every, replace(request, policy=request.policy or "all"))}
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
     if base is not None and held.problem:
-        raise UsageError(f"--base {base}: {held.problem}\n  → use a branch or a commit, such as --base main")
+        raise unusable_base(config.root, base, held.problem)
     plan = plan_evals(catalog, every, request, environ)
     counted = counted_nights(history, night_filter(config))
     nights = latest_nights(history, plan, counted)
@@ -259,7 +260,8 @@ class GateFiles(TypedDict):
 
 def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ()) -> tuple[str, ...]:
     """Remarks for the report. `accepted` are the removed evals that the user accepts."""
-    notes = [_not_removed(name, state.collection) for name in accepted if name not in state.collection.removed]
+    unneeded = [name for name in accepted if name not in state.collection.removed]
+    notes = [f"--accept-removed {name}: no eval of this name was removed" for name in unneeded]
     needed = sum(one.more for one in state.answers())
     if needed and not stopped and state.max_trials is not None:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
@@ -273,11 +275,11 @@ def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ())
     return (*notes, *state.notes)
 
 
-def _not_removed(name: str, collection: Collection) -> str:
-    close = nearest(name, collection.removed)
-    return f"--accept-removed {name}: no eval of this name was removed" + (
-        f", did you mean {close!r}?" if close else ""
-    )
+def require_removed(state: GateState, accepted: Sequence[str]) -> None:
+    """Refuse an accepted name that was not removed while another removal is not accepted: it is probably misspelt."""
+    if others := [name for name in state.collection.removed if name not in accepted]:
+        for name in (one for one in accepted if one not in state.collection.removed):
+            raise UnknownName("removed eval", name, others, where="--accept-removed")
 
 
 def nothing_gated(state: GateState) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from demeanor.commands.options import (
     subject_arguments,
 )
 from demeanor.commands.output_path import new_file
-from demeanor.core.errors import UsageError
+from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.file_set import write_files
 
@@ -72,6 +73,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.simulate.render import forecast_text
     from demeanor.commands.simulate.report import SIMULATE_DOCUMENT
     from demeanor.commands.simulate.workflow import forecast, make_workload, provider_limits
+    from demeanor.config.providers import WELL_KNOWN
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals
@@ -84,7 +86,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if not any(plan.trials()):
         raise UsageError("no trial is planned\n  → choose other evals or subjects")
     work = make_workload(plan, catalog, args.out or config.root / config.results, seconds=args.seconds)
-    limits = _changed(provider_limits(config), args)
+    limits = _changed(provider_limits(config), args, {*config.providers, *WELL_KNOWN, *work.providers})
     report, course = forecast(work, [(workers, args.slots) for workers in args.workers or [1]], limits)
     if args.plot is not None:
         fleet = report.fleets[0]
@@ -93,17 +95,19 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _changed(limits: dict[str, ProviderLimit], args: argparse.Namespace) -> dict[str, ProviderLimit]:
+def _changed(
+    limits: dict[str, ProviderLimit], args: argparse.Namespace, known: Collection[str]
+) -> dict[str, ProviderLimit]:
     """The limits, with those of the options instead of the configured ones."""
     from demeanor.commands.simulate.rules import ProviderLimit
 
     found = dict(limits)
-    for option, field in (("concurrency", "concurrency"), ("requests_per_minute", "per_minute")):
-        for text in vars(args)[option]:
+    for option, field in (("--concurrency", "concurrency"), ("--requests-per-minute", "per_minute")):
+        for text in vars(args)[option[2:].replace("-", "_")]:
             name, _, number = text.partition("=")
             if not name or not number.isdigit() or int(number) < 1:
-                raise UsageError(
-                    f"--{option.replace('_', '-')} {text}: expected PROVIDER=N, with a whole number of at least 1"
-                )
+                raise UsageError(f"{option} {text}: expected PROVIDER=N, with a whole number of at least 1")
+            if name not in known:
+                raise UnknownName("provider", name, known, where=option)
             found[name] = replace(found.get(name, ProviderLimit()), **{field: int(number)})
     return found

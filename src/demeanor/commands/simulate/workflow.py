@@ -36,6 +36,11 @@ class Workload:
     without_history: int
     """Trials of cells that never ran."""
 
+    @property
+    def providers(self) -> frozenset[str]:
+        """The providers that answer the trials."""
+        return frozenset(trial.provider for trial in self.trials if trial.requests)
+
 
 @dataclass(frozen=True, slots=True)
 class _PerTrial:
@@ -77,8 +82,7 @@ def forecast(
     work: Workload, fleets: Sequence[tuple[int, int]], limits: Mapping[str, ProviderLimit]
 ) -> tuple[Forecast, SimulatedRun]:
     """The forecast for fleets, each a number of workers and of slots per worker; also the course of the first one."""
-    used = {trial.provider for trial in work.trials if trial.requests}
-    limits = {name: limit for name, limit in limits.items() if name in used}
+    limits = {name: limit for name, limit in limits.items() if name in work.providers}
     runs = [simulate(work.trials, workers * slots, limits) for workers, slots in fleets]
     found = []
     for (workers, slots), run in zip(fleets, runs, strict=True):
@@ -95,7 +99,9 @@ def forecast(
                 waited=run.waited,
             )
         )
-    requests = {name: sum(trial.requests for trial in work.trials if trial.provider == name) for name in sorted(used)}
+    requests = {
+        name: sum(trial.requests for trial in work.trials if trial.provider == name) for name in sorted(work.providers)
+    }
     report = Forecast(
         trials=len(work.trials),
         cells=work.cells,

@@ -9,6 +9,7 @@ from demeanor.commands.validate.report import ValidationReport, fault_count
 from demeanor.commands.validate.tasks import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
+from demeanor.core.git import unusable_base
 from demeanor.core.policy import Policy
 from demeanor.define.policy_history import policy_history
 from demeanor.judge.self_test import SelfTest
@@ -36,6 +37,8 @@ def validate(
     `refresh`, stale prefixes are recorded anew."""
     config = catalog.config
     history = policy_history(evals, config.root, base=base)
+    if base is not None and history.problem:
+        raise unusable_base(config.root, base, history.problem)
     too_early = {change.eval.name for change in history.new}
     promoted = {change.eval.name for change in history.promoted}
     tasks = [one for one in evals if one.task is not None]

@@ -12,10 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
+from demeanor.commands.options import request_of
 from demeanor.commands.watch.one_edit import Edit, handle_edit
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.runner.selection import eval_paths
+from demeanor.core.errors import BadInput, DemeanorError, UsageError
+from demeanor.runner.selection import collect_evals, eval_paths, select_evals
 
 _WAIT_MS = 300
 """How long one call of the watcher waits for an edit."""
@@ -28,10 +29,21 @@ def watch(config: Config, args: argparse.Namespace, log: TextIO) -> None:
     for path in paths:
         if not path.exists():
             raise BadInput("there is no such file or folder", where=path, remedy="name the evals to watch")
+    _require_evals(config, args, log)
     left = args.budget_usd
     with _ends_on_signals(), suppress(KeyboardInterrupt):
         for files in _edits(config, args, paths, log):
             left = _in_a_process(Edit(files=tuple(files), args=args, budget_usd=left))
+
+
+def _require_evals(config: Config, args: argparse.Namespace, log: TextIO) -> None:
+    """Refuse options that select no eval. A file that can't be read is only reported: an edit may repair it."""
+    try:
+        evals = collect_evals(config, args.paths)
+    except DemeanorError as error:
+        log.write(f"demeanor: {error}\n")
+        return
+    select_evals(evals, request_of(args, policy="all"))
 
 
 def _edits(config: Config, args: argparse.Namespace, paths: Sequence[Path], log: TextIO) -> Iterator[list[Path]]:
