@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.processes import working_in
 from tests.helpers.project import Project, default_signals
 
@@ -231,19 +232,28 @@ def test_an_agent_that_does_nothing_for_too_long_is_ended(project: Project):
 
 
 def test_a_setup_that_crashes_is_reported_with_its_line(project: Project):
-    """A bug of the eval's author: void, never a fail of the agent."""
+    """A bug of the eval's author: void(setup), never a fail of the agent. It is called once, not once per attempt."""
+    calls = project.folder.parent / "calls"
     code = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
 def prepare(workspace):
+    with open("CALLS", "a") as calls:
+        calls.write("called\\n")
     (workspace / "deep" / "file").write_text("")
 
-@eval_test(ALWAYS_PASSES, prompt="x", setup=prepare, trials=1)
+@eval_test(ALWAYS_PASSES, prompt="x", setup=prepare, trials=2)
 def prepared(rig, result):
     assert True
 """
-    project.write(demeanor_toml=CONFIG.format(script="true"), evals__eval_setup_py=code)
+    project.write(demeanor_toml=CONFIG.format(script="true"), evals__eval_setup_py=code.replace("CALLS", str(calls)))
     ran = project.demeanor("run")
     assert ran.returncode == 3, ran.stdout
     assert "setup" in ran.stdout
     assert "FileNotFoundError" in ran.stdout
+    assert calls.read_text() == "called\n"
+    records = RunFolder((project.folder / "results/latest").resolve()).records()
+    assert sorted((record.trial, record.attempt, record.verdict.cause) for record in records) == [
+        ("prepared/slow/1", 1, "setup"),
+        ("prepared/slow/2", 1, "setup"),
+    ]

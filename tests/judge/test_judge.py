@@ -243,12 +243,29 @@ def test_crashed_check_is_void_with_the_lines_that_led_to_it(error):
     def check(rig, result):
         raise error
 
-    found = verdict(YES, check, NO)
+    found = verdict(YES, check)
     assert isinstance(found, Void)
     assert found.cause is VoidCause.CHECK
     assert f"check crashed: {type(error).__name__}" in found.detail
     assert "raise error" in found.detail
-    assert [finding.answer for finding in found.findings] == ["yes", "unknown", "no"]
+    assert [finding.answer for finding in found.findings] == ["yes", "unknown"]
+
+
+def test_refuted_check_outweighs_one_that_crashed_or_could_not_be_asked():
+    """Whatever the others would have said, the trial can't pass any more; all that happened is kept."""
+
+    def check(rig, result):
+        raise KeyError("path")
+
+    def missing(tree, argv, *, timeout):
+        raise WorldError(VoidCause.MISSING, "there is no program 'node'")
+
+    found = verdict(check, CommandSucceeds(argv=("node",)), NO, run=missing)
+    assert isinstance(found, Fail)
+    assert [finding.answer for finding in found.findings] == ["unknown", "unknown", "no"]
+    assert "check crashed: KeyError" in found.findings[0].reason
+    assert found.findings[1].reason == "void(missing): there is no program 'node'"
+    assert found.reason == found.findings[2].reason
 
 
 def test_interruption_is_not_swallowed():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from demeanor import USUALLY_PASSES, eval_test
+from demeanor.core.checks import FileExists
 from demeanor.core.errors import BadInput
 from demeanor.define.folder.cline_folder import read_cline_folder
 from demeanor.judge.self_test import SelfTestFault, self_test
@@ -119,6 +121,19 @@ def test_behaviours_do_not_see_each_other():
     made = eval_test(USUALLY_PASSES, prompt="x", name="e", passes_on=[finds_nothing, finds_nothing])(good_text)
     found = self_test(made, lay_out=counting, read_back=read_back, run_command=no_command)
     assert (found.ok, len(times)) == (True, 1)
+
+
+def test_crash_of_one_check_beside_the_no_of_another_is_reported():
+    """The trial of an agent fails there, but the eval is broken."""
+
+    def crashes(rig, result):
+        raise KeyError("path")
+
+    made = eval_test(USUALLY_PASSES, prompt="x", name="e", does_nothing_passes=True, fails_on=writes("bad"))(crashes)
+    made = replace(made, checks=(FileExists(path="b.txt"), *made.checks))
+    found = self_test(made, lay_out=lay_out, read_back=read_back, run_command=no_command)
+    assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.IMPOSSIBLE, SelfTestFault.CRASHED]
+    assert "fails_on behaviour: crashes crashed: KeyError" in found.complaints[1].detail
 
 
 def test_crash_of_the_behaviour_is_reported():

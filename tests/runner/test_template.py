@@ -357,21 +357,40 @@ def test_a_failed_build_raises_in_all_waiting_callers_and_is_repeated(tmp_path: 
     """A cancelled caller does not cancel the build for the others."""
     attempts: list[Path] = []
 
-    def setup(workspace: Path) -> None:
+    def full_disk_once(setup: object, workspace: Path) -> None:
         attempts.append(workspace)
         if len(attempts) == 1:
-            raise RuntimeError("once")
+            raise WorldError(VoidCause.SANDBOX, "the disk is full")
 
     async def session() -> None:
-        cache, one = TemplateCache(tmp_path / "cache"), scenario(setup=setup)
+        cache, one = TemplateCache(tmp_path / "cache", full_disk_once), scenario(setup=Path.iterdir)
         results = await asyncio.gather(*(cache.get(one) for _ in range(3)), return_exceptions=True)
-        assert [type(result) for result in results] == [BadInput] * 3
+        assert [type(result) for result in results] == [WorldError] * 3
         impatient = asyncio.create_task(cache.get(one))
         patient = asyncio.create_task(cache.get(one))
         await asyncio.sleep(0)
         impatient.cancel()
         assert (await patient).folder == attempts[1]
         assert len(attempts) == 2
+        cache.close()
+
+    asyncio.run(session())
+
+
+def test_a_setup_that_raises_is_called_once(tmp_path: Path) -> None:
+    """The scenario is at fault, so another build would fail in the same way."""
+    attempts: list[Path] = []
+
+    def setup(workspace: Path) -> None:
+        attempts.append(workspace)
+        raise RuntimeError("always")
+
+    async def session() -> None:
+        cache, one = TemplateCache(tmp_path / "cache"), scenario(setup=setup)
+        for _ in range(3):
+            with pytest.raises(BadInput, match="raised RuntimeError: always"):
+                await cache.get(one)
+        assert len(attempts) == 1
         cache.close()
 
     asyncio.run(session())

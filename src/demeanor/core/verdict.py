@@ -39,6 +39,9 @@ class VoidCause(StrEnum):
     HARNESS = "harness"
     """Demeanor itself failed."""
 
+    SETUP = "setup"
+    """The starting workspace can't be built from the eval: its `setup` failed, or its template can't be used."""
+
     UNREADABLE = "unreadable"
     """The trajectory or the starting workspace could not be read well enough to judge."""
 
@@ -101,6 +104,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.AGENT_START: "see why the agent does not start: demeanor doctor",
     VoidCause.SANDBOX: "see what the sandbox needs: demeanor doctor --sandboxes",
     VoidCause.HARNESS: "read log.txt of the trial; if it is a bug of Demeanor, report it",
+    VoidCause.SETUP: "correct the eval's `setup` or template; try it without an agent: demeanor validate",
     VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
     VoidCause.PREFIX: "the agent no longer does what was recorded: fork a newer trial, or demeanor validate --refresh",

@@ -43,6 +43,7 @@ def judge(
         return Void(cause=cause, detail=detail, findings=tuple(_leak(evidence)))
     findings = list(_leak(evidence))
     troubles: list[tuple[VoidCause, str]] = []
+    unasked: list[Finding] = []
     if evidence.misdeed is not None:
         findings.append(Finding(check="agent", answer="no", reason=evidence.misdeed))
     for number, answer in enumerate(ask(evidence, eval, run_command, ask_judge)):
@@ -50,12 +51,17 @@ def judge(
             findings.append(_with_printed(answer.finding, answer))
         elif answer.trouble is not None:
             troubles.append(answer.trouble)
+            unasked.append(_unasked(answer.check, *answer.trouble))
+            findings.append(unasked[-1])
         else:
             finding = _with_printed(_crashed(answer, find_blame(eval, number, run_command)), answer)
             findings.append(finding)
             if finding.answer == "unknown":
                 troubles.append((VoidCause.CHECK, finding.reason))
-    return _verdict(tuple(findings), troubles, misdeed=evidence.misdeed is not None or evidence.leak is not None)
+    if troubles and all(finding.answer != "no" for finding in findings):
+        asked = tuple(finding for finding in findings if finding not in unasked)  # the detail tells about the others
+        return Void(cause=troubles[0][0], detail="\n".join(detail for _, detail in troubles), findings=asked)
+    return _verdict(tuple(findings))
 
 
 def _leak(evidence: Evidence) -> Iterator[Finding]:
@@ -78,12 +84,14 @@ def _with_printed(finding: Finding, answer: CheckAnswer) -> Finding:
     return replace(finding, reason="\n".join(filter(None, (finding.reason, printed))))
 
 
-def _verdict(findings: tuple[Finding, ...], troubles: list[tuple[VoidCause, str]], *, misdeed: bool) -> Verdict:
+def _unasked(check: str, cause: VoidCause, detail: str) -> Finding:
+    """A check that could not be asked, beside another one that says no."""
+    return Finding(check=check, answer="unknown", reason=f"void({cause}): {detail}")
+
+
+def _verdict(findings: tuple[Finding, ...]) -> Verdict:
+    """One definite no is a fail, whatever the other checks would have said: the trial can't pass any more."""
     answers = {finding.answer for finding in findings}
-    if misdeed:
-        return Fail(findings=findings)
-    if troubles:
-        return Void(cause=troubles[0][0], detail="\n".join(detail for _, detail in troubles), findings=findings)
     if "no" in answers:
         return Fail(findings=findings)
     if "unknown" in answers:

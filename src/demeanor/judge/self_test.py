@@ -6,9 +6,10 @@ An eval that can't fail is worse than none, since it reassures. So an agent that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from demeanor.core.checks import PromptSnapshot
 from demeanor.core.errors import DemeanorError
@@ -16,7 +17,7 @@ from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.judge_question import AskJudge
 from demeanor.core.ports import RunCommand
 from demeanor.core.verdict import Verdict, VoidCause
-from demeanor.judge.answers import AskChecks, ask_here
+from demeanor.judge.answers import AskChecks, CheckAnswer, ask_here
 from demeanor.judge.judge import judge
 from demeanor.judge.opinion import no_judge
 from demeanor.judge.simulation import LayOut, ReadBack, does_nothing, rehearse, template_copies
@@ -136,7 +137,14 @@ def _played(
     except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
         yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
     else:
-        yield from _compared(part, judge(evidence, eval, run_command, ask=ask, ask_judge=ask_judge))
+        broken: list[CheckAnswer] = []
+
+        def asking(*given: Any) -> tuple[CheckAnswer, ...]:
+            answers = ask(*given)
+            broken.extend(answer for answer in answers if answer.finding is None)
+            return answers
+
+        yield from _compared(part, judge(evidence, eval, run_command, ask=asking, ask_judge=ask_judge), broken)
 
 
 def playable(eval: Eval) -> Eval:  # noqa: A002
@@ -170,10 +178,14 @@ def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
         )
 
 
-def _compared(part: _Rehearsed, verdict: Verdict) -> Iterator[Complaint]:
+def _compared(part: _Rehearsed, verdict: Verdict, broken: Sequence[CheckAnswer]) -> Iterator[Complaint]:
+    """What is wrong with a verdict; `broken` are the checks that gave no answer, also beside a definite no."""
     if verdict.outcome == part.expected:
-        return
-    if verdict.outcome == "void" and verdict.cause is VoidCause.JUDGE:
+        for answer in broken:
+            cause, detail = answer.trouble or (VoidCause.CHECK, f"{answer.check} {answer.crash}")
+            fault = SelfTestFault.UNJUDGED if cause is VoidCause.JUDGE else SelfTestFault.CRASHED
+            yield Complaint(fault=fault, detail=f"{part.title}: {detail}")
+    elif verdict.outcome == "void" and verdict.cause is VoidCause.JUDGE:
         yield Complaint(fault=SelfTestFault.UNJUDGED, detail=f"{part.title}: {verdict.detail}")
     elif verdict.outcome == "void":
         yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title}: {verdict.reason}")

@@ -13,7 +13,7 @@ from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, asks_user
 from demeanor.core.bounded_output import bounded
 from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import HIDDEN_FILE, Breakdown, Capture
-from demeanor.core.errors import WorldError
+from demeanor.core.errors import BadInput, WorldError
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import REMEDY, out_of_files
@@ -110,7 +110,10 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
     missing = agent.missing()
     if missing:
         raise WorldError(VoidCause.MISSING, missing)
-    template = await context.template(trial.eval.scenario)
+    try:
+        template = await context.template(trial.eval.scenario)
+    except BadInput as error:
+        raise WorldError(VoidCause.SETUP, str(error)) from None
     seed = trial.seed(context.seed)
     async with AsyncExitStack() as stack:
         gateway: GatewaySession | None = None

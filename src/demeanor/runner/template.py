@@ -89,7 +89,8 @@ class TemplateCache:
         self._keys: dict[int, tuple[Scenario, _Key]] = {}
 
     async def get(self, scenario: Scenario, *, where: Path | str = "scenario") -> Template:
-        """The template of `scenario`. A failed build raises in every waiting caller; the next call builds again."""
+        """The template of `scenario`. A failed build raises in every waiting caller; the next call builds again, unless
+        the scenario itself is at fault (BadInput)."""
         known = self._keys.get(id(scenario))
         if known is None:
             key = await asyncio.to_thread(_key, scenario, where) if scenario.template else _key(scenario, where)
@@ -97,7 +98,7 @@ class TemplateCache:
         else:
             key = known[1]
         build = self._builds.get(key)
-        if build is None or (build.done() and (build.cancelled() or build.exception())):
+        if build is None or (build.done() and _may_work_now(build)):
             folder = self._new_folder(key)
             building = asyncio.to_thread(build_template, scenario, folder, where=where, run_setup=self._run_setup)
             build = asyncio.create_task(building)
@@ -118,6 +119,11 @@ class TemplateCache:
                 self._folder.mkdir(parents=True, exist_ok=True)
             self._made = Path(tempfile.mkdtemp(prefix=temp_prefix(), dir=self._folder))
         return Path(tempfile.mkdtemp(prefix=f"{key[0][:12]}-", dir=self._made)) / "workspace"
+
+
+def _may_work_now(build: asyncio.Task[Template]) -> bool:
+    """Whether a build failed for a reason that may be gone, such as a full disk."""
+    return build.cancelled() or not isinstance(build.exception(), BadInput | None)
 
 
 def _key(scenario: Scenario, where: Path | str) -> _Key:

@@ -34,6 +34,7 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.AGENT_START: "environment",
     VoidCause.SANDBOX: "environment",
     VoidCause.HARNESS: "harness",
+    VoidCause.SETUP: "eval",
     VoidCause.UNREADABLE: "harness",
     VoidCause.CASSETTE: "harness",
     VoidCause.WORKER: "environment",
