@@ -83,7 +83,7 @@ fix: $(STAMP)  ## Format, and apply automatic lint fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Regenerate the generated parts of the docs
+docs: $(STAMP)  ## Regenerate the generated parts of the docs, and the JSON schemas
 	$(BIN)/python tools/docs.py
 
 # Offline; a broken link, a missing anchor or a page that is not in the navigation is an error.

@@ -2,7 +2,7 @@
 
 The first use of each glossary term on a page is linked (glossary_links.py). A generated part stands between
 `<!-- generated: NAME -->` and `<!-- end -->`. The README shows the output of a run: its durations and dates differ from
-run to run, so they are compared as if they were all the same.
+run to run, so they are compared as if they were all the same. The JSON schemas are generated as well (schema_files.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from glossary_links import link_terms, terms
+from schema_files import schema_files
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "demeanor"
@@ -30,6 +31,7 @@ def main() -> int:
     """Go through all pages; the exit code tells whether all were fresh."""
     check = "--check" in sys.argv
     stale = [str(page.relative_to(ROOT)) for page in _pages() if not _renew(page, check=check)]
+    stale += _renew_schemas(check=check)
     if check and stale:
         sys.stderr.write(f"stale: {', '.join(stale)}\n  → make docs\n")
         return 1
@@ -50,6 +52,22 @@ def _renew(page: Path, *, check: bool) -> bool:
     if not fresh and not check:
         page.write_text(new, "utf-8")
     return fresh
+
+
+def _renew_schemas(*, check: bool) -> list[str]:
+    """The schemas that were not fresh; they are written, or removed if nothing makes them, unless only checking."""
+    made = schema_files()
+    stale = []
+    for path in sorted({ROOT / "docs" / name for name in made} | set((ROOT / "docs").glob("*.schema.json"))):
+        if path.is_file() and path.read_text("utf-8") == made.get(path.name):
+            continue
+        stale.append(str(path.relative_to(ROOT)))
+        if not check:
+            if path.name in made:
+                path.write_text(made[path.name], "utf-8")
+            else:
+                path.unlink()
+    return stale
 
 
 def command_help(_page: str) -> str:

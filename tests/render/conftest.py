@@ -1,3 +1,0 @@
-from tests.commands.conftest import golden
-
-__all__ = ["golden"]
