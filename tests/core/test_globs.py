@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.core.globs import matches
+from demeanor.core.globs import _walk, as_regex, matches
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,21 @@ def test_double_star_matches_everything_below(path):
 def test_no_pattern_crashes(pattern, path):
     """Whatever a person writes, it is a pattern."""
     assert matches(path, pattern) in {True, False}
+
+
+pieces = st.lists(st.sampled_from(["**/", "**", "*", "?", "a", "b/", "[ab]", "[!a]", "/"]), max_size=7).map("".join)
+
+
+@given(st.text("ab/]", max_size=9), pieces)
+def test_a_pattern_with_many_wildcards_means_what_its_regular_expression_means(path, pattern):
+    """They are matched in another way, because of the time."""
+    assert _walk(path, pattern) is bool(re.fullmatch(as_regex(pattern), path, re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a*a*a*a*a*b", "**/a/**/a/**/a/**/b", "**a**a**a**a**b", "[a]" * 9 + "*" * 30 + "b"]
+)
+def test_many_wildcards_on_a_long_path_take_linear_time(pattern):
+    """An agent chooses the names of its files."""
+    assert not matches("a" * 2000, pattern)
+    assert not matches("a/" * 1000 + "a", pattern)

@@ -57,3 +57,13 @@ def test_a_story_never_parts_from_itself(events: list[Event]):
     pairs = align(events, [Thought(turn=1, text="hm"), *events])
     assert first_divergence(pairs) is None
     assert distance(events, events) == 0
+
+
+def test_the_work_is_bounded_however_many_steps_there_are():
+    """An agent decides how many calls it makes. Beyond the limit, steps are paired by their position."""
+    left = [call("shell", command=str(number)) for number in range(20_000)]
+    right = [one for number, own in enumerate(left) for one in (own, call(f"tool{number}", command="x"))]
+    pairs = align(left, right)
+    assert [pair.left for pair in pairs if pair.left is not None] == left
+    assert [pair.right for pair in pairs if pair.right is not None] == right
+    assert first_divergence(pairs) == 1

@@ -73,3 +73,20 @@ def test_lines_that_differ_never_look_the_same(old: str, new: str) -> None:
     """Whatever is left out is equal, or is said to be left out."""
     shown = changed_words(old, new)
     assert (shown[0] == shown[1]) <= (old == new or "…" in shown[0])
+
+
+def test_the_work_is_bounded_however_many_words_differ() -> None:
+    """A word was added after each word, in each of many lines."""
+    old = " ".join(f"word{number}" for number in range(30_000))
+    new = " ".join(f"word{number} more{number}" for number in range(30_000))
+    shown = changed_words(old, new)
+    assert "more0" in shown[1]
+    assert "more0" not in shown[0]
+
+
+def test_the_work_is_bounded_however_many_lines_differ() -> None:
+    """A line was added after each line."""
+    old = [f"line {number}" for number in range(20_000)]
+    new = [line for number, one in enumerate(old) for line in (one, f"more {number}")]
+    shown = unified_diff("\n".join(old), "\n".join(new), NAMES).splitlines()
+    assert shown[:4] == ["--- snapshot", "+++ sent now", "@@ -1,20000 +1,40000 @@", " line 0"]

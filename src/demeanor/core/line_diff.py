@@ -1,4 +1,4 @@
-"""Unified diffs of files that an agent wrote, in bounded time.
+"""Diffs of what an agent wrote, in bounded time.
 
 difflib takes time in proportion to the square of the number of lines, for example if a line was added after each line.
 So the work is counted, and beyond a limit the rest of a file counts as replaced: the diff is still right, but longer.
@@ -33,11 +33,11 @@ class _Matcher(difflib.SequenceMatcher[str]):
     a: Sequence[str]
     b2j: dict[str, list[int]]
 
-    def __init__(self, old: Sequence[str], new: Sequence[str], work: DiffWork) -> None:
-        super().__init__(None, old, new)
+    def __init__(self, old: Sequence[str], new: Sequence[str], work: DiffWork, most_equal: int | None) -> None:
+        super().__init__(None, old, new, autojunk=most_equal is not None)
         self._work = work
-        if len(old) + len(new) > 2 * _MOST_EQUAL:
-            for line in [line for line, places in self.b2j.items() if len(places) > _MOST_EQUAL]:
+        if most_equal is not None and len(old) + len(new) > 2 * most_equal:
+            for line in [line for line, places in self.b2j.items() if len(places) > most_equal]:
                 del self.b2j[line]
 
     def find_longest_match(
@@ -68,7 +68,7 @@ def diff_lines(old: Sequence[str], new: Sequence[str], work: DiffWork, *, contex
     """The hunks of a unified diff, line by line, without the names of the files."""
     if old == new:
         return
-    for group in _Grouped(_opcodes(old, new, work)).get_grouped_opcodes(context):
+    for group in _Grouped(opcodes(old, new, work, most_equal=_MOST_EQUAL)).get_grouped_opcodes(context):
         first, last = group[0], group[-1]
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
         for tag, a, b, c, d in group:
@@ -79,14 +79,19 @@ def diff_lines(old: Sequence[str], new: Sequence[str], work: DiffWork, *, contex
             yield from (f"+{line}" for line in new[c:d])
 
 
-def _opcodes(old: Sequence[str], new: Sequence[str], work: DiffWork) -> Iterator[Opcode]:
-    """What is equal and what differs. The lines at both ends that are equal cost no work."""
+def opcodes(
+    old: Sequence[str], new: Sequence[str], work: DiffWork, *, most_equal: int | None = None
+) -> Iterator[Opcode]:
+    """What is equal and what differs. The items at both ends that are equal cost no work.
+
+    `most_equal`: an item that occurs more often begins no match; None for no such limit.
+    """
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
     a, b = len(old) - tail, len(new) - tail
     if head:
         yield "equal", 0, head, 0, head
-    for tag, a_from, a_to, b_from, b_to in _Matcher(old[head:a], new[head:b], work).get_opcodes():
+    for tag, a_from, a_to, b_from, b_to in _Matcher(old[head:a], new[head:b], work, most_equal).get_opcodes():
         yield tag, a_from + head, a_to + head, b_from + head, b_to + head
     if tail:
         yield "equal", a, len(old), b, len(new)

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from demeanor.core.codec import decode
 from demeanor.core.lazy_dataclass import dataclass
+from demeanor.core.wildcards import matches_whole
 
 MCP_FOLDER = ".demeanor/mcp"
 """Where in HOME the description and the record of each server are."""
@@ -202,7 +203,7 @@ class McpCall:
 
 def _matches(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, str) and isinstance(value, str):
-        return re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), value, re.DOTALL) is not None
+        return matches_whole(value, wanted)
     return bool(value == wanted)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import TypeAlias
 
 from demeanor.core.lazy_dataclass import dataclass
+from demeanor.core.line_diff import DiffWork, opcodes
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 
 _Step: TypeAlias = Called | Said | ModelFailed | Faulted | Steered
@@ -30,7 +30,7 @@ class Pair:
 
 def align(left: Sequence[Event], right: Sequence[Event]) -> tuple[Pair, ...]:
     """The steps of both, with equal ones side by side. Thoughts and side requests are left out."""
-    return tuple(_paired(_steps(left), _steps(right), (_whole, _rough)))
+    return tuple(_paired(_steps(left), _steps(right), (_whole, _rough), DiffWork()))
 
 
 def first_divergence(pairs: Sequence[Pair]) -> int | None:
@@ -64,17 +64,19 @@ def _rough(event: Event) -> str:
     return f"{event.type} {getattr(event, 'status', '')} {getattr(event, 'reason', '')}"
 
 
-def _paired(left: list[_Step], right: list[_Step], keys: Sequence[Callable[[Event], str]]) -> list[Pair]:
+def _paired(
+    left: list[_Step], right: list[_Step], keys: Sequence[Callable[[Event], str]], work: DiffWork
+) -> list[Pair]:
     """Align by the first key; align what is left between matches by the next key, and the rest by position."""
     if not keys:
         return [Pair(left=one, right=other, same=False) for one, other in zip_longest(left, right)]
     key, *rest = keys
-    matcher = SequenceMatcher(a=[key(event) for event in left], b=[key(event) for event in right], autojunk=False)
+    names, others = ([key(event) for event in side] for side in (left, right))
     pairs: list[Pair] = []
-    for what, i, j, m, n in matcher.get_opcodes():
+    for what, i, j, m, n in opcodes(names, others, work):
         if what == "equal":
             exact = key is _whole
             pairs += [Pair(left=one, right=other, same=exact) for one, other in zip(left[i:j], right[m:n], strict=True)]
         else:
-            pairs += _paired(left[i:j], right[m:n], rest)
+            pairs += _paired(left[i:j], right[m:n], rest, work)
     return pairs

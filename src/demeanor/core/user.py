@@ -6,7 +6,6 @@ be hashed, written in scenario.toml, and sent to a worker of a cluster.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, field
 from typing import Any, Literal, Protocol, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from demeanor.core.exchange import Exchange
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.verdict import VoidCause
+from demeanor.core.wildcards import contains
 
 MOST_TURNS = 10
 """How many replies a user gives, unless the eval says otherwise."""
@@ -49,8 +49,7 @@ class UserReply:
     def fits(self, message: str, used: int) -> bool:
         """Whether it replies to a message, after it was given `used` times."""
         most = (None if self.when else 1) if self.times is None else self.times
-        wanted = ".*".join(map(re.escape, _plain(self.when).split("*")))
-        return (most is None or used < most) and re.search(wanted, _plain(message)) is not None
+        return (most is None or used < most) and contains(_plain(message), _plain(self.when))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from demeanor.core.line_diff import DiffWork, diff_lines, opcodes
 from demeanor.core.text import count, opening, without_secrets
 
 _WIDTH = 200
@@ -21,26 +20,25 @@ _PLACES = 3
 _LONGEST = 80
 """Characters of one difference that are shown."""
 
-_MOST_PAIRS = 1_000_000
-"""Pairs of equal words that are compared; beyond, everything between the first and last difference is shown as one."""
-
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
 def unified_diff(before: str, after: str, names: tuple[str, str], *, lines: int = 40) -> str:
     """A unified diff of two texts; changed lines that are too long are shortened to the words that differ."""
-    found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *names, n=2, lineterm=""))
+    work = DiffWork()
+    found = [line.removesuffix("\n") for line in diff_lines(before.splitlines(), after.splitlines(), work, context=2)]
     if not found and before != after:
         return f"only line ends differ: {names[0]} ends with {before[-1:]!r}, {names[1]} with {after[-1:]!r}"
-    return opening("\n".join(_shortened(found)), lines=lines, width=3 * _WIDTH)
+    shown = [f"--- {names[0]}", f"+++ {names[1]}", *_shortened(found, work)] if found else []
+    return opening("\n".join(shown), lines=lines, width=3 * _WIDTH)
 
 
-def changed_words(old: str, new: str) -> tuple[str, str]:
+def changed_words(old: str, new: str, work: DiffWork | None = None) -> tuple[str, str]:
     """Two lines that differ, shortened to the places where they differ if they are long."""
     if max(len(old), len(new)) < _WIDTH:
         return old, new
     words, others = _WORD.findall(without_secrets(old)), _WORD.findall(without_secrets(new))
-    places = _places(words, others)
+    places = _places(words, others, work or DiffWork())
     more = f" (and {count(len(places) - _PLACES, 'more difference')})" if len(places) > _PLACES else ""
     shown = [_shown(words[a:b], others[c:d]) for a, b, c, d in places[:_PLACES]]
     return tuple(  # type: ignore[return-value]
@@ -52,13 +50,15 @@ def changed_words(old: str, new: str) -> tuple[str, str]:
     )
 
 
-def _shortened(lines: list[str]) -> Iterator[str]:
+def _shortened(lines: list[str], work: DiffWork) -> Iterator[str]:
     """The lines of a diff; each removed line is paired with the added line that replaces it."""
     at = 0
     while at < len(lines):
-        removed = _run(lines, at, "-") if at > 1 else 0
-        added = _run(lines, at + removed, "+") if at > 1 else 0
-        pairs = [changed_words(lines[at + i][1:], lines[at + removed + i][1:]) for i in range(min(removed, added))]
+        removed = _run(lines, at, "-")
+        added = _run(lines, at + removed, "+")
+        pairs = [
+            changed_words(lines[at + i][1:], lines[at + removed + i][1:], work) for i in range(min(removed, added))
+        ]
         rest = lines[at + len(pairs) : at + removed], lines[at + removed + len(pairs) : at + removed + added]
         yield from [*(f"-{old}" for old, _ in pairs), *rest[0], *(f"+{new}" for _, new in pairs), *rest[1]]
         at += removed + added
@@ -72,23 +72,16 @@ def _run(lines: list[str], start: int, sign: str) -> int:
     return next((at - start for at in range(start, len(lines)) if not lines[at].startswith(sign)), len(lines) - start)
 
 
-def _places(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
+def _places(old: list[str], new: list[str], work: DiffWork) -> list[tuple[int, int, int, int]]:
     """Where two lists of words differ, as ranges of both; differences that are close together are one."""
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
-    left, right = old[start : len(old) - end], new[start : len(new) - end]
-    whole = [("replace", 0, len(left), 0, len(right))]
-    counts = Counter(right)
-    small = sum(counts[word] for word in left) <= _MOST_PAIRS
-    found = difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if small else whole
     places: list[tuple[int, int, int, int]] = []
-    for kind, a, b, c, d in found:
+    for kind, a, b, c, d in opcodes(old, new, work):
         if kind == "equal":
             continue
-        if places and a + start - places[-1][1] <= 2 * _CONTEXT:
-            places[-1] = (places[-1][0], b + start, places[-1][2], d + start)
+        if places and a - places[-1][1] <= 2 * _CONTEXT:
+            places[-1] = (places[-1][0], b, places[-1][2], d)
         else:
-            places.append((a + start, b + start, c + start, d + start))
+            places.append((a, b, c, d))
     return places
 
 

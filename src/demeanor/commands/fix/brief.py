@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
 from demeanor.commands.trace.render import trace_diff, trace_text
 from demeanor.commands.triage.render import NO_INSTRUCTION
+from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import count, opening, slug
 from demeanor.core.text_search import TextLocation
 from demeanor.core.trajectory_diff import align, first_divergence
@@ -160,9 +160,8 @@ def _sent(one: FailingEval) -> Iterator[str]:
         same = " (the same as in the passing trial)" if one.sent_when_passing else ""
         yield f"System prompt and tools as sent{same}:\n\n{code_block(opening(one.sent, lines=120, width=400))}\n"
     else:
-        lines = difflib.unified_diff(
-            one.sent_when_passing.splitlines(), one.sent.splitlines(), "when it passed", "when it failed", lineterm=""
-        )
+        found = diff_lines(one.sent_when_passing.splitlines(), one.sent.splitlines(), DiffWork())
+        lines = ["--- when it passed", "+++ when it failed", *(line.removesuffix("\n") for line in found)]
         changed = opening("\n".join(lines), lines=120, width=400)
         yield f"What was sent differs from what the passing trial sent:\n\n{code_block(changed)}\n"
 

@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 from demeanor.core.instructions import PromptInstruction
 from demeanor.core.intervention import Intervention
+from demeanor.core.line_diff import DiffWork, opcodes
 from demeanor.core.tree import Change
 
 _WORD = re.compile(r"[^\W_]+")
@@ -121,15 +121,10 @@ def _word_text(text: str) -> _WordText:
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[_WordEdit]:
-    """The differences. What both texts begin and end with is left out first, because the comparison is slow."""
-    most = min(len(old), len(new))
-    head = next((at for at in range(most) if old[at] != new[at]), most)
-    most -= head
-    tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
-    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    """The differences."""
     return [
-        _WordEdit(start=a + head, end=b + head, new_start=c + head, new_end=d + head)
-        for tag, a, b, c, d in matcher.get_opcodes()
+        _WordEdit(start=a, end=b, new_start=c, new_end=d)
+        for tag, a, b, c, d in opcodes(old, new, DiffWork())
         if tag != "equal"
     ]
 
