@@ -7,11 +7,11 @@ the `enum` of a tool's schema. Each is sorted before two requests are compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-_AVAILABLE = re.compile(r"(?s)<(available_\w+)>(.*?)</\1>")
-_ELEMENT = re.compile(r"(?s)<([A-Za-z][\w-]*)\b[^<>]*>.*?</\1>")
+_AVAILABLE = re.compile(r"<(available_\w+)>")
+_ELEMENT = re.compile(r"<([A-Za-z][\w-]*+)[^<>]*>")
 _BULLET = re.compile(r"(?m)^[-*] .*(?:\n(?![-*] |\s*$).*)*")
 _NAMES = re.compile(r"(?<=\(Available: )'[^'\n]+'(?:, '[^'\n]+')+(?=\))")
 
@@ -19,7 +19,7 @@ _NAMES = re.compile(r"(?<=\(Available: )'[^'\n]+'(?:, '[^'\n]+')+(?=\))")
 def sort_sets(text: str) -> str:
     """The text with the items of each set in alphabetical order."""
     if "<available_" in text:
-        text = _AVAILABLE.sub(lambda found: f"<{found[1]}>{_sort_items(found[2])}</{found[1]}>", text)
+        text = _replaced(text, [(a, b, _sort_items(text[a:b])) for _, a, b, _ in _elements(text, _AVAILABLE)])
     if "(Available: " in text:
         text = _NAMES.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
     return text
@@ -39,6 +39,30 @@ def sort_enums(schema: Any) -> Any:
 
 def _sort_items(content: str) -> str:
     """Sort the elements or, if there are none, the bullet points; the text between them stays where it is."""
-    pattern = _ELEMENT if _ELEMENT.search(content) else _BULLET
-    items: Iterator[str] = iter(sorted(found[0] for found in pattern.finditer(content)))
-    return pattern.sub(lambda _: next(items), content)
+    places = [(start, end) for start, _, _, end in _elements(content, _ELEMENT)]
+    places = places or [found.span() for found in _BULLET.finditer(content)]
+    items = sorted(content[start:end] for start, end in places)
+    return _replaced(content, [(*place, item) for place, item in zip(places, items, strict=True)])
+
+
+def _elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Where each outermost element and its content begin and end, in linear time: an agent wrote the text."""
+    last: dict[str, int] = {}
+    done = 0
+    for found in opening.finditer(text):
+        close = f"</{found[1]}>"
+        if close not in last:
+            last[close] = text.rfind(close)
+        if done <= found.start() and found.end() <= last[close]:
+            end = text.find(close, found.end())
+            done = end + len(close)
+            yield found.start(), found.end(), end, done
+
+
+def _replaced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    """The text with other text in some places."""
+    parts, done = [], 0
+    for start, end, new in changes:
+        parts += [text[done:start], new]
+        done = end
+    return "".join([*parts, text[done:]])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from demeanor.config.tables import ReplayRules
+from demeanor.core.errors import CassetteError
 from demeanor.core.exchange import Sampling
 from demeanor.core.messages import Tool
 from demeanor.gateway.cassette.normalise import Normaliser
@@ -136,3 +137,10 @@ def test_a_project_can_add_rules():
     other = a_request("build 18", extra={"x": {"a": {"trace": 2}}})
     assert normalised(one, own) == normalised(other, own)
     assert normalised(one) != normalised(other)
+
+
+def test_a_rule_of_the_user_that_takes_too_long_is_an_error():
+    """The agent chooses the text; its request must not stop the gateway."""
+    rules = Normaliser(ReplayRules(replace=(("(a+)+$", "x"),)))
+    with pytest.raises(CassetteError, match=r"\[replay\] replace: the regular expression .* takes more than 1 s"):
+        rules.normalise({"messages": [{"parts": [{"kind": "text", "text": "a" * 60 + "!"}]}]})

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.commands.analyze.pattern_file import Pattern
+from demeanor.core.errors import BadInput
+from demeanor.core.limited_pattern import PatternTooSlow
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
@@ -155,15 +157,19 @@ def _matched(texts: Sequence[str], patterns: Sequence[Pattern]) -> Iterable[Fail
 
 def _search(pattern: Pattern, text: str) -> str | None:
     """The text around the first match; 429 does not match inside 14291."""
-    for match in pattern.expression.finditer(text):
+    try:
+        found = list(pattern.expression.find_all(text))
+    except PatternTooSlow as error:
+        raise BadInput(str(error), where=f"pattern {pattern.name!r}") from None
+    for match in found:
         before, after = (
-            text[match.start() - 1 : match.start()] if match.start() else "",
-            text[match.end() : match.end() + 1],
+            text[match.start - 1 : match.start] if match.start else "",
+            text[match.end : match.end + 1],
         )
-        first, last = match[0][:1], match[0][-1:]
+        first, last = text[match.start : match.start + 1], text[: match.end][-1:]
         if (first.isdigit() and before.isdigit()) or (last.isdigit() and after.isdigit()):
             continue
-        return _short(text[max(0, match.start() - _AROUND) : match.end() + _AROUND])
+        return _short(text[max(0, match.start - _AROUND) : match.end + _AROUND])
     return None
 
 

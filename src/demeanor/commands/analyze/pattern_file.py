@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput
+from demeanor.core.limited_pattern import LimitedPattern
 
 _JAVASCRIPT_GROUP = re.compile(r"\(\?<(?![=!])")
 
@@ -22,7 +23,7 @@ class Pattern:
     name: str
     """Its name."""
 
-    expression: re.Pattern[str]
+    expression: LimitedPattern
     """The regular expression."""
 
     category: str
@@ -63,7 +64,7 @@ def read_patterns(path: Path) -> tuple[Pattern, ...]:
 def _pattern(table: Table) -> Pattern:
     source = table.text("pattern", required=True)
     try:
-        expression = re.compile(_JAVASCRIPT_GROUP.sub("(?P<", source), re.IGNORECASE)
+        expression = LimitedPattern(_JAVASCRIPT_GROUP.sub("(?P<", source), re.IGNORECASE)
     except re.error as error:
         table.fail("pattern", f"{source!r} is not a valid regular expression: {error}")
     if expression.search(""):

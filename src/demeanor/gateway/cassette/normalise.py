@@ -6,10 +6,11 @@ name, each word of the system prompt, each tool and its schema, the sampling.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.core.errors import CassetteError
+from demeanor.core.limited_pattern import LimitedPattern, PatternTooSlow
 from demeanor.core.unordered import sort_enums, sort_sets
 from demeanor.gateway.cassette.rules import IGNORED, RULES, NormalisationRule
 
@@ -29,7 +30,7 @@ class Normaliser:
         ignore = (*IGNORED, *(extra.ignore if extra else ()))
         self._ignored: list[_Steps] = [tuple(path.split(".")) for path in ignore]
         own = [
-            NormalisationRule(pattern=re.compile(pattern), replacement=replacement)
+            NormalisationRule(pattern=LimitedPattern(pattern), replacement=replacement)
             for pattern, replacement in (extra.replace if extra else ())
         ]
         rules = (*own, *RULES)
@@ -80,8 +81,11 @@ class Normaliser:
         found = self._cache.get((scope, text))
         if found is None:
             found = text
-            for rule in self._results if scope == "results" else self._prose:
-                found = rule.pattern.sub(rule.replacement, found)
+            try:
+                for rule in self._results if scope == "results" else self._prose:
+                    found = rule.pattern.sub(rule.replacement, found)
+            except PatternTooSlow as error:
+                raise CassetteError(f"[replay] replace: {error}") from None
             found = sort_sets(found)
             if len(self._cache) >= _MAX_CACHED_TEXTS:
                 self._cache.clear()

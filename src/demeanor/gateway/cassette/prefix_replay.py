@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from demeanor.core.codec import encode
+from demeanor.core.errors import CassetteError
 from demeanor.core.exchange import ProviderError
 from demeanor.core.intervention import intervene
 from demeanor.core.prefix import REACHED
@@ -76,7 +77,10 @@ class PrefixReplay:
         """The recorded answer; an error if the request differs from the recording; None if a model is to be asked."""
         if self._divergence:
             return _refused(self._divergence)
-        request, placeholders = self._normalised(call.request, call.facts)
+        try:
+            request, placeholders = self._normalised(call.request, call.facts)
+        except CassetteError as error:
+            return _refused(error.detail)
         key = self._nearest_key() if self.prefix.lenient and not self._is_next(request) else request_key(request)
         found = self._find(key)
         if found is not None:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from demeanor.core.limited_pattern import LimitedPattern
+
 Scope: TypeAlias = Literal["anywhere", "results", "prose"]
 
 
@@ -17,7 +19,7 @@ Scope: TypeAlias = Literal["anywhere", "results", "prose"]
 class NormalisationRule:
     """One kind of volatile text."""
 
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str] | LimitedPattern
     """The pattern of the text."""
 
     replacement: str

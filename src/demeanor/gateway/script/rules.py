@@ -27,6 +27,7 @@ from typing import Any
 from demeanor.config.table import Table
 from demeanor.core.errors import nearest
 from demeanor.core.exchange import StopReason
+from demeanor.core.limited_pattern import LimitedPattern
 from demeanor.core.messages import ToolCall
 from demeanor.core.trajectory import Kind
 from demeanor.gateway.script.tools import ARGUMENT_NAMES
@@ -80,7 +81,7 @@ class ScriptRule:
     turns: tuple[ScriptedTurn, ...]
     """The answers, turn by turn."""
 
-    prompt: re.Pattern[str] | None = None
+    prompt: LimitedPattern | None = None
     """A pattern that the prompt must match."""
 
     after: int = 0
@@ -104,7 +105,7 @@ class ScriptRule:
             return None
         if self.chance < 1.0 and not turn.chance(self.chance, self.name):
             return None
-        values = {name: text or "" for name, text in (found.groupdict() if found else {}).items()}
+        values = {name: text or "" for name, text in (found.groups if found else {}).items()}
         values |= {"prompt": turn.prompt, "result": turn.result}
         return Answer(
             text=_fill(scripted_turn.say, values),
@@ -148,7 +149,7 @@ def read_rules(table: Table) -> RuleScript:
 def _read_rule(table: Table, name: str) -> ScriptRule:
     when = table.table("when") or Table({}, where=table.where, prefix=f"{table.prefix}when.")
     pattern = _read_pattern(when)
-    names = (*_BUILTIN_NAMES, *(pattern.groupindex if pattern else ()))
+    names = (*_BUILTIN_NAMES, *(pattern.names if pattern else ()))
     chance = table.number("chance", least=0.0, most=1.0)
     rows = table.tables("turns") or [table]
     turns = [_read_turn(row, names) for row in rows]
@@ -197,10 +198,10 @@ def _read_call(table: Table, names: Sequence[str]) -> CallTemplate:
     return CallTemplate(kind=Kind(kind), arguments=arguments)
 
 
-def _read_pattern(when: Table) -> re.Pattern[str] | None:
+def _read_pattern(when: Table) -> LimitedPattern | None:
     text = when.maybe_text("prompt")
     try:
-        return re.compile(text) if text is not None else None
+        return LimitedPattern(text) if text is not None else None
     except re.error as error:
         when.fail(
             "prompt", f"is not a valid regular expression: {error}", "escape literal characters, as in 'notes\\.txt'"
