@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -102,3 +103,32 @@ def test_a_report_in_a_job_has_no_commands_but_files_are_exact(project: Project)
             stdout=file, check=True, timeout=300,
         )  # fmt: skip
     assert "\\u0023" not in (project.folder / "trace.txt").read_text()
+
+
+NAMED = """\
+import os
+from demeanor import ALWAYS_PASSES, eval_test
+
+def says(rig, result):
+    os.write(1, result.encode())
+    os.system("cat <<'END'\\n" + result + "\\nEND")
+    print("printed")
+    assert result == "quiet"
+
+ALL = [eval_test(ALWAYS_PASSES, prompt="x", name="##vso[task]a", trials=1)(says)]
+"""
+
+
+def test_a_check_and_its_programs_write_no_commands(project: Project) -> None:
+    """What they write is stored with the trial, in its order, like what a check prints. Names of evals are escaped."""
+    project.write(demeanor_toml=CONFIG, evals__eval_a_py=NAMED)
+    services = {"GITHUB_ACTIONS": "true", "TF_BUILD": "True"}
+    runs = [project.demeanor("run", **services), project.demeanor("rejudge", "latest", **services)]
+    runs += [project.pytest("-v", "-s", "-rA", "evals", **services)]
+    for ran in runs:
+        output = ran.stdout + ran.stderr
+        assert ran.returncode == 1, output
+        assert not any(line.lstrip().startswith("::") for line in output.splitlines()), output
+        assert "##vso[" not in output
+    log = next((project.folder / "results/latest").rglob("log.txt")).read_text()
+    assert re.search(r"(?s)x\n *::error::y\n *##vso\[task\]zx\n *::error::y\n *##vso\[task\]z\n *printed", log), log

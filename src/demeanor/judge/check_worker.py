@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.core.checks import FunctionCheck
+from demeanor.core.ci_commands import neutral
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
@@ -41,15 +42,16 @@ def work(connection: socket.socket, evals: Mapping[str, Eval], rehearsals: Rehea
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     channel = Channel(connection)
-    os.dup2(2, 1)  # programs that a check starts must not write into a report on standard output
-    sys.stdout = sys.stderr = _relay(channel)
+    report = os.dup(2)
+    programs = _ProgramOutput()
+    sys.stdout = sys.stderr = _relay(channel, programs)
     place = os.open(".", os.O_RDONLY)
     sys.breakpointhook = _no_breakpoint
     while True:
         try:
             what, name, numbers, payload = channel.receive()
         except EOFError:
-            _end_fixtures()
+            _end_fixtures(report)
             return
         if what == "judge":
             _judge(channel, evals[name], numbers, payload)
@@ -79,12 +81,12 @@ def fixture_problem(eval: Eval) -> str | None:  # noqa: A002
     return next((f"pytest knows no fixture {name!r}" for name in missing if name), None)
 
 
-def _end_fixtures() -> None:
-    """When Demeanor has closed the connection, nothing but standard error is left to report to."""
+def _end_fixtures(report: int) -> None:
+    """When Demeanor has closed the connection, nothing but its standard error is left to report to."""
     try:
         close_fixtures()
     except WorldError as error:
-        os.write(2, f"demeanor: {error.detail}\n".encode())
+        os.write(report, neutral(f"demeanor: {error.detail}\n", os.environ).encode("utf-8", "backslashreplace"))
 
 
 def set_up_here(setup: Setup, folder: Path) -> str | None:
@@ -149,6 +151,33 @@ class Printed:
         return f"{text}\n… {count(more, 'character')} left out" if more > 0 else text
 
 
+class _ProgramOutput:
+    """What programs that a check starts write to standard output and standard error, which they inherit.
+
+    It may be text of the agent, so it must neither reach a report nor the log of a CI service as it is.
+    """
+
+    def __init__(self) -> None:
+        self._file = os.memfd_create("output") if sys.platform == "linux" else _temporary_file()
+        for fd in (1, 2):
+            os.dup2(self._file, fd)
+
+    def take(self) -> str:
+        """Everything since the last time, up to a limit."""
+        size = os.fstat(self._file).st_size
+        if not size:
+            return ""
+        found = os.pread(self._file, 2 * _MOST_PRINTED, 0).decode("utf-8", "replace")
+        os.ftruncate(self._file, 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        return found if size <= 2 * _MOST_PRINTED else f"{found}\n… more than {size} bytes were written\n"
+
+
+def _temporary_file() -> int:
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
 class _Relay(io.RawIOBase):
     """What checks print, sent to Demeanor, which stores it with the trial."""
 
@@ -164,9 +193,25 @@ class _Relay(io.RawIOBase):
         return len(raw)
 
 
-def _relay(channel: Channel) -> io.TextIOWrapper:
+class _RelayText(io.TextIOWrapper):
+    """Standard output and standard error of checks. What programs wrote comes before what is printed after it."""
+
+    programs: _ProgramOutput
+
+    def write(self, text: str, /) -> int:
+        super().write(self.programs.take())
+        return super().write(text)
+
+    def flush(self) -> None:
+        super().write(self.programs.take())
+        super().flush()
+
+
+def _relay(channel: Channel, programs: _ProgramOutput) -> io.TextIOWrapper:
     raw = io.BufferedWriter(_Relay(channel))
-    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    found = _RelayText(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    found.programs = programs
+    return found
 
 
 def _no_breakpoint(*_: object, **__: object) -> None:

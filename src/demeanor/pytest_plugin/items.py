@@ -55,7 +55,7 @@ class EvalItem(pytest.Item):
         if cell.eval.policy is not Policy.ALWAYS_PASSES and not os.environ.get("RUN_EVALS"):
             self.add_marker(pytest.mark.skip(reason=f"{cell.eval.policy} runs with RUN_EVALS=1"))
         if cell.skipped:
-            self.add_marker(pytest.mark.skip(reason=cell.skipped))
+            self.add_marker(pytest.mark.skip(reason=_shown(cell.skipped)))
 
     def setup(self) -> None:
         """Wait for the trials."""
@@ -65,7 +65,7 @@ class EvalItem(pytest.Item):
         except UsageError as error:  # such as a sandbox that does not work here
             problem = str(error).replace("--sandbox", "--eval-sandbox")
         if problem or self.result is None:
-            pytest.fail(problem, pytrace=False)
+            pytest.fail(_shown(problem), pytrace=False)
         self.user_properties.append(("pass_rate", self.result.rate))
         if self.result.answer == "undecided":
             raise EvalVoid(self.result)
@@ -81,9 +81,9 @@ class EvalItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The decision, the reason and call chain of each trial, and the command to run it again."""
         if isinstance(excinfo.value, EvalFailed | EvalVoid):
-            return neutral(excinfo.value.result.text, os.environ)
+            return _shown(excinfo.value.result.text)
         if isinstance(excinfo.value, DemeanorError):
-            return str(excinfo.value)
+            return _shown(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -100,7 +100,7 @@ class EvalFile(pytest.File):
         try:
             yield from _items(self, discover([self.path]))
         except DemeanorError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(_shown(str(error))) from None
 
 
 def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -124,7 +124,7 @@ def items_of_module(collector: pytest.Module | pytest.Class, value: object) -> l
     try:
         found = list(evals_of(value, vars(module.obj).get("__name__")))
     except DemeanorError as error:
-        raise collector.CollectError(str(error)) from None
+        raise collector.CollectError(_shown(str(error))) from None
     own = [  # without evals of another file, and values of a test
         one for one in found if id(one) not in collected and one.source.path.resolve() == collector.path.resolve()
     ]
@@ -140,7 +140,7 @@ def lost_eval(module: pytest.Module) -> str | None:
         reject_lost(take_created(module.path), found, namespace)
         unique_names(found)
     except DemeanorError as error:
-        return str(error)
+        return _shown(str(error))
     return None
 
 
@@ -149,9 +149,14 @@ def _items(parent: Any, evals: Sequence[Eval]) -> Iterator[EvalItem]:
         return
     batch: Batch = batch_of(parent.config)
     for cell in batch.plan(evals).cells:
-        name = f"{cell.eval.name}[{cell.subject}]"
+        name = _shown(f"{cell.eval.name}[{cell.subject}]")
         nodeid = f"{parent.nodeid}::{name}"  # as text, so that pytest reads it like those that --lf has stored
         yield EvalItem.from_parent(parent, name=name, nodeid=nodeid, cell=cell)
+
+
+def _shown(text: str) -> str:
+    """Text for pytest's output, which a CI service can't take for commands."""
+    return neutral(text, os.environ)
 
 
 def _result_of(item: EvalItem) -> ItemResult:
