@@ -54,6 +54,15 @@ SHAPES: dict[str, Callable[[bytes], bytes]] = {
     "xml, hex numbers": lambda raw: "".join(f"&#x{ord(letter):X};" for letter in raw.decode()).encode(),
     "utf-16": lambda raw: raw.decode().encode("utf-16-le"),
     "utf-16, big": lambda raw: raw.decode().encode("utf-16-be"),
+    "coloured": lambda raw: _between(raw, b"\x1b[01;31m"),
+    "coloured, in json": lambda raw: json.dumps(_between(raw, b"\x1b[K").decode())[1:-1].encode(),
+    "with a title in it": lambda raw: _between(raw, b"\x1b]0;title\x07"),
+    "with spaces without width": lambda raw: _between(raw, b"\xe2\x80\x8b"),
+    "with spaces without width, in json": lambda raw: json.dumps(_between(raw, b"\xef\xbb\xbf").decode())[
+        1:-1
+    ].encode(),
+    "octal escapes": lambda raw: b"".join(b"\\%03o" % byte for byte in raw),
+    "escapes of JavaScript": lambda raw: "".join(f"\\u{{{ord(letter):x}}}" for letter in raw.decode()).encode(),
     "in two lines": lambda raw: raw[: len(raw) // 2] + b"\n  " + raw[len(raw) // 2 :],
     "in many lines": lambda raw: b"\r\n".join(raw[at : at + 3] for at in range(0, len(raw), 3)),
     "continued": lambda raw: raw[:4] + b'" \\\n    "' + raw[4:],
@@ -67,6 +76,11 @@ SHAPES: dict[str, Callable[[bytes], bytes]] = {
 def _utf16(raw: bytes, form: str) -> bytes:
     units = raw.decode().encode("utf-16-be")
     return "".join(form.format(units[at] << 8 | units[at + 1]) for at in range(0, len(units), 2)).encode()
+
+
+def _between(raw: bytes, hidden: bytes) -> bytes:
+    """Something invisible between all characters."""
+    return hidden.join(letter.encode() for letter in raw.decode())
 
 
 def _nested(text: str, times: int) -> str:

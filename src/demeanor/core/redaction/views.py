@@ -2,8 +2,10 @@
 
 A view is the data without white space, quotes, backslashes and NULs, in lower case: so it also finds secrets in UTF-16,
 over several lines, and inside nested JSON, repr or shell quotes. `squeezed` is the data itself; `decoded` also resolves
-escapes (`%41`, `\\u0041`, `\\x41`, `&#65;`); `chunks` joins the pieces of a streamed text (`{"text": "sk-"}`, `{"text":
-"ant…"}`). Making a view takes linear time; the positions of what was found in it are computed only if something was.
+escapes (`%41`, `\\u0041`, `\\x41`, `\\101`, `&#65;`) and drops escapes of terminals and characters without width, which
+readers remove, so that the secret would appear; `chunks` joins the pieces of a streamed text (`{"text": "sk-"}`,
+`{"text": "ant…"}`). Making a view takes linear time; the positions of what was found in it are computed only if
+something was.
 """
 
 from __future__ import annotations
@@ -18,11 +20,18 @@ from demeanor.core.lazy_dataclass import dataclass
 _DROPPED = b"\0\t\n\x0b\x0c\r \"'\\"
 _KEPT_RUNS = re.compile(rb"[^\0\t\n\x0b\x0c\r \"'\\]+")
 _ESCAPES = re.compile(
-    rb"%(?:25)*[0-9A-Fa-f]{2}"
+    rb"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]|033|e))(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n\\]*+\x07?|[@-Z^_])"
+    rb"|%(?:25)*[0-9A-Fa-f]{2}"
     rb"|(?<!\\)\\++(?:u[dD][89abAB][0-9A-Fa-f]{2}\\++u[dD][c-fC-F][0-9A-Fa-f]{2}"
-    rb"|u[0-9A-Fa-f]{4}|U00[0-9A-Fa-f]{6}|x[0-9A-Fa-f]{2}|[nrtbf])"
+    rb"|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U00[0-9A-Fa-f]{6}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrtbf])"
+    rb"|\xc2\xad|\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
     rb"|&(?:amp;)*+(?:#[0-9]{1,7};|#[xX][0-9A-Fa-f]{1,6};|lt;|gt;|quot;|apos;|(?<=amp;))"
 )
+_TERMINAL = re.compile(rb"\\+(?:u001[bB]|x1[bB]|033|e)[\[\]@-Z^_]")
+_HIDDEN = re.compile(rb"[%\\&\x1b]|\xc2\xad|\xe2[\x80\x81]|\xef\xbb\xbf")
+"""What data with escapes has."""
+_INVISIBLE = frozenset({0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF})
+"""Characters that take no space, such as U+200B."""
 _ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _CHUNKS = re.compile(
     rb'(?<!\\)\\*+"(?:text|content|delta|partial_json|arguments|thinking|reasoning|output|chunk|data|value)'
@@ -71,7 +80,7 @@ def decode(data: bytes) -> bytes:
 def views(data: bytes) -> Iterator[View]:
     """The views of some data that differ from one another."""
     yield View(squeeze(data), lambda: _runs(data))
-    if b"%" in data or b"\\" in data or b"&" in data:
+    if _HIDDEN.search(data):
         plain = decode(data)
         if plain != data:
             yield View(squeeze(plain), lambda: _decoded_runs(data))
@@ -102,12 +111,14 @@ def _chunk_runs(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 @cache
 def _letter(code: int) -> bytes:
-    return chr(code).encode("utf-8", "surrogatepass")
+    return b"" if code in _INVISIBLE else chr(code).encode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=4096)
 def _decoded(escape: bytes) -> bytes:
     """What an escape stands for."""
+    if escape[:1] in b"\x1b\xc2\xe2\xef" or _TERMINAL.match(escape):
+        return b""
     if escape[:1] == b"%":
         return bytes.fromhex(escape[-2:].decode())
     if escape[:1] == b"&":
@@ -119,6 +130,11 @@ def _decoded(escape: bytes) -> bytes:
     text = escape.lstrip(b"\\")
     if len(text) == 1:
         return b" "
+    if text[:1].isdigit():
+        return bytes([int(text, 8)])
+    if text[1:2] == b"{":
+        code = int(text[2:-1], 16)
+        return _letter(code) if code < 0x110000 else escape
     if text[:1] == b"x":
         return bytes.fromhex(text[1:].decode())
     if len(text) == 5:
