@@ -177,3 +177,28 @@ def test_comparisons_that_are_meant_are_accepted(tmp_path: Path) -> None:
         "        1 < 'a'\n    'a text'\n    rig.workspace.unchanged_except('a')\n    return result == 'x'\n"
     )
     assert [one.name for one in discover([path])] == ["check"]
+
+
+SECRET = "Zq7-Kp/w0rd+Xy9_mNb4"
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [
+        f"assert 'k = {SECRET[:9]}\\n{SECRET[9:]}\\n' == 'other\\n{SECRET[:5]}\\n{SECRET[5:]}'",
+        f"assert ['k = {SECRET[:9]}\\n{SECRET[9:]}'] == ['other', 'text']",
+        f"assert {{'k': ('{SECRET[:9]}\\n{SECRET[9:]}',)}} == {{'k': ('{SECRET[:8]}', 'x')}}",
+        f"assert '{SECRET[:9]}\\n{SECRET[9:]}' == '{SECRET[:5]}\\n{SECRET[5:]}'",
+    ],
+)
+def test_a_secret_over_several_lines_is_removed_before_the_comparison(tmp_path, compared):
+    """The signs before each line of a comparison would hide it from the redactor."""
+    said = message(
+        tmp_path,
+        "from demeanor.core.redaction.redactor import Redactor",
+        "from demeanor.core.text import redact_before_shortening",
+        f"redact_before_shortening(Redactor({{'KEY': {SECRET!r}}}).text)",
+        compared,
+    )
+    shown = [line for line in said.splitlines() if line.lstrip()[:1] in "-+?"]
+    assert not any(SECRET[9:] in line for line in shown), said

@@ -60,6 +60,11 @@ def _explain(op: str, left: object, right: object) -> str | None:
         return None
     from _pytest.assertion import pytest_assertrepr_compare
 
+    clean = _clean(left), _clean(right)
+    if clean != (left, right):
+        if clean[0] == clean[1]:
+            return None  # only the secrets differ
+        left, right = clean
     try:
         found = pytest_assertrepr_compare(config=_settings(), op=op, left=left, right=right)
     except Exception:  # noqa: BLE001 - an error in the explanation must not hide the failure
@@ -69,6 +74,15 @@ def _explain(op: str, left: object, right: object) -> str | None:
     left_out = len(found) - _MOST_LINES
     lines = found if left_out <= 0 else [*found[:_MOST_LINES], f"… {count(left_out, 'line')} left out"]
     return "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
+
+
+def _clean(value: object) -> object:
+    """A value without secrets: a comparison puts signs before each line, between which they would not be found."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, dict) and type(value) is dict:
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    return type(value)(map(_clean, value)) if type(value) in {list, tuple, set, frozenset} else value  # type: ignore
 
 
 def _settings() -> Any:
