@@ -312,6 +312,38 @@ def test_submodules_are_stripped_too(tmp_path: Path, origin: Origin) -> None:
     assert git(made, "status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("option", ["--bare", "--mirror"])
+def test_bare_clones_keep_only_their_current_branch(tmp_path: Path, origin: Origin, option: str) -> None:
+    """The others are branches of the remote."""
+    author_git(origin.folder, "branch", "answer", origin.answer)
+
+    def setup(workspace: Path) -> None:
+        author_git(workspace, "clone", "-q", option, str(origin.folder), "bare")
+        author_git(workspace / "bare", "update-ref", "HEAD", origin.old)
+        author_git(workspace, "init", "-q", "--bare", "own")
+        author_git(workspace / "bare", "push", "-q", "../own", f"{origin.old}:refs/heads/feature")
+
+    made = build_template(scenario(setup=setup), tmp_path / "made").folder
+    assert not has_object(made / "bare", origin.answer)
+    assert git(made / "bare", "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/tags/v1"]
+    assert git(made / "own", "for-each-ref", "--format=%(refname)").split() == ["refs/heads/feature"]
+
+
+def test_worktrees_work_in_a_copy(tmp_path: Path, origin: Origin) -> None:
+    """They refer to their repository by a relative path, so nothing shows where the template was built."""
+
+    def setup(workspace: Path) -> None:
+        author_git(workspace, "clone", "-q", str(origin.folder), "main")
+        author_git(workspace / "main", "reset", "-q", "--hard", origin.old)
+        author_git(workspace / "main", "worktree", "add", "-q", "../deep/tree", "HEAD")
+
+    made = build_template(scenario(setup=setup), tmp_path / "made").folder
+    copy = shutil.move(made, tmp_path / "copy")
+    assert git(copy / "deep/tree", "log", "--format=%s").split() == ["old"]
+    assert git(copy / "deep/tree", "status", "--porcelain") == ""
+    assert str(tmp_path).encode() not in b"".join(path.read_bytes() for path in copy.rglob("*") if path.is_file())
+
+
 def test_missing_git_voids_the_trial_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not crash the run."""
     monkeypatch.setenv("PATH", str(tmp_path))

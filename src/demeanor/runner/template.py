@@ -28,7 +28,7 @@ from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.check_worker import set_up_here
-from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable, repositories
+from demeanor.runner.workspace_git import EPOCH, commit, move_worktrees, remove_unreachable, repositories
 
 _Key: TypeAlias = tuple[str, Hashable]
 RunSetup: TypeAlias = Callable[[Setup, Path], str | None]
@@ -70,6 +70,7 @@ def build_template(
         _check_entries(into, where, "setup")
     for repository in repositories(into):
         remove_unreachable(repository)
+    move_worktrees(into)
     if not (into / ".git").exists():
         commit(into)
     tree = scan(into, in_place=True)

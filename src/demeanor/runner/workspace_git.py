@@ -70,11 +70,14 @@ def repositories(folder: Path) -> list[Path]:
 def remove_unreachable(git_dir: Path) -> None:
     """Remove everything from a repository that its branches do not reach: remotes, other refs, reflogs, old objects.
 
-    The branches of a submodule are removed too, because git creates them for the remote's branches.
+    The branches of submodules and of bare clones are removed too, except for the current one: git creates them for the
+    branches of the remote.
     """
-    for name in _repository(git_dir, "remote").split():
+    remotes = _repository(git_dir, "remote").split()
+    copied = _is_submodule(git_dir) or (bool(remotes) and _is_bare(git_dir))
+    for name in remotes:
         _repository(git_dir, "remote", "remove", name)
-    for ref in _refs_to_remove(git_dir):
+    for ref in _refs_to_remove(git_dir, copied=copied):
         _repository(git_dir, "update-ref", "--no-deref", "-d", ref)
     for private in (git_dir, *(git_dir / "worktrees").glob("*")):
         shutil.rmtree(private / "logs", ignore_errors=True)
@@ -85,11 +88,25 @@ def remove_unreachable(git_dir: Path) -> None:
     _repository(git_dir, "prune", "--expire=now")
 
 
-def _refs_to_remove(git_dir: Path) -> list[str]:
+def move_worktrees(folder: Path) -> None:
+    """Let the worktrees in a folder refer to their repositories, and the other way round, by relative paths: absolute
+    ones contain the temporary place of the template, and are wrong in its copies.
+    """
+    for git_dir in repositories(folder):
+        for private in (git_dir / "worktrees").glob("*/gitdir"):
+            link = Path(private.read_text("utf-8", "surrogateescape").removesuffix("\n"))
+            if link.is_relative_to(folder) and link.is_file() and not link.is_symlink():
+                there = os.path.relpath(private.parent, link.parent)
+                link.write_text(f"gitdir: {there}\n", "utf-8", "surrogateescape")
+                back = os.path.relpath(link, private.parent)
+                private.write_text(f"{back}\n", "utf-8", "surrogateescape")
+
+
+def _refs_to_remove(git_dir: Path, *, copied: bool) -> list[str]:
     merged: set[str] = set()
     if _has_commit(git_dir):
         merged = set(_repository(git_dir, "for-each-ref", "--format=%(refname)", "--merged", "HEAD").split())
-    kept = ("refs/tags/",) if _is_submodule(git_dir) else ("refs/heads/", "refs/tags/")
+    kept = ("refs/tags/",) if copied else ("refs/heads/", "refs/tags/")
     refs = _repository(git_dir, "for-each-ref", "--format=%(refname)").split()
     current = (git_dir / "HEAD").read_text("utf-8", "replace").removeprefix("ref:").strip()
     return [
@@ -101,6 +118,10 @@ def _refs_to_remove(git_dir: Path) -> list[str]:
 
 def _is_submodule(git_dir: Path) -> bool:
     return "modules" in git_dir.parts[git_dir.parts.index(".git") :] if ".git" in git_dir.parts else False
+
+
+def _is_bare(git_dir: Path) -> bool:
+    return _repository(git_dir, "rev-parse", "--is-bare-repository").strip() == "true"
 
 
 def _repository(git_dir: Path, *arguments: str) -> str:
