@@ -7,11 +7,11 @@ import dataclasses
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from demeanor.core.lazy_dataclass import dataclass
+from demeanor.core.lazy_dataclass import _CALLS, dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,3 +137,66 @@ def test_a_subclass_has_the_fields_of_both(standard: bool) -> None:
 
     assert (Base(), Derived(x=3), Plain(y=4).y) == (Base(x=1), Derived(x=3, y=2), 4)
     assert Base() != Derived()
+
+
+@pytest.mark.parametrize("standard", [False, True])
+def test_the_first_values_are_created_like_all_later_ones(standard: bool) -> None:
+    @(dataclasses.dataclass if standard else dataclass)(frozen=True, slots=True)
+    class Both:
+        a: int
+        b: list[int] = field(default_factory=list)
+        c: int = field(default=3, kw_only=True)
+        seen: int = field(default=0, init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "seen", self.a + 1)
+
+    for number in range(2 * _CALLS):
+        one = Both(number, c=5)
+        assert (one.a, one.b, one.c, one.seen) == (number, [], 5, number + 1)
+        assert one == replace(one, a=number) != Both(b=[1], a=number)
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2 * _CALLS])
+@pytest.mark.parametrize("standard", [False, True])
+@pytest.mark.parametrize(
+    ("args", "values", "problem"),
+    [
+        ((), {}, r"Wrong.__init__\(\) missing 1 required positional argument: 'a'"),
+        ((1, 2, 3), {}, r"takes from 2 to 3 positional arguments but 4 were given"),
+        ((1,), {"a": 2}, r"got multiple values for argument 'a'"),
+        ((1,), {"z": 2}, r"got an unexpected keyword argument 'z'"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_any_call(
+    standard: bool, calls: int, args: tuple[int, ...], values: dict[str, int], problem: str
+) -> None:
+    @(dataclasses.dataclass if standard else dataclass)
+    class Wrong:
+        a: int
+        b: int = 2
+
+    for number in range(calls):
+        Wrong(number)
+    made: Any = Wrong
+    with pytest.raises(TypeError, match=problem):
+        made(*args, **values)
+    assert made(1) == made(1, b=2)
+
+
+@pytest.mark.parametrize("standard", [False, True])
+def test_the_types_of_fields_and_the_annotations_are_those_of_the_source(standard: bool) -> None:
+    @(dataclasses.dataclass if standard else dataclass)(slots=True)
+    class Typed:
+        a: int
+        b: list[str] = field(default_factory=list)
+        kept: ClassVar[int] = 7
+
+    assert {entry.name: entry.type for entry in fields(Typed)} == {"a": "int", "b": "list[str]"}
+    assert Typed.__annotations__ == {"a": "int", "b": "list[str]", "kept": "ClassVar[int]"}
+    assert (Typed(1).kept, Typed.__match_args__) == (7, ("a", "b"))
+
+
+def test_types_that_are_plain_words_are_those_of_the_source() -> None:
+    assert {entry.name: entry.type for entry in fields(Point)}["tags"] == "tuple[str, ...]"
+    assert Point.__annotations__["tags"] == "tuple[str, ...]"

@@ -1,7 +1,7 @@
-"""`dataclass` as in the standard library, with methods that are compiled when they are first called.
+"""`dataclass` as in the standard library, with methods that are compiled when they are needed often.
 
 Python 3.11 compiles six functions for every frozen dataclass, which takes a millisecond. A run imports some 230 of them
-and creates values of 100, so a third of its start-up was spent there. Here `__init__` is compiled at the first call,
+and creates values of 100, so a third of its start-up was spent there. Here `__init__` is compiled after some calls,
 and the other methods are the same functions for all classes. `fields`, `replace`, `copy` and `pickle` work as usual;
 type checkers see the decorator of the standard library. Modules that a run, a list or a report imports use it.
 
@@ -14,10 +14,17 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, fields
 from functools import cache
+from inspect import get_annotations
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, cast
+
+_CALLS = 20
+"""Calls of `__init__` before it is compiled: compiling takes as long as some fifty of them take longer."""
+
+_SPECIAL = ("ClassVar", "InitVar", "KW_ONLY", "typing.", "dataclasses.")
+"""How the annotation of something begins that may not be a field."""
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - exported
@@ -44,8 +51,8 @@ def _with_methods(cls: type, *, eq: bool, frozen: bool, kw_only: bool, slots: bo
     cls.__doc__ = cls.__doc__ or cls.__name__  # otherwise the standard library makes one of the signature, slowly
     own = cls.__dict__
     hashable = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only, slots=slots)(cls)
-    methods: dict[str, Any] = {"__init__": _compiled_when_called(made, frozen=frozen), "__repr__": _repr}
+    made = _with_fields(cls, kw_only=kw_only, slots=slots)
+    methods: dict[str, Any] = {"__init__": _compiled_after_some_calls(made, frozen=frozen), "__repr__": _repr}
     if eq:
         methods["__eq__"] = _eq
     if frozen:
@@ -59,14 +66,59 @@ def _with_methods(cls: type, *, eq: bool, frozen: bool, kw_only: bool, slots: bo
     return cast("type", made)
 
 
-def _compiled_when_called(cls: Any, *, frozen: bool) -> Callable[..., None]:
-    """An `__init__` that replaces itself by the compiled one."""
+def _with_fields(cls: type, *, kw_only: bool, slots: bool) -> Any:
+    """Let the standard library find the fields. It searches each annotation for `ClassVar` and two others, which takes
+    a third of the time, so where none occurs, it gets other annotations meanwhile.
+    """
+    types = get_annotations(cls)
+    plain = all(isinstance(one, str) and not one.startswith(_SPECIAL) for one in types.values())
+    if plain:
+        cls.__annotations__ = dict.fromkeys(types, object)
+    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only, slots=slots)(cls)
+    if plain:
+        made.__annotations__ = types
+        for name, text in types.items():
+            made.__dataclass_fields__[name].type = text
+    return made
 
-    def __init__(self: object, *args: object, **values: object) -> None:  # noqa: N807
-        cls.__init__ = _init(cls, frozen=frozen)
-        cls.__init__(self, *args, **values)
+
+def _compiled_after_some_calls(cls: Any, *, frozen: bool) -> Callable[..., None]:
+    """An `__init__` that sets the fields one by one, and replaces itself by the compiled one: after some calls, and for
+    arguments that do not fit, because the compiled one says what is wrong with them.
+    """
+    calls = 0
+
+    def __init__(self: Any, /, *args: object, **values: object) -> None:  # noqa: N807
+        nonlocal calls
+        calls += 1
+        if calls > _CALLS or not _set_fields(cls, self, args, values, frozen=frozen):
+            cls.__init__ = _init(cls, frozen=frozen)
+            cls.__init__(self, *args, **values)
+        elif hasattr(cls, "__post_init__"):
+            self.__post_init__()
 
     return __init__
+
+
+def _set_fields(cls: Any, target: object, args: tuple[object, ...], values: dict[str, object], *, frozen: bool) -> bool:
+    """Set all fields; False if an argument is missing, unknown or given twice."""
+    known, set_value, used = fields(cls), object.__setattr__ if frozen else setattr, 0
+    if args:
+        names = [field.name for field in known if field.init and not field.kw_only][: len(args)]
+        if len(names) < len(args) or not values.keys().isdisjoint(names):
+            return False
+        values = dict(zip(names, args, strict=True)) | values
+    for field in known:
+        if field.init and field.name in values:
+            used += 1
+            set_value(target, field.name, values[field.name])
+        elif field.default is not MISSING:
+            set_value(target, field.name, field.default)
+        elif field.default_factory is not MISSING:
+            set_value(target, field.name, field.default_factory())
+        elif field.init:
+            return False
+    return used == len(values)
 
 
 def _init(cls: Any, *, frozen: bool) -> Callable[..., None]:
