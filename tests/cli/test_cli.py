@@ -254,3 +254,34 @@ def test_a_cancelled_run_leaves_the_signal_handlers_of_its_caller(project: Proje
         timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+AT_THE_END = """\
+import atexit
+atexit.register(print, "registered for the end")
+"""
+THREAD = """\
+import threading
+def work():
+    threading.main_thread().join()
+    print("the thread has finished")
+threading.Thread(target=work, daemon={daemon}).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "printed"),
+    [
+        (AT_THE_END, "registered for the end\n"),
+        (THREAD.format(daemon=False), "the thread has finished\n"),
+        (AT_THE_END + THREAD.format(daemon=True), "registered for the end\n"),
+        (AT_THE_END + THREAD.format(daemon=False), "the thread has finished\nregistered for the end\n"),
+    ],
+    ids=["at exit", "thread", "daemon", "both"],
+)
+def test_what_an_eval_file_left_for_the_end_of_the_process_is_done(project: Project, more: str, printed: str):
+    """And its output is not lost, though Python is ended without freeing its memory."""
+    project.write(demeanor_toml="", evals__eval_a_py=f"{more}\n{EVAL}")
+    done = project.demeanor("list")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(printed)
