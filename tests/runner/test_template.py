@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,6 +144,33 @@ def test_empty_scenario_has_an_empty_workspace(tmp_path: Path) -> None:
     template = build_template(scenario(), tmp_path / "made")
     assert template.tree.visible() == {}
     assert git(template.folder, "log", "--format=%s") == "Start\n"
+
+
+def test_a_workspace_of_empty_folders_has_a_commit(tmp_path: Path) -> None:
+    (tmp_path / "source/folder").mkdir(parents=True)
+    template = build_template(scenario(template=tmp_path / "source"), tmp_path / "made")
+    assert git(template.folder, "log", "--format=%s") == "Start\n"
+
+
+def test_the_repository_of_an_empty_workspace_is_the_one_that_git_creates(tmp_path: Path) -> None:
+    ours, theirs = build_template(scenario(), tmp_path / "ours").folder, tmp_path / "theirs"
+    theirs.mkdir()
+    git(theirs, "init", "--quiet", "--initial-branch=main")
+    shutil.copy(ours / ".git/config", theirs / ".git/config")
+    person = {f"GIT_{who}_DATE": f"{EPOCH} +0000" for who in ("AUTHOR", "COMMITTER")}
+    commit = ["git", "commit", "--quiet", "--allow-empty", "--message", "Start"]
+    subprocess.run(commit, cwd=theirs, env={"PATH": os.environ["PATH"], "HOME": os.devnull, **person}, check=True)
+    for question in (["rev-parse", "HEAD", "HEAD^{tree}"], ["log", "--format=raw"], ["status", "--branch"]):
+        assert git(ours, *question) == git(theirs, *question)
+    objects = {path: zlib.decompress((ours / path).read_bytes()) for path in _objects(ours)}
+    assert objects == {path: zlib.decompress((theirs / path).read_bytes()) for path in _objects(theirs)}
+    assert {(ours / path).stat().st_mode & 0o777 for path in objects} == {0o444}
+    assert (ours / ".git/index").read_bytes() == (theirs / ".git/index").read_bytes()
+    assert git(ours, "fsck", "--strict", "--full") == ""
+
+
+def _objects(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.glob(".git/objects/??/*")}
 
 
 def test_the_tree_equals_a_scan_of_the_folder(source: Path, tmp_path: Path) -> None:
@@ -348,7 +376,7 @@ def test_missing_git_voids_the_trial_with_a_remedy(tmp_path: Path, monkeypatch: 
     """It does not crash the run."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(WorldError, match="git is not installed; install it") as caught:
-        build_template(scenario(), tmp_path / "made")
+        build_template(scenario(files={"a.txt": b""}), tmp_path / "made")
     assert caught.value.cause is VoidCause.MISSING
 
 

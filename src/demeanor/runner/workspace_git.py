@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import struct
 import subprocess
+import zlib
 from pathlib import Path
 
 from demeanor.core.errors import WorldError
@@ -13,7 +16,8 @@ from demeanor.core.verdict import VoidCause
 EPOCH = 1735689600
 """The time of every file and of the commit, 2025-01-01 00:00 UTC, so that all trials start from the same state."""
 
-_CONFIG = """\
+_NAME, _EMAIL, _MESSAGE = "Demeanor", "demeanor@localhost", "Start"
+_CONFIG = f"""\
 [core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -26,8 +30,8 @@ _CONFIG = """\
 [commit]
 \tgpgSign = false
 [user]
-\tname = Demeanor
-\temail = demeanor@localhost
+\tname = {_NAME}
+\temail = {_EMAIL}
 """
 
 
@@ -37,9 +41,10 @@ def commit(folder: Path) -> None:
         (folder / name).mkdir()
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (folder / ".git/config").write_text(_CONFIG)
-    is_empty = [path.name for path in folder.iterdir()] == [".git"]
-    if not is_empty:
-        _git(folder, "add", "--all")
+    if [path.name for path in folder.iterdir()] == [".git"]:
+        _commit_nothing(folder / ".git")
+        return
+    _git(folder, "add", "--all")
     _git(
         folder,
         "-c",
@@ -49,12 +54,35 @@ def commit(folder: Path) -> None:
         "--allow-empty",
         "--no-verify",
         "--message",
-        "Start",
+        _MESSAGE,
     )
-    if not is_empty:  # otherwise there are two objects, which are as small in files of their own
-        _git(folder, "repack", "-a", "-d", "-n", "-q")
+    _git(folder, "repack", "-a", "-d", "-n", "-q")
     (folder / ".git/COMMIT_EDITMSG").unlink(missing_ok=True)
     shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
+
+
+def _commit_nothing(git_dir: Path) -> None:
+    """What git writes for the commit of an empty folder, without starting git: many evals have no files."""
+    tree = _store_object(git_dir, b"tree", b"")
+    person = f"{_NAME} <{_EMAIL}> {EPOCH} +0000"
+    text = f"tree {tree.hex()}\nauthor {person}\ncommitter {person}\n\n{_MESSAGE}\n"
+    made = _store_object(git_dir, b"commit", text.encode())
+    (git_dir / "refs/heads").mkdir()
+    (git_dir / "refs/heads/main").write_text(f"{made.hex()}\n")
+    cached_tree = b"\0" + b"0 0\n" + tree
+    index = struct.pack(">4sLL4sL", b"DIRC", 2, 0, b"TREE", len(cached_tree)) + cached_tree
+    (git_dir / "index").write_bytes(index + hashlib.sha1(index, usedforsecurity=False).digest())
+
+
+def _store_object(git_dir: Path, kind: bytes, content: bytes) -> bytes:
+    """Write an object; returns its hash."""
+    whole = b"%s %d\0%s" % (kind, len(content), content)
+    digest = hashlib.sha1(whole, usedforsecurity=False)
+    path = git_dir / "objects" / digest.hexdigest()[:2] / digest.hexdigest()[2:]
+    path.parent.mkdir()
+    path.write_bytes(zlib.compress(whole, 1))
+    path.chmod(0o444)
+    return digest.digest()
 
 
 def repositories(folder: Path) -> list[Path]:

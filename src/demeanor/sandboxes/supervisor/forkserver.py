@@ -91,6 +91,15 @@ def reap(supervisors: dict[int, socket.socket], parent: CgroupParent | None = No
             control.close()
 
 
+def has_children() -> bool:
+    """Whether a child is left that has not ended. Every descendant is below a child, so without one nothing is left."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+        return True
+    return False
+
+
 def kill_orphans(supervisors: dict[int, socket.socket]) -> None:
     """Kill every child that is not a supervisor, with its descendants."""
     deadline = time.monotonic() + _ORPHANS_TIMEOUT
@@ -140,7 +149,8 @@ def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
         if select.select([sigchld], [], [], 1.0)[0]:
             os.read(sigchld, 4096)
         reap(supervisors, parent)
-    kill_orphans(supervisors)
+    if has_children():
+        kill_orphans(supervisors)
 
 
 def become_supervisor(
