@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 
 from hypothesis import given
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from demeanor.core.exit_code import ExitCode
-from demeanor.render.markdown import code_block, fit, headline, html_code, inline_code
+from demeanor.render.markdown import code_block, escape, fit, headline, html_code, inline_code
 
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
 
@@ -34,6 +35,11 @@ def test_a_code_block_contains_the_text_and_nothing_else(text: str) -> None:
 def test_html_code_contains_no_other_element(text: str) -> None:
     """Inside of <summary>, markdown is not interpreted, but HTML is."""
     assert re.findall("<[^>]*>", html_code(text)) == ["<code>", "</code>"]
+
+
+@given(st.text("&<>\"'`abc;#") | st.text())
+def test_text_is_escaped_as_the_standard_library_does_it(text: str) -> None:
+    assert escape(text) == html.escape(text)
 
 
 def test_inline_code_is_cut_at_its_width() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import product
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -118,6 +119,13 @@ def test_coverage_of_the_interval_of_a_mean(truths: tuple[float, ...], judged: t
         low, high = wilson_of_mean([c / n for c, n, _ in of], judged)
         held += chance * (low <= math.fsum(truths) / 3 <= high)
     assert held >= 0.92
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_the_quantile_is_that_of_the_normal_distribution(level: float) -> None:
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    low, high = wilson(5, 10, level=level)
+    assert high - low == pytest.approx(z / math.sqrt(10 + z * z), rel=1e-15)
 
 
 def test_invalid_arguments_are_refused() -> None:

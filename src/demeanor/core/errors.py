@@ -18,7 +18,6 @@ Each class has a slug: the anchor of its section in docs/errors.md.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is closest to `name`, if any is close enough."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return close[0] if close else None
 

@@ -15,7 +15,6 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -232,5 +231,7 @@ def _when(text: str) -> dict[str, int | float]:
 
 def _plain(number: float) -> str:
     """A number without exponent and trailing zeros that reads back exactly."""
+    from decimal import Decimal
+
     text = format(Decimal(repr(number)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -6,7 +6,6 @@ next to it. `{field}` is replaced only where a row has that field, so braces in 
 
 from __future__ import annotations
 
-import csv as csv_module
 import functools
 import inspect
 import io
@@ -177,6 +176,8 @@ def _rows(path: Path, kind: str) -> Iterator[tuple[int, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"can't be read: {error}", where=path, remedy="cases are UTF-8 files") from None
     if kind == "csv":
+        import csv as csv_module
+
         reader = csv_module.DictReader(io.StringIO(text, newline=""), strict=True)
         try:
             for row in reader:

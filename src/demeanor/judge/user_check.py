@@ -6,9 +6,9 @@ import asyncio
 import inspect
 import linecache
 import sys
-import sysconfig
 import traceback
 from collections.abc import Awaitable, Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,7 +19,13 @@ from demeanor.judge.assert_sentence import assert_sentence
 from demeanor.judge.call_set import last_asked
 from demeanor.judge.rig import Rig, unused_opinion
 
-_LIBRARY_PATHS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+
+@cache
+def _library_paths() -> tuple[str, ...]:
+    """Where the code is that an author did not write."""
+    import sysconfig  # reads the variables that Python was built with
+
+    return (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any] | None = None) -> None:
@@ -69,7 +75,7 @@ def crash(error: BaseException) -> str:
     """The error with the author's lines of its traceback."""
     lines = [f"{type(error).__name__}: {one_line(str(error), width=300)}"]
     for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith(_LIBRARY_PATHS):
+        if not frame.filename.startswith(_library_paths()):
             lines.append(
                 f"  at {Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
             )
@@ -87,7 +93,7 @@ def _place(trace: TracebackType | None) -> str:
     place = ""
     for frame, line in traceback.walk_tb(trace):
         file = frame.f_code.co_filename
-        if not file.startswith(_LIBRARY_PATHS):
+        if not file.startswith(_library_paths()):
             source = linecache.getline(file, line).strip()
             place = f"  at {Path(file).name}:{line}" + (f": {one_line(source)}" if source else "")
     return place

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 from demeanor.statistics.beta import quantile
+
+_QUANTILE_95 = 1.9599639845400536
 
 
 class Interval(NamedTuple):
@@ -63,13 +64,22 @@ def jeffreys(passed: int, judged: int, *, level: float = 0.95) -> Interval:
 
 
 def _score_interval(rate: float, trials: float, level: float) -> Interval:
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = _quantile(level)
     weight = z * z / trials
     centre = (rate + weight / 2) / (1 + weight)
     half_width = z * math.sqrt(rate * (1 - rate) / trials + weight / (4 * trials)) / (1 + weight)
     # At the ends the formula gives exactly 0 and 1, but floating point does not.
     low = 0.0 if rate == 0 else max(0.0, centre - half_width)
     return Interval(low, 1.0 if rate == 1 else min(1.0, centre + half_width))
+
+
+def _quantile(level: float) -> float:
+    """How many standard deviations around the mean have the probability `level`."""
+    if level == 0.95:
+        return _QUANTILE_95
+    from statistics import NormalDist  # with fractions and decimal numbers, which a report does not need
+
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _validate(passed: int, judged: int, level: float) -> None:

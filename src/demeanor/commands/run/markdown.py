@@ -7,7 +7,6 @@ a mention, a table border or HTML. The size stays below what CI services accept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
@@ -15,7 +14,7 @@ from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
-from demeanor.render.markdown import code_block, fit, headline, inline_code, table_row
+from demeanor.render.markdown import code_block, escape, fit, headline, inline_code, table_row
 
 _MARKS = {"pass": "✓", "fail": "✗", "void": "○", "missing": "·"}
 _MOST_BYTES = 900_000

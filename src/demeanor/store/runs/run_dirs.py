@@ -6,7 +6,7 @@ They are not a run of their own: the history does not contain them, and no night
 
 from __future__ import annotations
 
-import secrets
+import random
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
@@ -50,7 +50,7 @@ def run_name(now: datetime) -> str:
     The last five characters are two digits for the fraction of the second, in 1/1296, and three random ones.
     """
     fraction = now.microsecond * 1296 // 1_000_000
-    suffix = [_DIGITS[fraction // 36], _DIGITS[fraction % 36], *(secrets.choice(_DIGITS) for _ in range(3))]
+    suffix = [_DIGITS[fraction // 36], _DIGITS[fraction % 36], *random.SystemRandom().choices(_DIGITS, k=3)]
     return f"{now:%Y-%m-%dT%H-%M-%S}-{''.join(suffix)}"
 
 
