@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
@@ -14,6 +19,7 @@ from demeanor.core.messages import Message, Text
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.provider import Provider
+from demeanor.gateway.models.upstream import ModelCall, PassthroughReply
 from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.gateway.server.session import Session
 from tests.gateway.helpers import a_trial, chat, provider, raw_provider, running, session_of
@@ -242,3 +248,95 @@ async def test_the_agent_gets_nothing_before_the_response_is_complete() -> None:
             assert not done
             go_on.set()
             assert await (await asking).read() == body
+
+
+@dataclass(kw_only=True)
+class Pieces:
+    """An upstream whose pieces are made by a function, which sees what the agent has received of the earlier ones."""
+
+    make: Callable[[socket.socket, Session], Iterator[bytes]]
+    price: None = None
+    notes: tuple[str, ...] = ()
+    agent: socket.socket = field(default_factory=lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+    headers_seen: asyncio.Event = field(default_factory=asyncio.Event)
+    session: Session | None = None
+
+    @asynccontextmanager
+    async def answer(self, call: ModelCall) -> AsyncIterator[PassthroughReply]:
+        async def chunks() -> AsyncIterator[bytes]:
+            await self.headers_seen.wait()
+            assert self.session
+            for piece in self.make(self.agent, self.session):
+                yield piece
+
+        yield PassthroughReply(status=200, headers={"Content-Type": "text/event-stream"}, chunks=chunks())
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def exchange_with(make: Callable[[socket.socket, Session], Iterator[bytes]]) -> Exchange:
+    """The exchange of an agent that asks for a stream of chat completions and reads nothing but the headers itself."""
+    upstream = Pieces(make=make)
+    async with running({"played": upstream}) as gateway, gateway.session(a_trial(), seed=1) as session:
+        upstream.session = session
+        dialect, loop = DIALECTS["openai-chat"], asyncio.get_running_loop()
+        wire = dialect.write_request(Request(model="played", messages=QUESTION.messages, stream=True))
+        head = {**dialect.key_headers(session.token), "Content-Length": str(len(wire.body)), "Host": "gateway"}
+        path = session.base_url.removeprefix(gateway.address) + wire.path
+        lines = [f"POST {path} HTTP/1.1", *(f"{key}: {value}" for key, value in head.items()), "", ""]
+        with upstream.agent as agent:
+            agent.setblocking(False)
+            await loop.sock_connect(agent, ("127.0.0.1", int(gateway.address.rpartition(":")[2])))
+            await loop.sock_sendall(agent, "\r\n".join(lines).encode() + wire.body)
+            received = b""
+            while b"\r\n\r\n" not in received:
+                received += await loop.sock_recv(agent, 1000)
+            upstream.headers_seen.set()
+            while gateway.counters().open:
+                await asyncio.sleep(0.001)
+        (exchange,) = session.exchanges()
+        return exchange
+
+
+async def test_an_event_is_sent_and_read_before_anything_else_happens() -> None:
+    """The agent has it, and a client in the sandbox that asks for the requested calls is told of it."""
+    seen: list[tuple[bool, str]] = []
+
+    def events(agent: socket.socket, session: Session) -> Iterator[bytes]:
+        yield HELLO
+        (exchange,) = session.exchanges()
+        seen.append((b"Hello." in agent.recv(10_000), exchange.response.text if exchange.response else ""))
+        yield chunk(finish="stop") + b"data: [DONE]\n\n"
+
+    assert (await exchange_with(events)).error is None
+    assert seen == [(True, "Hello.")]
+
+
+async def test_what_the_agent_did_not_take_is_recorded() -> None:
+    """It resets the connection; the first event still goes to the system, the second one is refused."""
+
+    def events(agent: socket.socket, session: Session) -> Iterator[bytes]:
+        agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        agent.close()
+        yield chunk(role="assistant", content="One")
+        yield chunk(content=" and two.")
+
+    exchange = await exchange_with(events)
+    assert exchange.response
+    assert exchange.response.text == "One and two."
+
+
+async def test_a_body_that_is_no_stream_is_held_back_whatever_its_content_type() -> None:
+    """The headers promise events, and are sent at once."""
+    body, sent = json.dumps(WHOLE["openai-chat"]).encode(), list[bytes]()
+
+    def halves(agent: socket.socket, session: Session) -> Iterator[bytes]:
+        yield body[:40]
+        with pytest.raises(BlockingIOError):
+            sent.append(agent.recv(10_000))
+        yield body[40:]
+
+    exchange = await exchange_with(halves)
+    assert exchange.error
+    assert (exchange.error.message[:34], sent) == ("the request asks for a stream, but", [])

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.upstream import ModelCall, Reply
     from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
+_AT_ONCE = 16 * 1024
+"""Bytes that a transport without others holds without making its writer wait."""
+
 _MAX_DELTA_CHARS = 40
 """Longest piece of text, in characters, when a complete response is sent as a stream."""
 
@@ -102,7 +105,10 @@ async def _begin(request: web.BaseRequest, content_type: str) -> web.StreamRespo
 async def _pass(
     reply: PassthroughReply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """Forward bytes as they arrive: first to the tee that reads them, then to the agent."""
+    """Forward bytes as they arrive: first to the tee that reads them, then to the agent.
+
+    What can be sent without waiting is sent first, since reading it takes a while: nothing else happens in between.
+    """
     answer = web.StreamResponse(status=reply.status, headers=reply.headers)
     tee = response_tee(call, reply, recording)
     held: list[bytes] = []
@@ -111,9 +117,15 @@ async def _pass(
         async for chunk in reply.chunks:
             recording.awaiting_provider = False
             recording.touch_response()
-            tee.feed(chunk)
-            held.append(chunk)
-            await _forward(answer, request, held, when=tee.immediate)
+            if not held and answer.prepared and tee.forwards(chunk) and _is_sent_at_once(request, chunk):
+                try:
+                    await answer.write(chunk)
+                finally:
+                    tee.feed(chunk)
+            else:
+                tee.feed(chunk)
+                held.append(chunk)
+                await _forward(answer, request, held, when=tee.immediate)
             recording.awaiting_provider = True
     except UpstreamInterrupted as broke:
         recording.set_error(broke.error)
@@ -129,6 +141,12 @@ async def _pass(
     await _forward(answer, request, held)
     await answer.write_eof()
     return answer
+
+
+def _is_sent_at_once(request: web.BaseRequest, chunk: bytes) -> bool:
+    """Whether the system takes these bytes, or the transport holds them, without anyone waiting."""
+    transport = request.transport
+    return len(chunk) <= _AT_ONCE and transport is not None and transport.get_write_buffer_size() == 0
 
 
 async def _forward(

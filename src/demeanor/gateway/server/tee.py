@@ -1,7 +1,7 @@
 """Reads a response while its bytes are forwarded unchanged.
 
-The tee reads every byte before the agent gets it, so what the agent does, such as hanging up at a response that it
-can't parse, has no influence on what is recorded.
+The tee reads every byte, and before the gateway notices what the agent does about it. So that, such as hanging up at a
+response that it can't parse, has no influence on what is recorded.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ class ResponseTee(Protocol):
         """Whether bytes may be forwarded at once; otherwise when the response is complete."""
         ...
 
+    def forwards(self, chunk: bytes) -> bool:
+        """Whether `immediate` will be true once the tee has taken these bytes; False if it is not known yet."""
+        ...
+
     def feed(self, chunk: bytes) -> None:
         """Take some bytes."""
         ...
@@ -70,6 +74,9 @@ class _SafeTee:
     @property
     def immediate(self) -> bool:
         return self._tee is None or self._tee.immediate
+
+    def forwards(self, chunk: bytes) -> bool:
+        return self._tee is None or self._tee.forwards(chunk)
 
     def feed(self, chunk: bytes) -> None:
         if self._tee:
@@ -106,6 +113,11 @@ class _DetectingTee:
     def immediate(self) -> bool:
         return self._promised if self._tee is None else self._tee.immediate
 
+    def forwards(self, chunk: bytes) -> bool:
+        if self._tee is not None:
+            return self._tee.forwards(chunk)
+        return not self._array and not self._start and first_line_is_event(chunk.lstrip()) is True
+
     def feed(self, chunk: bytes) -> None:
         if self._tee is None:
             self._start = chunk = self._start + chunk
@@ -141,6 +153,9 @@ class _StreamTee:
         self._reader = call.dialect.stream_reader()
         self._recording = recording
 
+    def forwards(self, chunk: bytes) -> bool:
+        return True
+
     def feed(self, chunk: bytes) -> None:
         self._recording.add_deltas(self._reader.feed(chunk))
 
@@ -161,6 +176,9 @@ class _BufferedTee:
         self._reply = reply
         self._recording = recording
         self._body = bytearray()
+
+    def forwards(self, chunk: bytes) -> bool:
+        return False
 
     def feed(self, chunk: bytes) -> None:
         if len(self._body) < MAX_BUFFERED_BYTES:

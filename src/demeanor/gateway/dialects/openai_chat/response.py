@@ -42,6 +42,8 @@ _STOP_WORDS = {
     StopReason.ERROR: "error",
 }
 
+_NO_USAGE = Usage()
+
 
 def read_response(body: bytes) -> Response:
     """Read a provider's response that is not streamed."""
@@ -116,6 +118,8 @@ def write_stop(stop: StopReason, *, calls: bool, refused: bool) -> str:
 
 def read_usage(data: Json) -> Usage:
     """Token counts; cached and reasoning tokens are included in input and output, as in the canonical form."""
+    if not data:
+        return _NO_USAGE
     input_details, output_details = (
         maybe_object(data, "prompt_tokens_details"),
         maybe_object(data, "completion_tokens_details"),
