@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, field, fields, replace
 from typing import Any, ClassVar
@@ -200,3 +202,22 @@ def test_the_types_of_fields_and_the_annotations_are_those_of_the_source(standar
 def test_types_that_are_plain_words_are_those_of_the_source() -> None:
     assert {entry.name: entry.type for entry in fields(Point)}["tags"] == "tuple[str, ...]"
     assert Point.__annotations__["tags"] == "tuple[str, ...]"
+
+
+A_RUN = """\
+import sys
+from dataclasses import is_dataclass
+import demeanor.commands.run.command, demeanor.commands.run.live, demeanor.commands.run.terminal
+import demeanor.commands.run.workflow, demeanor.store.runs.run_store, demeanor.agents.command, demeanor.agents.native
+for name, module in list(sys.modules.items()):
+    for value in list(vars(module).values()) if name.startswith("demeanor.") else ():
+        if isinstance(value, type) and is_dataclass(value) and value.__dataclass_params__.init:
+            print(value.__module__, value.__qualname__)
+"""
+
+
+def test_every_module_that_a_run_imports_uses_it() -> None:
+    """One class of the standard library takes as long to create as thirty of these. The exception imports nothing else
+    of Demeanor, because agents in sandboxes use it too."""
+    done = subprocess.run([sys.executable, "-c", A_RUN], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()) == {"demeanor.core.steering Steer"}

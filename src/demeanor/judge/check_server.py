@@ -56,6 +56,7 @@ class CheckServer:
         self._owner = os.getpid()
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
+        self._first: socket.socket | None = None
         self._lock = threading.Lock()
         self._closed = False
         self._blame: dict[tuple[str, int], Blame] = {}
@@ -72,6 +73,7 @@ class CheckServer:
             self._control.close()
             end_with(lambda: serve(theirs, by_name, rehearsals))
         theirs.close()
+        self._first = self._ask_for_worker()
 
     def ask(
         self,
@@ -200,6 +202,8 @@ class CheckServer:
             if self._closed:
                 return
             self._closed = True
+            if self._first is not None:
+                self._first.close()
             for worker in self._idle:
                 worker.channel.socket.close()
             for worker in self._busy:
@@ -243,7 +247,7 @@ class CheckServer:
         with self._lock:
             if self._closed:
                 raise ChecksStopped
-            worker = self._idle.pop() if self._idle else self._spawn()
+            worker = self._idle.pop() if self._idle else self._new_worker()
             self._busy.add(worker)
         return worker
 
@@ -256,17 +260,28 @@ class CheckServer:
                 self._idle.append(worker)
             else:
                 worker.channel.socket.close()
-                self._request(KILL, worker.pid)
+                self._send(KILL, worker.pid)
+                self._answer()
 
-    def _spawn(self) -> _Worker:
+    def _new_worker(self) -> _Worker:
+        """The worker that was asked for at the start, which is ready by now, or a further one."""
+        ours, self._first = self._ask_for_worker() if self._first is None else self._first, None
+        return _Worker(self._answer(), Channel(ours))
+
+    def _ask_for_worker(self) -> socket.socket:
+        """Let the server fork a worker, whose process id is its next answer; returns the connection to the worker."""
         ours, theirs = socket.socketpair()
         with theirs:
-            return _Worker(self._request(SPAWN, 0, theirs.fileno()), Channel(ours))
+            self._send(SPAWN, 0, theirs.fileno())
+        return ours
 
-    def _request(self, what: bytes, pid: int, *fds: int) -> int:
-        """Let the server fork or kill a worker; returns its process id."""
-        try:
+    def _send(self, what: bytes, pid: int, *fds: int) -> None:
+        with contextlib.suppress(OSError):  # then there is no answer either
             socket.send_fds(self._control, [REQUEST.pack(what, pid)], fds)
+
+    def _answer(self) -> int:
+        """Wait until the server has forked or killed a worker; returns its process id."""
+        try:
             data = self._control.recv(REQUEST.size, socket.MSG_WAITALL)
         except OSError:
             data = b""

@@ -2,8 +2,7 @@
 
 `prepare` opens the sandbox, builds the project, creates the run folder and assembles the run's context. The sandbox and
 the build come first, so that if one of them does not work, no empty run folder is left. `execute` then runs every trial
-of the plan that has no verdict yet, and returns a `RunResult`. `execute_together` does the same for several runs at the
-same time.
+of the plan that has no verdict yet, and returns a `RunResult`. `execute_together` does so for several runs at once.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
+from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.record import Record, RunInfo
@@ -145,6 +145,7 @@ def prepare(
     sandbox: Level | None = None
     try:
         sandbox = open_sandbox(catalog.config, request, plan)
+        sandbox.start_early()
         now = run_info(catalog.config, request, catalog.environ)  # before the build, which may change files
         results = into.folder.parent if isinstance(into, RunFolder) else into
         built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
@@ -216,10 +217,8 @@ def execute_together(runs: Mapping[str, PreparedRun], *, ui: UI) -> dict[str, Ru
             async with asyncio.TaskGroup() as group:
                 for label, run in runs.items():
                     shared = replace(run.context, executor=SharedExecutor(run.context.executor, slots))
-                    work = execute_async(
-                        replace(run, context=shared), watch=partial(labelled, label), stop=stop, spending=spending
-                    )
-                    group.create_task(work)
+                    told, shared_run = partial(labelled, label), replace(run, context=shared)
+                    group.create_task(execute_async(shared_run, watch=told, stop=stop, spending=spending))
 
         interrupted = ui.run(all_runs())
     return {label: _result(run, stop, started, interrupted=interrupted) for label, run in runs.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from abc import ABC, abstractmethod
@@ -60,6 +61,11 @@ class SandboxLevel(ABC):
     def folder(self) -> Path:
         """The folder of the run's attempts. It is removed at the end, also when Demeanor itself is killed."""
         return self._runtime.launcher().folder
+
+    def start_early(self) -> None:
+        """Start the fork server, which takes a while to be ready; its death or failure is reported when it is used."""
+        with contextlib.suppress(WorldError):
+            self._runtime.launcher()
 
     def verify(self) -> None:
         """Run a program in the sandbox; raises WorldError when that does not work."""
