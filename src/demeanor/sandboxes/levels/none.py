@@ -34,6 +34,7 @@ from demeanor.sandboxes.host.level import (
 from demeanor.sandboxes.host.messages import check_environment, check_words, encode
 from demeanor.sandboxes.host.process import ProcessStarter, SupervisedProcess
 from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
+from demeanor.sandboxes.supervisor.home_files import write_home_files
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 
 _MAX_IDLE_DIRS = 64
@@ -161,11 +162,7 @@ class NoneSession(LevelSession):
     def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files to HOME, before the first program runs."""
         check_home_files(files)
-        for path, content in files.items():
-            if "/" in path:
-                (self.home / path).parent.mkdir(parents=True, exist_ok=True)
-            with open(f"{self.home}/{path}", "wb", buffering=0) as file:  # noqa: PTH123 - once per attempt
-                file.write(content)
+        write_home_files(files, str(self.home))
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone. Raises WorldError

@@ -25,9 +25,10 @@ from typing import Any
 
 from demeanor.sandboxes.supervisor import linux
 from demeanor.sandboxes.supervisor.cgroup import Cgroup
+from demeanor.sandboxes.supervisor.home_files import write_home_files
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
-from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, mount_workspace, write_home_files
+from demeanor.sandboxes.supervisor.namespaces import HOME, SCRATCH, enter_namespaces, mount_workspace
 from demeanor.sandboxes.supervisor.privileges import set_rlimits
 from demeanor.sandboxes.supervisor.process_tree import children, cpu_ticks, descendants, renewed_sigchld_fd, send_signal
 from demeanor.sandboxes.supervisor.supervisor import DEFAULT_SIGNALS, watch
@@ -105,7 +106,7 @@ class MountedSandbox:
         """Run a program to its end; returns the report."""
         if launch["reads"] != self._reads:
             raise OSError(22, "all programs of an attempt must read the same paths of the host")
-        write_home_files(launch["home"])
+        write_home_files(launch["home"], f"{SCRATCH}/{HOME}")
         status, status_write = os.pipe()
         try:
             tree = self._start(launch, fds, status_write, sigchld)

@@ -23,9 +23,10 @@ from typing import Any
 
 from demeanor.sandboxes.supervisor import linux
 from demeanor.sandboxes.supervisor.cgroup import container_cgroup, has_pids_limit
+from demeanor.sandboxes.supervisor.home_files import write_home_files
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
-from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, copy_workspace, listen_on, write_home_files
+from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, copy_workspace, listen_on
 from demeanor.sandboxes.supervisor.privileges import install_seccomp, set_rlimits
 from demeanor.sandboxes.supervisor.process_tree import descendants, sigchld_fd
 from demeanor.sandboxes.supervisor.supervisor import IGNORED_SIGNALS, start, watch
@@ -99,7 +100,7 @@ def _run(
     """Run a program to its end; returns the report."""
     step = b"setup"
     try:
-        write_home_files(launch["home"], DISK)
+        write_home_files(launch["home"], f"{DISK}/{HOME}")
         step = b"enter"
         os.chdir(f"{DISK}/{MERGED}")
         step = b"start"

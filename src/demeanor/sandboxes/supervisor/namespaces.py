@@ -13,7 +13,7 @@ not enter /root. Everything is mounted on /tmp, which every user may enter; the 
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH120
+# ruff: noqa: PTH101, PTH102, PTH112
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ import socket
 from typing import Any
 
 from demeanor.sandboxes.supervisor import linux
-from demeanor.sandboxes.supervisor.process_tree import write_file
 
 STAGING = "/tmp"  # noqa: S108 - a mount of our own, in a namespace of our own
 """Where everything of a sandbox is mounted."""
@@ -146,12 +145,3 @@ def run_cp(args: list[str], problem: str) -> None:
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code != 0:
         raise OSError(28, f"{problem}: cp exited with {code}")
-
-
-def write_home_files(files: dict[str, bytes], disk: str = SCRATCH) -> None:
-    """Write configuration files to HOME."""
-    for path, content in files.items():
-        home = f"{disk}/{HOME}"
-        if "/" in path:
-            os.makedirs(os.path.dirname(f"{home}/{path}"), exist_ok=True)
-        write_file(f"{home}/{path}", content, os.O_CREAT | os.O_TRUNC)
