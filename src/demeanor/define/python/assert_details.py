@@ -82,7 +82,7 @@ def _clean(value: object) -> object:
         return without_secrets(value)
     if isinstance(value, dict) and type(value) is dict:
         return {_clean(key): _clean(item) for key, item in value.items()}
-    return type(value)(map(_clean, value)) if type(value) in {list, tuple, set, frozenset} else value  # type: ignore
+    return type(value)(map(_clean, value)) if type(value) in {list, tuple, set, frozenset} else value  # type: ignore[call-arg, call-overload]
 
 
 def _settings() -> Any:
