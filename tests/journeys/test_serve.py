@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.dashboard_server import Dashboard
 from tests.helpers.dashboard_store import DashboardStore
-from tests.helpers.project import Project
+from tests.helpers.project import Project, default_signals
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test
@@ -60,3 +63,18 @@ def test_a_run_with_serve_is_live_until_it_ends(project: Project):
         run.kill()
     assert run.returncode == 0, out + err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "term", "hup"])
+def test_every_signal_that_stops_the_server_is_a_success(project: Project, number: signal.Signals):
+    """Also that of a terminal which is closed."""
+    project.write(evals__eval_a_py=EVAL, demeanor_toml='subjects = ["native:scripted"]\n')
+    server = subprocess.Popen(
+        project.command("serve", "--port", "0"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True,
+        preexec_fn=default_signals,  # noqa: PLW1509 - it only sets signals
+    )  # fmt: skip
+    assert server.stderr is not None
+    assert any("stop with Ctrl-C" in line for line in server.stderr)
+    server.send_signal(number)
+    _, rest = server.communicate(timeout=300)
+    assert (server.returncode, "Traceback" in rest) == (0, False), rest

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from demeanor.commands.run.interrupts import run_interruptibly
+from demeanor.commands.run.interrupts import make_ui, run_interruptibly
 
 
 def ours(number: int, frame: FrameType | None) -> None:
@@ -43,3 +43,16 @@ def test_the_first_signal_cancels_the_work():
     assert run_interruptibly(work(), message="") is True
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) is ours
+
+
+def test_only_trials_that_are_kept_are_said_to_be_kept(capsys: pytest.CaptureFixture[str]):
+    """Some commands run trials of their own in a temporary folder."""
+
+    async def work() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+
+    assert make_ui(kept=False).run(work()) is True
+    assert capsys.readouterr().err == "\ndemeanor: stopping (press Ctrl-C again to force)\n"
+    assert make_ui().run(work()) is True
+    assert "finished trials are kept" in capsys.readouterr().err

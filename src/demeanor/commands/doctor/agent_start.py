@@ -27,7 +27,7 @@ def start_agents(catalog: Catalog, names: Sequence[str]) -> Mapping[str, Record]
     with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         plan = plan_evals(quick, [start_eval()], request, catalog.environ)
         run = prepare(quick, plan, request, Path(folder), in_history=False)
-        result = execute(run, ui=make_ui(quiet=True))
+        result = execute(run, ui=make_ui(quiet=True, kept=False))
     if result.interrupted:
         raise KeyboardInterrupt
     return {record.subject.partition(":")[0]: record for record in result.records}

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.exit_code import ExitCode
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOPPING = "\ndemeanor: stopping; finished trials are kept (press Ctrl-C again to force)\n"
+_STOPPING_UNKEPT = "\ndemeanor: stopping (press Ctrl-C again to force)\n"
 
 
 def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPING) -> bool:
@@ -54,8 +56,9 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPIN
     return cancelled
 
 
-def make_ui(*, quiet: bool = False, events: bool = False) -> UI:
-    """The UI of the command line: progress on standard error, unless `quiet`; with `events`, as lines of JSON."""
+def make_ui(*, quiet: bool = False, events: bool = False, kept: bool = True) -> UI:
+    """The UI of the command line: progress on standard error, unless `quiet`; with `events`, as lines of JSON. `kept`
+    says whether finished trials are kept when it is interrupted."""
     from demeanor.runner.ui import UI
 
     def progress(plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
@@ -69,7 +72,8 @@ def make_ui(*, quiet: bool = False, events: bool = False) -> UI:
 
         return show_progress(plan, sys.stderr, kept=stored)
 
-    return UI(run=run_interruptibly, progress=progress, log=log)
+    run = run_interruptibly if kept else partial(run_interruptibly, message=_STOPPING_UNKEPT)
+    return UI(run=run, progress=progress, log=log)
 
 
 def log(line: str) -> None:

@@ -52,24 +52,27 @@ def serve(context: PageContext, options: ServeOptions) -> None:
 
 async def _serve(context: PageContext, options: ServeOptions) -> None:
     runner, address = await start(context, options)
+    stop = _stop_on_signals()
+    closing = asyncio.create_task(_watch_stdin(stop)) if options.with_stdin else None
     try:
         sys.stderr.write(f"demeanor: serving {context.config.root} at {address}\ndemeanor: stop with Ctrl-C\n")
         sys.stderr.flush()
-        await _stopped(with_stdin=options.with_stdin)
+        await stop.wait()
     finally:
+        if closing is not None:
+            closing.cancel()
         await runner.cleanup()
 
 
-async def _stopped(*, with_stdin: bool) -> None:
-    """Wait for Ctrl-C or SIGTERM, also where the shell made this process ignore them, or for the end of stdin."""
+def _stop_on_signals() -> asyncio.Event:
+    """An event that Ctrl-C and SIGTERM set, also where the shell made this process ignore them, and SIGHUP, unless
+    `nohup` made this process ignore it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    closing = loop.create_task(_watch_stdin(stop)) if with_stdin else None
-    await stop.wait()
-    if closing is not None:
-        closing.cancel()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop.set)
+    return stop
 
 
 async def _watch_stdin(stop: asyncio.Event) -> None:

@@ -103,7 +103,7 @@ def _try(catalog: Catalog, one: Eval, start: Prefix, *, lenient: bool = False) -
         if trial is None:
             raise DemeanorError(plan.cells[0].skipped or "it has no trials")
         run = prepare(offline, plan, request, Path(folder) / "results", in_history=False)
-        result = execute(run, ui=make_ui(quiet=True))
+        result = execute(run, ui=make_ui(quiet=True, kept=False))
         if result.interrupted:
             raise KeyboardInterrupt
         record = result.records[-1]

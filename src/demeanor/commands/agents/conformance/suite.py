@@ -265,7 +265,7 @@ class _SuiteRun:
         request = RunRequest(subjects=(self.subject,), policy="all", record=record, replay=replay)
         plan = plan_evals(catalog, evals, request, catalog.environ)
         run = prepare(catalog, plan, request, self.folder / "results", in_history=False)
-        result = execute(run, ui=make_ui(quiet=True), watch=self._watch)
+        result = execute(run, ui=make_ui(quiet=True, kept=False), watch=self._watch)
         if result.interrupted:
             raise KeyboardInterrupt
         self.network = run.context.sandbox.facts.get("network", "host")
