@@ -154,6 +154,7 @@ class RunStore:
                     batch.append(self._queue.get_nowait())
             more = None not in batch
             waiting += [one for one in batch if one is not None]
+            del batch  # it would stay in memory until the next one
             try:
                 writer.write((), waiting)
                 waiting.clear()
