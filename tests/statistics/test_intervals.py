@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.statistics.intervals import NORMAL_QUANTILE_95, Interval, clopper_pearson, jeffreys, wilson, wilson_of_mean
+from demeanor.statistics.intervals import Interval, clopper_pearson, jeffreys, wilson, wilson_of_mean
 
 COUNTS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -137,8 +137,3 @@ def test_invalid_arguments_are_refused() -> None:
         wilson(1, 2, level=95)
     with pytest.raises(ValueError, match="at least 1"):
         wilson_of_mean([], [])
-
-
-def test_the_quantile_is_that_of_the_normal_distribution() -> None:
-    """It is written down because computing it imports a large part of the standard library."""
-    assert NORMAL_QUANTILE_95 == NormalDist().inv_cdf(0.975)

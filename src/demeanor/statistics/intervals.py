@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from demeanor.statistics.beta import quantile
 
-NORMAL_QUANTILE_95 = 1.9599639845400536
-"""How many standard deviations around the mean have a probability of 95 %."""
+_QUANTILE_95 = 1.9599639845400536
 
 
 class Interval(NamedTuple):
@@ -77,7 +76,7 @@ def _score_interval(rate: float, trials: float, level: float) -> Interval:
 def _quantile(level: float) -> float:
     """How many standard deviations around the mean have the probability `level`."""
     if level == 0.95:
-        return NORMAL_QUANTILE_95
+        return _QUANTILE_95
     from statistics import NormalDist  # with fractions and decimal numbers, which a report does not need
 
     return NormalDist().inv_cdf((1 + level) / 2)
