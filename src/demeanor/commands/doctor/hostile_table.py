@@ -113,6 +113,22 @@ HOSTILE: tuple[Behaviour, ...] = (
         at=_UNLIMITED,
     ),
     Behaviour(
+        name="hides memory in files",
+        goal="take the memory of the machine, without any that is mapped",
+        program="""\
+import os, time
+file = os.memfd_create("hidden")
+for _ in range(400):
+    os.write(file, bytes(1_000_000))
+time.sleep(30)
+open("out.txt", "w").write("done")
+""",
+        outcome="fail",
+        because="memory limit",
+        python=True,
+        isolated_only=True,
+    ),
+    Behaviour(
         name="fills the disk",
         goal="take the disk of the machine",
         program=f"head -c 100000000 /dev/zero > large || exit 1; rm large; {WORK}",

@@ -80,9 +80,12 @@ def _clean(value: object) -> object:
     """A value without secrets: a comparison puts signs before each line, between which they would not be found."""
     if isinstance(value, str):
         return without_secrets(value)
-    if isinstance(value, dict) and type(value) is dict:
+    if type(value) is dict:
         return {_clean(key): _clean(item) for key, item in value.items()}
-    return type(value)(map(_clean, value)) if type(value) in {list, tuple, set, frozenset} else value  # type: ignore[call-arg, call-overload]
+    for kind in (list, tuple, set, frozenset):
+        if type(value) is kind:
+            return kind(map(_clean, value))
+    return value
 
 
 def _settings() -> Any:

@@ -2,6 +2,9 @@
 
 Pages shared between processes are counted once (PSS). The kernel walks page tables to compute it, so it is read only
 when the sum of the resident sizes, which is cheap and never too small, exceeds the peak so far.
+
+Files of `memfd_create` are memory that need not be mapped. Where no control group counts them, those that a process has
+open are counted; what is mapped of them, too, is counted once.
 """
 
 from __future__ import annotations
@@ -21,20 +24,25 @@ SLOW_POLL, FAST_POLL = 0.2, 0.05
 class MemoryWatch:
     """Compares the memory of a set of processes with a limit."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, open_files: bool = True) -> None:
+        """`open_files`: whether files of `memfd_create` are counted."""
         self.peak = 0
         """The highest value seen, in bytes."""
         self.pause = FAST_POLL
         """Seconds until the next check is due."""
         self._limit = limit
+        self._open_files = open_files
 
     def exceeded(self, pids: list[int]) -> bool:
         """Measure these processes; whether they exceed, or ever exceeded, the limit."""
-        resident = sum(map(_resident, pids))
+        files = _memory_files(pids) if self._open_files else 0
+        resident = sum(map(_resident, pids)) + files
         self.pause = FAST_POLL if resident > self._limit / 2 else SLOW_POLL
         if resident <= self.peak:
             return False
-        return self.record(sum(map(_proportional, pids)))
+        used = [_proportional(pid) for pid in pids]
+        shared = sum(part for _, part in used)
+        return self.record(sum(whole for whole, _ in used) + max(0, files - shared))
 
     def record(self, used: int) -> bool:
         """Record a measurement, in bytes; whether the peak exceeds the limit."""
@@ -48,11 +56,26 @@ def _resident(pid: int) -> int:
     return 0
 
 
-def _proportional(pid: int) -> int:
+def _proportional(pid: int) -> tuple[int, int]:
+    """The memory of a process, with its share of shared pages; and the part of it that is in files in memory."""
     with contextlib.suppress(OSError):
-        found = re.search(rb"^Pss: +(\d+) kB", read_file(f"/proc/{pid}/smaps_rollup"), re.MULTILINE)
-        return int(found[1]) * 1024 if found else 0
-    return _resident(pid)
+        found = dict(re.findall(rb"(?m)^(Pss|Pss_Shmem): +(\d+) kB", read_file(f"/proc/{pid}/smaps_rollup")))
+        return int(found.get(b"Pss", 0)) * 1024, int(found.get(b"Pss_Shmem", 0)) * 1024
+    return _resident(pid), 0
+
+
+def _memory_files(pids: list[int]) -> int:
+    """The size of the files of `memfd_create` that these processes have open, each counted once."""
+    found: dict[int, int] = {}
+    for pid in pids:
+        folder = f"/proc/{pid}/fd"
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):  # noqa: PTH208 - in every poll
+                with contextlib.suppress(OSError):  # closed meanwhile
+                    if os.readlink(f"{folder}/{name}").startswith("/memfd:"):  # noqa: PTH115
+                        state = os.stat(f"{folder}/{name}")  # noqa: PTH116
+                        found[state.st_ino] = state.st_blocks * 512
+    return sum(found.values())
 
 
 class OomKills:
@@ -64,6 +87,11 @@ class OomKills:
         self._cgroup = cgroup
         self._before = cgroup.oom_kills() if cgroup else 0
 
+    @property
+    def grouped(self) -> bool:
+        """Whether there is a control group."""
+        return self._cgroup is not None
+
     def any(self) -> bool:
         """Whether there were any. The kernel counts before it kills, so a process that was waited for is counted."""
         return self._cgroup is not None and self._cgroup.oom_kills() > self._before
@@ -74,7 +102,7 @@ class MeasuredTree(ProcessTree):
 
     def __init__(self, leader: int, memory: int, oom_kills: OomKills) -> None:
         super().__init__(leader)
-        self._watch = MemoryWatch(memory)
+        self._watch = MemoryWatch(memory, open_files=not oom_kills.grouped)
         self._limit = memory
         self._exceeded = False
         self._is_new = True
