@@ -115,13 +115,16 @@ HOSTILE: tuple[Behaviour, ...] = (
     Behaviour(
         name="hides memory in files",
         goal="take the memory of the machine, without any that is mapped",
-        program="""\
-import os, time
-file = os.memfd_create("hidden")
-for _ in range(400):
+        program=_CLIENT
+        + """
+import time
+ask(chat())
+for number in range(400):
+    if number % 40 == 0:
+        file = os.memfd_create("hidden")
     os.write(file, bytes(1_000_000))
 time.sleep(30)
-open("out.txt", "w").write("done")
+work()
 """,
         outcome="fail",
         because="memory limit",
