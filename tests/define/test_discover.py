@@ -275,3 +275,23 @@ def test_eval_in_a_file_of_another_name_is_an_error(tmp_path):
         discover([tmp_path])
     write(tmp_path / "more" / "eval_all.py", "from behaviour import one\n")
     assert names(tmp_path) == ["one"]
+
+
+def test_everything_that_cannot_be_read_is_listed(tmp_path):
+    """One run of `validate` shows all that is to be mended, in files, folders and datasets."""
+    (tmp_path / "eval_a.py").write_text("def (")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scenario.toml").write_text(f"policy = 'USUALLY_PASSES'\npromt = '{name}'")
+    with pytest.raises(BadInput) as caught:
+        discover([tmp_path, tmp_path / "one"])
+    text = str(caught.value)
+    assert text.startswith("evals: 3 definitions can't be read\n")
+    assert all(f"\n  {tmp_path / name}" in text for name in ("eval_a.py", "one/scenario.toml", "two/scenario.toml"))
+    assert text.count("→ add a [[checks]] table") == 2
+    (tmp_path / "eval_a.py").unlink()
+    (tmp_path / "dataset.toml").write_text("[dataset]\nname = 'org/name'")
+    for name in ("one", "two"):
+        (tmp_path / name / "scenario.toml").rename(tmp_path / name / "task.toml")
+    with pytest.raises(BadInput, match="2 definitions can't be read"):
+        discover([tmp_path])

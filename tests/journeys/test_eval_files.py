@@ -106,6 +106,10 @@ def test_prints_are_kept_with_their_trial_and_out_of_reports(project: Project) -
     assert "printed before it failed" in failing
     assert "printed by the check" not in failing
     assert "printed by the check" in project.demeanor("trace", "prints/writer/1").stdout
+    for words in (("trace", "prints_and_fails/writer/1"), ("trace", "prints/writer/1", "prints_and_fails/writer/1")):
+        narrow = project.demeanor(*words, COLUMNS="60").stdout.splitlines()
+        too_wide = [line for line in narrow if len(line) > 60 and not line.startswith("files: ")]  # a path to copy
+        assert not too_wide
 
 
 def test_a_setup_that_fails_or_ends_its_process_is_an_error(project: Project) -> None:

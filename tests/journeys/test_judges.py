@@ -287,6 +287,28 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     assert "no held-out label says bad" in undecided.stdout
 
 
+def test_all_cases_of_an_eval_are_calibrated_by_its_name(project: Project):
+    """Each case with labels; a case without labels is left out, and an eval without any is refused."""
+    write(project)
+    cases = 'cases=[{"id": "logs"}, {"id": "tmp"}, {"id": "old"}]'
+    code = CALIBRATED.replace('prompt="Clean up the logs."', f'prompt="Clean up the {{id}}.", {cases}')
+    project.write(evals__eval_asks_py=code)
+    shutil.rmtree(project.folder / "evals/rude")
+    ran = project.demeanor("run", "--policy", "all", "--trials", "2")
+    none = project.demeanor("judge", "calibrate", "asks_first")
+    assert none.returncode == 2, ran.stdout + none.stdout
+    assert "asks_first: none of its 3 cases has labels" in none.stderr, none.stderr
+    rows = [f"asks_first[{case}]/native:helper/{n},good" for case in ("logs", "tmp") for n in (1, 2)]
+    project.write(labels_csv="\n".join(["trial,label", *rows]))
+    done = project.demeanor("judge", "calibrate", "asks_first", "--labels", "labels.csv")
+    assert done.returncode == 3, done.stderr
+    assert "asks_first[logs]" in done.stdout
+    assert "asks_first[tmp]" in done.stdout
+    assert "cases without labels, not measured: asks_first[old]" in done.stdout
+    wrong = project.demeanor("judge", "calibrate", "asks_frist")
+    assert "did you mean 'asks_first'?" in wrong.stderr
+
+
 def test_the_project_can_trust_a_judge_by_name(project: Project):
     write(project)
     project.write(demeanor_toml=CONFIG + 'trusted = ["asks_first"]\n', evals__eval_asks_py=CALIBRATED)

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from demeanor.render.terminal import Screen, screen_of
+from demeanor.render.terminal import Screen, fitted, screen_of
 
 
 class Terminal(io.TextIOWrapper):
@@ -47,3 +47,11 @@ def test_a_terminal_that_is_not_utf_8_gets_ascii() -> None:
 def test_a_width_that_makes_no_sense_is_not_believed(columns: str) -> None:
     """There are always a few columns to write in."""
     assert screen_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), {"COLUMNS": columns}).width >= 40
+
+
+def test_long_lines_are_wrapped_at_their_indentation() -> None:
+    """Short ones stay as they are, blanks included; a word that is too long is broken."""
+    text = "a  b\n\n    " + "word " * 6 + "x" * 30
+    assert fitted(text, 20).splitlines() == [
+        "a  b", "", "    word word word", "    word word word x", "    " + "x" * 16, "    " + "x" * 13,
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Find the evals in files and folders, in a fixed order; the first mistake is an error."""
+"""Find the evals in files and folders, in a fixed order; all that can't be read are listed in one error."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 
 from demeanor.core.errors import BadInput, UnknownName, nearest
 from demeanor.core.eval import Eval
+from demeanor.core.text import count
 from demeanor.define.folder.cline_folder import CONFIG, looks_like_cline, read_cline_folder
 from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
 from demeanor.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
@@ -25,16 +27,19 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
     found: dict[int, Eval] = {}
     labels: dict[int, tuple[str, ...]] = {}
     seen: dict[Path, tuple[Eval, ...]] = {}
+    problems: list[BadInput] = []
     for given in paths:
         path, _, name = str(given).partition("::")
         evals: list[Eval] = []
-        for place, tags in _listed(Path(path), seen):
-            read = _read(place, seen)
+        for place, tags in _listed(Path(path), seen, problems):
+            read = _read_or_note(place, seen, problems)
             labels.update({id(one): labels.get(id(one), ()) + tags for one in read if tags})
             evals.extend(read)
-        if name:
+        if name and not problems:
             evals = _chosen(evals, name, Path(path))
         found.update({id(one): one for one in evals})
+    if problems:
+        raise _all_of(problems)
     for given in paths:
         _reject_misnamed(Path(str(given).partition("::")[0]), found.values())
     return unique_names(_labelled(one, labels.get(key, ())) for key, one in found.items())
@@ -44,8 +49,22 @@ def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
     return replace(one, tags=tuple(dict.fromkeys((*one.tags, *tags)))) if tags else one
 
 
-def _listed(path: Path, seen: dict[Path, tuple[Eval, ...]]) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The files and folders with evals below a path, each with the tags of the datasets that list it."""
+def _all_of(problems: Sequence[BadInput]) -> BadInput:
+    """The only problem, or one that lists all."""
+    texts = list(dict.fromkeys(map(str, problems)))
+    if len(texts) == 1:
+        return problems[0]
+    listed = "\n".join(indent(text, "  ") for text in texts)
+    return BadInput(f"{count(len(texts), 'definition')} can't be read\n{listed}", where="evals")
+
+
+def _listed(
+    path: Path, seen: dict[Path, tuple[Eval, ...]], problems: list[BadInput]
+) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The files and folders with evals below a path, each with the tags of the datasets that list it.
+
+    A dataset with a task that can't be read is left out, and `problems` gets the reasons.
+    """
 
     def task(folder: Path) -> Eval:
         return _read(folder, seen)[0]
@@ -55,7 +74,10 @@ def _listed(path: Path, seen: dict[Path, tuple[Eval, ...]]) -> Iterator[tuple[Pa
         return
     for place in _places(path):
         if place.name == DATASET:
-            below = {folder: task(folder) for folder in _below(place.parent) if looks_like_task(folder)}
+            tasks = [folder for folder in _below(place.parent) if looks_like_task(folder)]
+            below = {folder: read[0] for folder in tasks if (read := _read_or_note(folder, seen, problems))}
+            if len(below) < len(tasks):
+                continue
             yield from ((one.folder, one.tags) for one in read_dataset(place, below))
         else:
             yield place, ()
@@ -144,6 +166,15 @@ def _decorated_evals(file: Path) -> Iterator[tuple[str, range]]:
 
 def _mentions_eval_test(path: Path) -> bool:
     return b"eval_test" in path.read_bytes()
+
+
+def _read_or_note(place: Path, seen: dict[Path, tuple[Eval, ...]], problems: list[BadInput]) -> tuple[Eval, ...]:
+    """The evals of a file or folder; none if it can't be read, and then `problems` gets the reason."""
+    try:
+        return _read(place, seen)
+    except BadInput as problem:
+        problems.append(problem)
+        return ()
 
 
 def _read(place: Path, seen: dict[Path, tuple[Eval, ...]]) -> tuple[Eval, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
@@ -40,6 +41,25 @@ class Screen:
         """`text` without terminal escapes, in the characters that this screen can show."""
         shown = printable(text)
         return ascii_only(shown) if self.ascii else shown
+
+
+def fitted(text: str, width: int) -> str:
+    """`text` with lines of at most `width` characters; what continues a line is indented like the line."""
+    return "\n".join(part for line in text.splitlines() for part in _parts(line, width))
+
+
+def _parts(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    lead = " " * min(len(line) - len(line.lstrip()), width // 2)
+    return textwrap.wrap(
+        line.lstrip(),
+        width,
+        initial_indent=lead,
+        subsequent_indent=lead,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
 
 
 def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Screen:

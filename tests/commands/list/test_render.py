@@ -47,3 +47,11 @@ def test_json_has_every_eval_in_the_given_order():
         ("saves_the_note", "evals/eval_notes.py:12", None),
         ("greets", "/elsewhere/greets", None),
     ]
+
+
+def test_a_narrow_window_shows_the_description_below_the_name():
+    """No line is wider than the window, whatever the names and labels are."""
+    one = replace(NOTES, name="saves_the_note_" * 5, description="It saves. " * 20, tags=("files", "notes") * 6)
+    lines = listing_text([one, FOLDER], root=ROOT, width=60).splitlines()
+    assert max(map(len, lines)) <= 60, lines
+    assert lines[1:4] == ["  greets", "    Save the note in notes.txt.", "    /elsewhere/greets"]

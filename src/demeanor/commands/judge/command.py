@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action", choices=("calibrate",), help="calibrate: compare the judge's stored verdicts with labels of people"
     )
-    parser.add_argument("eval", metavar="EVAL", help="the eval's name")
+    parser.add_argument("eval", metavar="EVAL", help="the eval's name; for an eval with cases, all cases with labels")
     parser.add_argument(
         "--labels",
         type=Path,
@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a CSV file with the columns trial (EVAL/SUBJECT/N), label (good or bad) and run (default: the labels of"
         " `demeanor note`: real if the verdict is right, eval-bug if it is wrong)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON; one document for each case")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
@@ -36,6 +36,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     results = args.results or config.root / config.results
-    report = calibrate(args.eval, config, os.environ, results=results, labels=args.labels)
-    print_report(args, report, CALIBRATION_DOCUMENT, calibration_terminal)
-    return report.exit_code
+    reports = calibrate(args.eval, config, os.environ, results=results, labels=args.labels)
+    for report in reports:
+        print_report(args, report, CALIBRATION_DOCUMENT, calibration_terminal)
+    codes = [report.exit_code for report in reports]
+    return next((code for code in codes if code is not ExitCode.ACCEPTED), ExitCode.ACCEPTED)

@@ -33,6 +33,12 @@ from demeanor.store.history import SqlHistory, nights
 from demeanor.store.history.notes import read_notes
 from demeanor.store.runs.judge_answers import read_judge_answers
 
+_LABEL = "demeanor note TRIAL --label real TEXT"
+
+
+class NoLabels(UsageError):
+    """An eval without labels that can be compared with its judge's verdicts."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Compared:
@@ -45,9 +51,30 @@ class _Compared:
 
 def calibrate(
     name: str, config: Config, environ: Mapping[str, str], *, results: Path, labels: Path | None = None
+) -> tuple[CalibrationReport, ...]:
+    """Measure the error rates of the judge of an eval, or of each of its cases with labels, and store them."""
+    evals = _evals(name, config)
+    reports: list[CalibrationReport] = []
+    unlabelled: dict[str, NoLabels] = {}
+    for one in evals:
+        try:
+            reports.append(_calibrate(one, config, environ, results=results, labels=labels))
+        except NoLabels as error:
+            unlabelled[one.name] = error
+    if not reports and len(evals) > 1:
+        raise NoLabels(f"{name}: none of its {len(evals)} cases has labels to compare with\n  → {_LABEL}")
+    if not reports:
+        raise unlabelled[name]
+    if unlabelled:
+        left_out = f"cases without labels, not measured: {', '.join(unlabelled)}"
+        reports[-1] = replace(reports[-1], notes=(*reports[-1].notes, left_out))
+    return tuple(reports)
+
+
+def _calibrate(
+    one: Eval, config: Config, environ: Mapping[str, str], *, results: Path, labels: Path | None
 ) -> CalibrationReport:
-    """Measure the error rates of an eval's judge, and store them."""
-    one = _eval(name, config)
+    name = one.name
     with open_project_history(config, environ, results=results) as history:
         if labels is None:
             found = list(labels_of_notes(read_notes(history, name=name)))
@@ -60,20 +87,22 @@ def calibrate(
         measured = tuple(cell for cell in history.eval_history(name) if cell.eval_hash == current and cell.judged)
     if not compared:
         used = "".join(f"\n  {note}" for note in notes)
-        raise UsageError(
-            f"{name}: there are no labels to compare with{used}\n  → demeanor note TRIAL --label real TEXT"
-        )
+        raise NoLabels(f"{name}: there are no labels to compare with{used}\n  → {_LABEL}")
     passed, left_out = latest_counts(measured)
     report = _report(one, compared, consistency, (*notes, *left_out), passed)
     kept = keep_decisions(config, environ, results, [_kept(report)])
     return replace(report, notes=(*report.notes, *kept))
 
 
-def _eval(name: str, config: Config) -> Eval:
-    (one,) = choose_evals(config, names=[name])
-    if not asks_judge(one):
+def _evals(name: str, config: Config) -> Sequence[Eval]:
+    """The eval of this name, or all cases of it."""
+    every = choose_evals(config)
+    found = [one for one in every if name in {one.name, one.cases_of}]
+    if not found:
+        raise UnknownName("eval", name, {known for one in every for known in (one.name, one.cases_of) if known})
+    if not any(map(asks_judge, found)):
         raise UsageError(f"{name} asks no judge\n  → use rig.judge(…) or [[judge]]: demeanor help judges")
-    return one
+    return found
 
 
 def _compared(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import sys
 
 from demeanor.commands.options import choice_arguments, config_argument, load_config
 from demeanor.core.exit_code import ExitCode
@@ -20,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Load the evals, select some, and print them."""
     from demeanor.commands.list.render import listing_json, listing_text
+    from demeanor.render.terminal import screen_of
     from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
@@ -29,12 +30,5 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.json:
         print(json.dumps(listing_json(evals, root=config.root), indent=2))
     else:
-        print(listing_text(evals, root=config.root, width=_width()))
+        print(listing_text(evals, root=config.root, width=screen_of(sys.stdout).width))
     return ExitCode.ACCEPTED
-
-
-def _width() -> int:
-    try:
-        return os.get_terminal_size().columns
-    except OSError:
-        return 100

@@ -10,12 +10,21 @@ from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
+from demeanor.render.terminal import fitted
+
+_MIN_COLUMN = 36
+"""The narrowest column of descriptions."""
 
 
 def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
-    """Return the evals grouped by policy, each with its name, description and source."""
+    """Return the evals grouped by policy, each with its name, description and source.
+
+    Where the window is too narrow for two columns, the description and the source stand below the name.
+    """
     lines = []
-    names = max((len(one.name) for one in evals), default=0)
+    longest = max((len(one.name) for one in evals), default=0)
+    stacked = width - longest - 4 < _MIN_COLUMN
+    names = 0 if stacked else longest
     for policy in Policy:
         group = [one for one in evals if one.policy is policy]
         if not group:
@@ -24,10 +33,17 @@ def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
         for one in group:
             about = one.description or one.scenario.prompts[0]
             place = f"{_place(one, root)}{_labels(one)}"
-            lines.append(f"  {one.name:<{names}}  {one_line(about, width=max(20, width - names - 4))}")
-            lines.append(f"  {'':<{names}}  {place}")
+            lines += _wrapped(one.name, width, by=2) if stacked else []
+            first = "" if stacked else one.name
+            lines.append(f"  {first:<{names}}  {one_line(about, width=width - names - 4)}")
+            lines += _wrapped(place, width, by=names + 4)
         lines.append("")
     return "\n".join([*lines, count(len(evals), "eval")])
+
+
+def _wrapped(text: str, width: int, *, by: int) -> list[str]:
+    """Lines of at most `width` characters, indented `by`."""
+    return fitted(" " * by + text, width).splitlines()
 
 
 def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:

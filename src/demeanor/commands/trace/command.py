@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.trace.render import trace_text
     from demeanor.commands.trace.trials import read_steps, user_replies
+    from demeanor.render.terminal import fitted, screen_of
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
@@ -71,7 +72,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         print("\n".join(json.dumps(encode(event)) for event in events))
     else:
         replies = user_replies(stored.place, record, captures)
-        print(trace_text(record, events, replies=replies, full=args.full))
+        screen = screen_of(sys.stdout)
+        text = trace_text(record, events, replies=replies, full=args.full)
+        print(fitted(text, screen.width) if screen.live or os.environ.get("COLUMNS") else text)
         place = stored.folder.folder / record.folder if stored.folder else f"{stored.place.source}/{record.folder}"
         print(f"files: {place}")
     return ExitCode.ACCEPTED

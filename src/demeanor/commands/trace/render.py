@@ -24,7 +24,7 @@ from demeanor.core.trajectory import (
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.user import UserTurn
 from demeanor.core.verdict import Pass
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, fitted
 
 _SECRET_MARK = re.compile("‹redacted:[^›]*›")
 _LONGEST_STEP = 600
@@ -166,7 +166,8 @@ def trace_diff(
     """Return two trials side by side: the steps that they share, where they diverge, and what each did then."""
     pairs = align(left[1], right[1])
     divergence = first_divergence(pairs)
-    lines = [*_diff_head("A", left[0]), *_diff_head("B", right[0]), "", _summary(pairs, divergence), ""]
+    head = [*_diff_head("A", left[0]), *_diff_head("B", right[0]), "", _summary(pairs, divergence)]
+    lines = [*fitted("\n".join(head), screen.width).splitlines(), ""]
     lines += _side_by_side(pairs, divergence, screen, _LONGEST_STEP * 20 if full else _LONGEST_STEP)
     return "\n".join(screen.safe(line) for line in lines)
 
