@@ -135,7 +135,14 @@ def test_a_container_that_podman_cant_start_is_void_with_the_remedy(tmp_path: Pa
         assert found.permanent is (environment == "podman"), "a further attempt would fail in the same way"
 
 
-@pytest.mark.parametrize(("kind", "permanent"), [("SandboxUnsupportedError", True), ("SandboxBuildFailedError", False)])
+@pytest.mark.parametrize(
+    ("kind", "permanent"),
+    [
+        ("SandboxUnsupportedError", True),
+        ("SandboxStepFailedError", True),
+        ("SandboxBuildFailedError", False),
+    ],
+)
 def test_a_task_that_the_environment_refuses_is_not_tried_again(tmp_path: Path, kind: str, permanent: bool):
     """A step of its Dockerfile that failed is, since it may have needed the network."""
     found = to_capture(seen(), ENDED, edited(tmp_path, "greet", mishap(kind)), TaskAgent(name="x"), "").breakdown

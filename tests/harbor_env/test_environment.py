@@ -233,7 +233,7 @@ def test_a_separate_verifier_sees_artifacts_and_nothing_else(trials: dict[str, H
 
 def test_a_step_of_the_dockerfile_that_fails_is_named(trials: dict[str, HarborTrial]) -> None:
     """With its line, its exit code and what it said."""
-    assert trials["broken"].exception == "SandboxBuildFailedError"
+    assert trials["broken"].exception == "SandboxStepFailedError"
     assert "Dockerfile:2: RUN: exit code 7\nwhy" in trials["broken"].message
 
 

@@ -176,7 +176,7 @@ def test_a_step_that_fails_is_reported_with_its_line(harbor_project: HarborProje
     before = {root.key for root in cache.roots()}
     task = project.task("failing", dockerfile="FROM lab/failing:1\nRUN echo wrong >&2; exit 3\n")
     (trial,) = project.run(path=task)
-    assert trial.exception == "SandboxBuildFailedError"
+    assert trial.exception == "SandboxStepFailedError"
     assert "Dockerfile:2: RUN: exit code 3\nwrong" in trial.message
     assert {root.key for root in cache.roots()} == before
 

@@ -26,6 +26,10 @@ mkdir -p "$1" && { [ -z "$first" ] || chown -R "$2" "$first"; }
 """
 
 
+class StepFailed(BadInput):
+    """A command of the Dockerfile exited with an error."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Build:
     """What the steps of a Dockerfile are run with."""
@@ -44,7 +48,7 @@ class Build:
 
 
 async def replay(build: Build, sandbox: PersistentSandbox) -> None:
-    """Run the steps of an image in a sandbox; raises BadInput for a step that fails."""
+    """Run the steps of an image in a sandbox; raises StepFailed or BadInput for a step that fails."""
     for step in build.image.steps:
         await replay_step(step, build, sandbox)
 
@@ -77,7 +81,7 @@ async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> N
     if done.code != 0:
         line, _, name = what.partition(": ")
         output = shortened_to_end((done.stdout + done.stderr).strip(), _MAX_OUTPUT)
-        raise BadInput(f"exit code {done.code}\n{output}", where=f"Dockerfile:{line}", key=name)
+        raise StepFailed(f"exit code {done.code}\n{output}", where=f"Dockerfile:{line}", key=name)
 
 
 async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:

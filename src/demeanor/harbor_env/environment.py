@@ -22,7 +22,7 @@ from demeanor.dockerfile.planner import PATH
 from demeanor.harbor.base_image import BaseImages
 from demeanor.harbor.build_variables import build_variables
 from demeanor.harbor.definition import ONLY_ROOT, check_definition, check_users, is_root, read_definition
-from demeanor.harbor_env.dockerfile_replay import Build, replay
+from demeanor.harbor_env.dockerfile_replay import Build, StepFailed, replay
 from demeanor.harbor_env.file_filter import filtered, not_excluded
 from demeanor.harbor_env.image_build import build_root
 from demeanor.harbor_env.socket_handoff import send_listener
@@ -53,6 +53,10 @@ def _sandboxes(ceilings: Ceilings) -> PersistentSandboxes:
 
 class SandboxUnsupportedError(SandboxBuildFailedError):
     """The task needs what this environment does not support. Demeanor knows the exception by its name."""
+
+
+class SandboxStepFailedError(SandboxBuildFailedError):
+    """A step of the Dockerfile failed, and would fail in every attempt. Demeanor knows the exception by its name."""
 
 
 class BubblewrapEnvironment(BaseEnvironment):
@@ -157,6 +161,9 @@ class BubblewrapEnvironment(BaseEnvironment):
                 self._entrypoint = asyncio.create_task(self._run_entrypoint(sandbox))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
+        except StepFailed as error:
+            await self.stop(delete=True)
+            raise SandboxStepFailedError(str(error)) from error
         except UsageError as error:
             await self.stop(delete=True)
             raise SandboxBuildFailedError(str(error)) from error

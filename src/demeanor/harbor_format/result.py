@@ -23,6 +23,10 @@ VERIFIER_OUTPUT = "verifier/test-stdout.txt"
 UNSUPPORTED = "SandboxUnsupportedError"
 """The exception of the bubblewrap environment for a task that it does not support, in this attempt and in any other."""
 
+_PERMANENT = frozenset({UNSUPPORTED, "SandboxStepFailedError"})
+"""The exceptions of the bubblewrap environment that every further attempt would end with: also that of a step of the
+Dockerfile that failed."""
+
 _MAX_MESSAGE = 2000
 
 _AGENT_ERRORS = lazy_pattern(
@@ -119,7 +123,7 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
         },
         agent_error=next((one for one in exceptions if one.caused_by_agent), None),
         failure=_failure(rewards, steps, exceptions, started=started),
-        permanent=any(one.kind == UNSUPPORTED for one in exceptions),
+        permanent=any(one.kind in _PERMANENT for one in exceptions),
     )
 
 
