@@ -17,10 +17,10 @@ from tests.helpers.run_reports import HOSTILE, fail, make_cell, make_mixed, make
 
 @pytest.fixture
 def golden() -> Callable[[Path, str], None]:
-    """Compares a text with the file that holds how it should be. `UPDATE_GOLDEN=1 pytest …` writes the files anew."""
+    """Compares a text with the file of its golden text; with DEMEANOR_UPDATE_GOLDEN=1 the file is written instead."""
 
     def compare(path: Path, text: str) -> None:
-        if os.environ.get("UPDATE_GOLDEN"):
+        if os.environ.get("DEMEANOR_UPDATE_GOLDEN"):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert path.read_text(encoding="utf-8") == text

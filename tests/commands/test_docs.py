@@ -16,11 +16,11 @@ SHOWN = re.compile(r"(<!-- golden: (\S+) -->\n```text\n)(.*?)(```\n)", re.DOTALL
 
 
 def test_the_output_in_the_docs_is_current() -> None:
-    """`UPDATE_GOLDEN=1` updates it."""
+    """`DEMEANOR_UPDATE_GOLDEN=1` updates it."""
     page = ROOT / "docs" / "report.md"
     text = page.read_text(encoding="utf-8")
     fresh = SHOWN.sub(lambda m: m[1] + (ROOT / m[2]).read_text(encoding="utf-8") + m[4], text)
-    if os.environ.get("UPDATE_GOLDEN"):
+    if os.environ.get("DEMEANOR_UPDATE_GOLDEN"):
         page.write_text(fresh, encoding="utf-8")
     assert SHOWN.search(text)
     assert page.read_text(encoding="utf-8") == fresh
