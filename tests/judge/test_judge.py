@@ -251,6 +251,22 @@ def test_crashed_check_is_void_with_the_lines_that_led_to_it(error):
     assert [finding.answer for finding in found.findings] == ["yes", "unknown"]
 
 
+def test_a_wrong_attribute_of_ours_has_a_remedy():
+    """An object of the author is left alone: listing its names may run its code."""
+
+    class Own:
+        __slots__ = ("a",)
+
+    checks = (lambda rig, _: rig.calls.name("a"), lambda rig, _: rig.calls.edit("a"), lambda rig, _: Own().aa)
+    found = verdict(*checks)
+    assert isinstance(found, Void)
+    assert [line.partition(": ")[2] for line in found.detail.splitlines() if "AttributeError" in line] == [
+        "AttributeError: 'Calls' object has no attribute 'name', did you mean 'names'?",
+        "AttributeError: 'Calls' object has no attribute 'edit'; what checks can ask: demeanor help judge",
+        "AttributeError: 'Own' object has no attribute 'aa'",
+    ]
+
+
 def test_refuted_check_outweighs_one_that_crashed_or_could_not_be_asked():
     """Whatever the others would have said, the trial can't pass any more; all that happened is kept."""
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from demeanor.core.checks import CheckFunction
+from demeanor.core.errors import nearest
 from demeanor.core.text import excerpt, one_line, printable
 from demeanor.judge.assert_sentence import assert_sentence
 from demeanor.judge.call_set import last_asked
@@ -73,13 +74,23 @@ def refutation(error: BaseException, rig: Rig) -> str | None:
 
 def crash(error: BaseException) -> str:
     """The error with the author's lines of its traceback."""
-    lines = [f"{type(error).__name__}: {one_line(str(error), width=300)}"]
+    lines = [f"{type(error).__name__}: {one_line(str(error), width=300)}{_remedy(error)}"]
     for frame in traceback.extract_tb(error.__traceback__):
         if not frame.filename.startswith(_library_paths()):
             lines.append(
                 f"  at {Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
             )
     return excerpt("\n".join(lines), lines=12)
+
+
+def _remedy(error: BaseException) -> str:
+    """The attribute that an author probably meant, or where to find it, if the object is one of Demeanor's."""
+    if not isinstance(error, AttributeError) or error.name is None:
+        return ""
+    if not type(error.obj).__module__.startswith("demeanor."):
+        return ""
+    close = nearest(error.name, (name for name in dir(error.obj) if not name.startswith("_")))
+    return f", did you mean {close!r}?" if close else "; what checks can ask: demeanor help judge"
 
 
 def _is_pytest_failure(error: BaseException) -> bool:
