@@ -1,6 +1,6 @@
 """Settings and fixtures of all tests.
 
-Property tests use the same examples each time and have no deadline, so that a busy machine can't fail them.
+Property tests use the same examples each time and have no limit on their time, so that a busy machine can't fail them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.helpers.behaviour_table import rows_of, table
 from tests.helpers.project import Project
 
-settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
 

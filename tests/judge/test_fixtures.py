@@ -79,6 +79,16 @@ def test_a_check_takes_fixtures_of_every_scope(evals: Project, command: str) -> 
     assert not [name for name in evals.temporary() if name.startswith("demeanor-")]
 
 
+def test_a_check_that_does_not_end_leaves_nothing_of_its_fixtures(evals: Project) -> None:
+    """Its process is killed, so it can't remove the folder of `tmp_path` itself."""
+    endless = EVALS.replace('(tmp_path / "one").touch()', "while True:\n        (tmp_path / 'one').touch()")
+    evals.write(demeanor_toml=f"check_timeout = 2\n{CONFIG}", evals__eval_it_py=endless)
+    ran = evals.demeanor("run")
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "did not end within 2 s" in ran.stdout
+    assert not [name for name in evals.temporary() if name.startswith("demeanor-")]
+
+
 def test_a_fixture_that_fails_is_void_and_not_the_agents_fault(evals: Project) -> None:
     """The detail names the error."""
     evals.write(evals__eval_it_py=EVALS.replace("tmp_path):", "tmp_path, broken):"))

@@ -16,9 +16,11 @@ from pathlib import Path
 _NAME = re.compile(r"demeanor-([0-9a-f]{8})-(\d+)-(\d+)-\w+")
 
 
-def temp_prefix() -> str:
-    """The prefix for the names of temporary folders of this process: its pid namespace, its pid and start time."""
-    return f"demeanor-{_namespace()}-{os.getpid()}-{_started(os.getpid()) or '0'}-"
+def temp_prefix(pid: int | None = None) -> str:
+    """The prefix for the names of temporary folders of a process, this one if none is given: its pid namespace, its pid
+    and start time."""
+    owner = os.getpid() if pid is None else pid
+    return f"demeanor-{_namespace()}-{owner}-{_started(owner) or '0'}-"
 
 
 def owner_is_dead(name: str) -> bool:

@@ -6,15 +6,19 @@ import contextlib
 import ctypes
 import gc
 import os
+import shutil
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from demeanor.core.checks import FunctionCheck
 from demeanor.core.eval import Eval
+from demeanor.core.temp_names import temp_prefix
 from demeanor.judge.answers import Rehearsals
 from demeanor.judge.check_worker import work
 from demeanor.judge.inherited_files import forget_files
@@ -44,14 +48,14 @@ def serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsals
                 pid = _fork_worker(control, fds[0], evals, rehearsals)
                 pids.add(pid)
             else:
-                _kill(pid)
+                _end(pid, has_folders=grace > 0)
                 pids.discard(pid)
             control.sendall(REQUEST.pack(what, pid))
     finally:
         end = time.monotonic() + grace
         for pid in pids:
             _wait(pid, end)
-            _kill(pid)
+            _end(pid, has_folders=grace > 0)
 
 
 def takes_fixtures(eval: Eval) -> bool:  # noqa: A002
@@ -86,6 +90,15 @@ def _die_with(server: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != server:
             os._exit(1)
+
+
+def _end(pid: int, *, has_folders: bool) -> None:
+    """Kill a worker, and remove the temporary folders of its fixtures, unless it has done so itself."""
+    prefix = temp_prefix(pid)
+    _kill(pid)
+    if has_folders:
+        for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _kill(pid: int) -> None:

@@ -149,7 +149,7 @@ def test_each_subject_has_its_own_summary(cell: MakeCell) -> None:
     assert [(found.subject, found.evals) for found in summary(tallies)] == [("b", 2), ("a", 1)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(outcomes=st.lists(st.sampled_from(list(OUTCOMES)), min_size=1, max_size=12))
 def test_every_trial_is_counted_exactly_once(count: Callable[..., Tally], outcomes: list[str]) -> None:
     """Whatever the outcomes are."""
