@@ -87,7 +87,7 @@ def test_tasks_of_all_sorts(tasks: Project):
     assert verdicts["missing/oracle/1"]["cause"] == "verifier"
     assert verdicts["unbuilt/oracle/1"]["cause"] == "sandbox"
     assert "no such luck" in verdicts["unbuilt/oracle/1"]["detail"]
-    assert {trial: len(attempts) for trial, attempts in found.items() if len(attempts) > 1} == {"unbuilt/oracle/1": 2}
+    assert {trial for trial, attempts in found.items() if len(attempts) > 1} == set()  # none would end otherwise
     assert tasks.temporary() == []
 
 
