@@ -32,7 +32,7 @@ from benchmarks.comparison.trials import (  # noqa: E402
 )
 
 LARGE, MODEL_TRIALS = 20_000, 200
-"""The size that only Demeanor and the bare loop are given, once; and the number of trials that ask a model."""
+"""The size that is measured in one round, without slow tools; and the number of trials that ask a model."""
 
 
 def main() -> None:
@@ -135,9 +135,10 @@ def _measured(
     works = []
     slow_rounds = 1 if args.short else 2
     for size in sizes:  # in ascending order, so that the run that is kept is the largest one
-        if not args.quick and size < LARGE:
-            works.append(_work(tools, "python", size, args.rounds, slow_rounds))
-        works.append(_work(own, "sh", size, args.rounds if size < LARGE else 1))
+        rounds = args.rounds if size < LARGE else 1
+        if not args.quick:
+            works.append(_work(tools, "python", size, rounds, slow_rounds if size < LARGE else 0))
+        works.append(_work(own, "sh", size, rounds))
     stored, bytes_each = stored_run(kept, 3), bytes_per_trial(kept, max(sizes))
     if not args.quick:
         works.append(_work([tool for tool in tools if tool.asks], "model", args.asking, args.rounds))
