@@ -1,10 +1,12 @@
 """Settings and fixtures of all tests.
 
 Property tests use the same examples each time and have no limit on their time, so that a busy machine can't fail them.
+There are few examples, because each run repeats those of the run before; `DEMEANOR_EXAMPLES=1000` tries more.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,13 @@ from hypothesis import HealthCheck, settings
 from tests.helpers.behaviour_table import rows_of, table
 from tests.helpers.project import Project
 
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "steady",
+    max_examples=int(os.environ.get("DEMEANOR_EXAMPLES", "40")),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("steady")
 
 

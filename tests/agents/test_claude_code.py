@@ -119,7 +119,7 @@ def _fields(event: Event) -> tuple[object, ...]:
     return event.turn, event.text
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(broken_lines(sample("claude_code.jsonl")))
 def test_broken_output_does_not_crash_the_reader(text: str):
     """Random changes of real lines."""

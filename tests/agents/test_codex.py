@@ -150,7 +150,7 @@ def test_a_refused_call_did_not_succeed():
     assert (found.succeeded, found.kind) == (False, Kind.EDIT)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(broken_lines(sample("codex.jsonl")))
 def test_a_broken_session_file_does_not_crash_the_reader(text: str):
     """Random changes of real lines."""

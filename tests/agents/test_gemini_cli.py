@@ -88,7 +88,7 @@ def test_pieces_of_a_text_are_joined():
     assert RECIPE.read_log((end(pieces),), {}) == (Said(turn=1, text="Hello."),)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(broken_lines(sample("gemini_cli.jsonl")))
 def test_broken_output_does_not_crash_the_reader(text: str):
     """Random changes of real lines."""

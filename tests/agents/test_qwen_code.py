@@ -90,7 +90,7 @@ def test_its_output_is_read():
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(broken_lines(sample("qwen_code.jsonl")))
 def test_broken_output_does_not_crash_the_reader(text: str):
     """Random changes of real lines."""

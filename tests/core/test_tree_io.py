@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.core.tree import Entry, Tree, changes, unified_diff
@@ -25,7 +25,6 @@ paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 files = st.builds(lambda content, executable: (content, executable), st.binary(max_size=40), st.booleans())
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(paths, files, max_size=6), st.dictionaries(paths, names, max_size=2))
 def test_restoring_and_scanning_are_inverse(contents: dict[str, tuple[bytes, bool]], links: dict[str, str]) -> None:
     """Any names, contents and links that can stand side by side."""

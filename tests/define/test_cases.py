@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor import USUALLY_PASSES, csv, eval_test, jsonl
@@ -224,7 +224,6 @@ def test_arguments_that_are_no_fields_of_the_case_are_fixtures() -> None:
 WORDS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12)
 
 
-@settings(max_examples=100)
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), WORDS, min_size=1), min_size=1, unique_by=repr))
 def test_names_depend_on_the_case_and_not_on_its_place(rows: list[dict[str, str]]) -> None:
     """Reordering a table renames no eval, so that histories stay attached."""

@@ -8,6 +8,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -47,6 +48,7 @@ VIEWS |= {"sub_agents": SubAgents}
 """What an author's check can ask, by the name that docs/judge.md uses for it."""
 
 
+@cache
 def words_in_code(page: str) -> set[str]:
     """Every word in inline code and in code blocks."""
     blocks = re.findall(r"^```.*?^```", page, re.S | re.M)
@@ -54,6 +56,7 @@ def words_in_code(page: str) -> set[str]:
     return {word for code in (*blocks, *inline) for word in re.findall(r"[\w-]+", code)}
 
 
+@cache
 def keys_read_by(module: str) -> set[str]:
     """The keys that a module asks a `Table` for: constants, and variables of a loop over constants."""
     tree = ast.parse((SOURCE / module).read_text("utf-8"))
@@ -118,6 +121,7 @@ def test_every_documented_key_is_read(page: str) -> None:
     assert sorted(parts - known) == [], f"docs/{page}.md documents keys that nothing reads"
 
 
+@cache
 def options() -> dict[str, set[str]]:
     """The options of each command, those of its sub-commands included."""
     (commands,) = (one for one in make_parser()._actions if isinstance(one, argparse._SubParsersAction))
@@ -196,6 +200,7 @@ def test_rig_names_are_documented() -> None:
         assert sorted(public(view) - page) == [], f"{name}: write these into docs/judge.md"
 
 
+@cache
 def public(view: type) -> set[str]:
     """The public attributes of a class, those that its constructor sets included."""
     sources = [inspect.getsource(one) for one in view.__mro__ if one.__module__.startswith("demeanor.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.statistics.bisection import Belief, Tries, believe, entropy, most_telling
@@ -28,7 +28,6 @@ def test_without_trials_all_versions_are_equally_likely():
     assert belief.none == pytest.approx(0.1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRIES)
 def test_probabilities_add_up_to_1(tries: dict[int, Tries]):
     """For any trials."""
@@ -37,7 +36,6 @@ def test_probabilities_add_up_to_1(tries: dict[int, Tries]):
     assert min(belief.chances()) >= 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(TRIES)
 def test_information_is_the_expected_decrease_of_entropy(tries: dict[int, Tries]):
     """Calculated from both possible outcomes of the next trial."""
@@ -57,7 +55,6 @@ def test_information_is_the_expected_decrease_of_entropy(tries: dict[int, Tries]
     assert len(belief.information()) == LAST + 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRIES, st.integers(0, LAST))
 def test_a_fail_is_evidence_for_an_earlier_change(tries: dict[int, Tries], version: int):
     """Changes at or before the version do not become less likely, later ones not more likely."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,7 +26,6 @@ def test_the_published_numbers(base: tuple[int, int], new: tuple[int, int], p: f
     assert boschloo.p_decrease(*base, *new) == pytest.approx(p, abs=5e-5)
 
 
-@settings(max_examples=40, deadline=None)
 @given(base=COUNTS, new=COUNTS)
 def test_it_agrees_with_scipy(base: tuple[int, int], new: tuple[int, int]) -> None:
     """For any two samples."""

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.statistics import change_evidence
@@ -52,7 +52,6 @@ def test_simulated_nights_have_the_alarms_of_the_definition() -> None:
     assert changes > 10
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_nights_have_the_alarms_of_the_definition(data: st.DataObject) -> None:
     """Also nights without trials, and series that never change."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.statistics.group_search import Found, Question, path_length, search
@@ -37,7 +37,6 @@ def disjoint_groups(draw: st.DrawFn) -> list[set[str]]:
     return [set(order[sum(sizes[:n]) : sum(sizes[: n + 1])]) for n in range(len(sizes))]
 
 
-@settings(max_examples=80, deadline=None)
 @given(disjoint_groups())
 def test_it_finds_exactly_the_sets_that_matter(groups: list[set[str]]):
     """Single parts, and parts that stand in for each other; all others are cleared."""

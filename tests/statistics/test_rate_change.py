@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.statistics.rate_change import RateChangeTest, baseline_ends
@@ -17,7 +17,6 @@ def change_test(passed: int, failed: int, *, cap: int = 60) -> RateChangeTest:
     return RateChangeTest(low=low, high=high, change=0.5, false_alarm=0.02, miss=0.02, cap=cap)
 
 
-@settings(max_examples=40, deadline=None)
 @given(BASELINES)
 def test_its_exact_error_rates_are_as_stated(counts: tuple[int, int]):
     """For any baseline: false alarms at both of its ends, misses at the rates that must be noticed."""
@@ -31,7 +30,6 @@ def test_its_exact_error_rates_are_as_stated(counts: tuple[int, int]):
         assert test.operation(test.risen).chance("rise") >= 1 - 0.02 * slack - 0.01
 
 
-@settings(max_examples=40, deadline=None)
 @given(BASELINES, st.integers(0, 30), st.integers(0, 30))
 def test_it_always_ends_and_asks_for_no_trial_too_many(counts: tuple[int, int], passed: int, failed: int):
     """A batch is the smallest number of trials that can give an answer."""

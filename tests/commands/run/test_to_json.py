@@ -42,8 +42,8 @@ def test_writing_a_large_report_needs_little_memory(
     report: Callable[..., RunReport], cell: Callable[..., Cell], tmp_path: Path
 ) -> None:
     """Its text is never in memory as a whole, and secrets are removed from every part of it."""
-    verdict = Fail(findings=(Finding(check="c", answer="no", reason=f"no file, but {SECRET} " + "x" * 300),))
-    large = report([(cell("a", trials=4000), [verdict] * 4000)])
+    verdict = Fail(findings=(Finding(check="c", answer="no", reason=f"no file, but {SECRET} " + "x" * 5000),))
+    large = report([(cell("a", trials=800), [verdict] * 800)])
     redactor = Redactor({"KEY": SECRET})
     publish(large, tmp_path, environ={}, redactor=redactor)  # whatever is kept for the next time is kept now
     tracemalloc.start()

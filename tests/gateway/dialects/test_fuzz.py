@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.core.exchange import Request
@@ -26,9 +26,6 @@ MODULES: dict[str, Any] = {
 STREAMS = {name: module.EVENTS if name == "gemini" else module.STREAM for name, module in MODULES.items()}
 ARRAY = test_gemini.ARRAY
 ROUTE = Route(operation="generate", model="m")
-MANY = settings(
-    max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 odd = st.sampled_from(
@@ -82,7 +79,6 @@ def tell_everywhere(request: Request) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@MANY
 @given(data=st.data())
 def test_requests(name: str, data: st.DataObject) -> None:
     """A request is read and can be written in every dialect, or it is malformed."""
@@ -95,7 +91,6 @@ def test_requests(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@MANY
 @given(data=st.data())
 def test_responses(name: str, data: st.DataObject) -> None:
     """A response is read and can be written in every dialect, or it is malformed."""
@@ -127,7 +122,6 @@ def mutated_stream(draw: st.DrawFn, stream: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@MANY
 @given(data=st.data())
 def test_streams(name: str, data: st.DataObject) -> None:
     """A stream has exactly one end, good or bad, and can be written in every dialect."""
@@ -145,7 +139,6 @@ def test_streams(name: str, data: st.DataObject) -> None:
     assert isinstance(deltas[-1], Finished | Interrupted)
 
 
-@MANY
 @given(body=damaged(ARRAY), size=st.integers(1, 200))
 def test_a_growing_array(body: bytes, size: int) -> None:
     """A stream that is a JSON array also has exactly one end."""
@@ -154,7 +147,6 @@ def test_a_growing_array(body: bytes, size: int) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@MANY
 @given(body=st.binary(max_size=60), status=st.integers(100, 599))
 def test_anything(name: str, body: bytes, status: int) -> None:
     """Any bytes are refused or read; an error can always be read."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.core.exchange import Request, Response, StopReason, Usage
@@ -25,7 +25,6 @@ MODULES: dict[str, Any] = {
     "gemini": test_gemini,
 }
 ROUTE = Route(operation="generate", model="some-model")
-SOME = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda text: text.strip())
 names = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
@@ -93,7 +92,6 @@ def essentials(response: Response) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@SOME
 @given(response=responses())
 def test_a_response_survives(name: str, response: Response) -> None:
     """A response that is written in a dialect and read again has the same content."""
@@ -108,7 +106,6 @@ def test_a_response_survives(name: str, response: Response) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@SOME
 @given(response=responses(), size=st.integers(1, 300))
 def test_a_streamed_response_survives(name: str, response: Response, size: int) -> None:
     """A streamed response that is split anywhere and read again has the same content."""
@@ -123,7 +120,6 @@ def test_a_streamed_response_survives(name: str, response: Response, size: int) 
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@SOME
 @given(request=requests())
 def test_a_conversation_survives(name: str, request: Request) -> None:
     """Calls, results and texts keep their order, each result with its own call."""
@@ -176,7 +172,6 @@ def with_unknown_fields(draw: st.DrawFn, data: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@SOME
 @given(data=st.data())
 def test_unknown_fields_survive_in_requests(name: str, data: st.DataObject) -> None:
     """Nothing is lost within one dialect."""
@@ -188,7 +183,6 @@ def test_unknown_fields_survive_in_requests(name: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@SOME
 @given(data=st.data())
 def test_unknown_fields_survive_in_responses(name: str, data: st.DataObject) -> None:
     """Nothing is lost within one dialect."""
@@ -197,7 +191,6 @@ def test_unknown_fields_survive_in_responses(name: str, data: st.DataObject) -> 
     assert json.loads(DIALECTS[name].write_response(response, Request(model="m", messages=())).body) == body
 
 
-@SOME
 @given(first=st.text(max_size=90), second=st.text(max_size=90))
 def test_shortened_ids_differ(first: str, second: str) -> None:
     """Different ids stay different, and are short enough."""

@@ -122,7 +122,7 @@ def test_a_tool_is_found_by_kind() -> None:
     assert turn.tool("fetch") is None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_a_shell_writes_any_text(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     """The command writes exactly the text into the file."""
@@ -133,7 +133,7 @@ def test_a_shell_writes_any_text(tmp_path_factory: pytest.TempPathFactory, text:
     assert Path(folder, "it's a file").read_bytes() == text.encode()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(*[st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=10)] * 2)
 def test_a_shell_replaces_any_passage(tmp_path_factory: pytest.TempPathFactory, old: str, new: str) -> None:
     """It replaces one occurrence; a missing passage is an error."""

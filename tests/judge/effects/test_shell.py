@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.judge.effects.command_effects import command_effects
@@ -22,7 +22,6 @@ SCRIPTS = st.lists(st.sampled_from([*TOKENS.split(" "), " ", "\n", "\0", "é"]),
 WORDS = st.lists(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20), max_size=6)
 
 
-@settings(deadline=None, max_examples=300)
 @given(SCRIPTS | st.text(max_size=300))
 def test_any_text_is_read_or_refused(text):
     """Hostile input never raises anything else, and gives a bounded result."""
@@ -35,7 +34,6 @@ def test_any_text_is_read_or_refused(text):
         assert command_effects(text) == command_effects(text)
 
 
-@settings(deadline=None)
 @given(WORDS)
 def test_quoted_words_are_read_as_the_shell_reads_them(words):
     """`shlex.join` quotes for a shell; reading gives the same words back."""
@@ -45,7 +43,6 @@ def test_quoted_words_are_read_as_the_shell_reads_them(words):
     assert not any(word.glob for word in found.words)
 
 
-@settings(deadline=None)
 @given(WORDS)
 def test_every_quoted_operand_is_a_target(words):
     """What is deleted is exactly what is named."""
@@ -53,7 +50,6 @@ def test_every_quoted_operand_is_a_target(words):
     assert len(known) == len([word for word in words if word not in {"-", "/dev/null"}])
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0\r"), max_size=400))
 def test_text_of_a_quoted_here_document_is_never_a_command(text):
     """Whatever an agent writes into a file that way is text."""

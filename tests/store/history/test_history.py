@@ -153,7 +153,7 @@ def test_decisions_are_stored_once_and_the_newest_is_found(history: SqlHistory):
     assert history.last_decisions("promote") == {"saves": second}
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans(), st.sampled_from("pfv")))))
 def test_tallies_equal_the_view_of_trials(history: SqlHistory, batches: list[list[tuple]]):
     """For any order of attempts, with duplicates."""

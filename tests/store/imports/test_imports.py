@@ -200,7 +200,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
 @pytest.mark.parametrize("sample", ["vitest", "cline", "harbor", "atif"])
 def test_any_file_is_imported_or_refused(history: SqlHistory, tmp_path: Path, sample: str, data: st.DataObject):
