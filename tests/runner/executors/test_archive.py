@@ -20,6 +20,7 @@ def folder(tmp_path: Path) -> Path:
     os.link(found / "run.sh", found / "same.sh")
     (found / "link").symlink_to("src/a.py")
     os.utime(found / "src/a.py", (1000, 1000))
+    os.utime(found / "link", (2000, 2000), follow_symlinks=False)
     return found
 
 

@@ -44,7 +44,7 @@ def pack(folder: Path, leave_out: Callable[[str], bool] = lambda path: False, *,
             info = tar.gettarinfo(str(folder / path), path)
             info.uid = info.gid = 0
             info.uname = info.gname = ""
-            info.mtime = int(info.mtime)
+            info.mtime = 0 if info.issym() else int(info.mtime)  # that of a link is not restored
             if info.isreg():
                 info.type, info.linkname = tarfile.REGTYPE, ""  # hard links are stored as files
                 with (folder / path).open("rb") as file:
