@@ -99,7 +99,8 @@ def mounts() -> int:
 
 def stale_control_groups() -> int:
     """The number of control groups of supervisors that no longer exist."""
-    groups = [folder.name.rpartition("-")[2] for folder in Path("/sys/fs/cgroup").rglob("demeanor-*")]
+    names = [name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names]  # passes over removed ones
+    groups = [name.rpartition("-")[2] for name in names if name.startswith("demeanor-")]
     return sum(pid.isdigit() and not Path("/proc", pid).exists() for pid in groups)
 
 

@@ -18,7 +18,7 @@ from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
-from tests.helpers.processes import with_environ
+from tests.helpers.processes import command_line, with_environ
 
 T = TypeVar("T")
 SOON = 120.0
@@ -112,6 +112,11 @@ class SandboxHarness:
     def processes(self) -> list[int]:
         """Every process on this machine that carries the mark."""
         return with_environ(self.mark)
+
+    def active_until_asleep(self) -> float:
+        """When the program was last active: now, until `sleep 99` shows that it has done everything before that. A
+        program that is ended after a fixed time may not have begun yet on a busy machine."""
+        return 0.0 if any("sleep\x0099" in command_line(pid) for pid in self.processes()) else time.monotonic()
 
     def noted(self, name: str) -> list[int]:
         """The numbers that a program has appended to a file of the harness."""

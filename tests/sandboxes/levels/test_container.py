@@ -23,7 +23,7 @@ from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.container_cli import EngineName
 from demeanor.sandboxes.levels.container import ContainerSandbox, ContainerSession
 from tests.sandboxes.conftest import SOON, SandboxHarness
-from tests.sandboxes.levels.test_bubblewrap import STAYS
+from tests.sandboxes.levels.test_bubblewrap import SLEEPS, STAYS
 
 T = TypeVar("T")
 LIMITS = Limits(wall=60.0, grace=SOON)
@@ -214,7 +214,7 @@ def test_limits_are_described_as_strict_as_they_are(containers: ContainerHarness
         assert ", hard 6442450944 with the disk" in sandbox.facts["limit.memory"]
 
 
-@pytest.mark.parametrize("end", ["", "time.sleep(99)"], ids=["ends by itself", "is ended"])
+@pytest.mark.parametrize("end", ["", SLEEPS], ids=["ends by itself", "is ended"])
 def test_daemons_die_with_their_agent(containers: ContainerHarness, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time; the container is gone before the snapshot."""
 
@@ -222,8 +222,8 @@ def test_daemons_die_with_their_agent(containers: ContainerHarness, end: str) ->
         launch = Launch(
             argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": containers.harness.mark}, reads=PYTHON
         )
-        limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
-        done = await session.run(launch, limits=limits, last_activity=lambda: 0.0)
+        limits = Limits(wall=SOON, idle=0.1 if end else None, grace=0.2)
+        done = await session.run(launch, limits=limits, last_activity=containers.harness.active_until_asleep)
         assert containers.harness.processes() == []
         assert containers.containers() != ""
         assert {"deaf", "reborn"} <= (await session.snapshot()).entries.keys()

@@ -231,8 +231,14 @@ def test_time_in_which_an_agent_waits_for_its_user_does_not_count(harness: Landl
 @needs_landlock
 def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(harness: LandlockHarness) -> None:
     """TERM first; after the grace all is killed."""
-    quiet = Limits(wall=60, idle=0.5, grace=SOON)
-    end = harness.ends("sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done", limits=quiet)
+    quiet, script = (
+        Limits(wall=SOON, idle=0.1, grace=SOON),
+        "trap 'echo bye; exit 7' TERM; while :; do sleep 99 & wait; done",
+    )
+    launch = Launch(argv=("sh", "-c", script), env={"MARK": harness.mark}, reads=READS)
+    end = harness.in_landlock(
+        lambda session: session.run(launch, limits=quiet, last_activity=harness.active_until_asleep)
+    )
     assert (end.exit_code, end.ended_by, end.stdout.text) == (7, "idle", "bye\n")
     deaf = "trap '' TERM; setsid sh -c 'sleep 99' & sleep 99"
     end = harness.ends("sh", "-c", deaf, limits=Limits(wall=0.5, grace=0.1))
