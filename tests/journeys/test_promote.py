@@ -115,6 +115,13 @@ def test_a_nightly_fail_demotes(versions: Versions):
     assert "Demote eval always to USUALLY_PASSES" in done.stdout
 
 
+def test_demote_refuses_the_options_of_a_verification(project: Project):
+    """A demotion runs no trials, so `--trials` would be ignored silently."""
+    done = project.demeanor("demote", "--apply", "--trials", "5")
+    assert done.returncode == 2
+    assert "--trials" in done.stderr
+
+
 def test_notes_of_the_verification_are_shown_and_stored(project: Project):
     """For example that a task did not run on its own image."""
     versions = Versions(project)

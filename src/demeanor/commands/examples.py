@@ -137,6 +137,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "cluster": (
         ("demeanor cluster certs certs/", "certificates for a new cluster"),
+        ("demeanor cluster check --scheduler tls://HOST:PORT --certs certs/", "which workers can be used"),
         ("demeanor cluster check --workers 2", "what two workers on this machine can do"),
     ),
     "contract": (

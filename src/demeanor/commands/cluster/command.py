@@ -12,18 +12,9 @@ from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS
 
-_EXAMPLES = """\
-examples:
-  demeanor cluster certs certs/
-  demeanor cluster check --scheduler tls://scheduler.example:8786 --certs certs/
-  demeanor cluster check --workers 2
-"""
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.epilog = _EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "action",
         choices=("certs", "check"),

@@ -44,15 +44,19 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     parser.add_argument(
         "--apply",
         action="store_true",
-        help="change the policy of the evals that are ready, in their files: all or none",
+        help="change the policy of the listed evals in their files: all or none",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    config_argument(parser)
+
+
+def verification_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the run that verifies a promotion. A demotion is not verified."""
     how = parser.add_argument_group("how --apply verifies")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
     build_argument(how)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
-    config_argument(parser)
 
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:

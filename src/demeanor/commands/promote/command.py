@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.commands.promote.apply import promotion_arguments, run_promotion
+from demeanor.commands.promote.apply import promotion_arguments, run_promotion, verification_arguments
 from demeanor.core.exit_code import ExitCode
 
 
@@ -12,6 +12,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     promotion_arguments(parser, "classic (default) or sprt")
     parser.add_argument("--across", action="store_true", help="count nights across changes of the subject (◆), too")
+    verification_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
