@@ -64,13 +64,15 @@ class Config:
     """The time limit of a trial in seconds (default: 300)."""
 
     check_timeout: float = 60.0
-    """Seconds for one check, without the time that its commands take. A check that takes longer is killed."""
+    """The time limit of one check in seconds, without the time that its commands take (default: 60). A check that takes
+    longer is killed.
+    """
 
     idle_timeout: float | None = None
     """Kill an agent after this many seconds without output or model traffic (default: no limit)."""
 
     jobs: int | None = None
-    """Trials that run in parallel (default: twice the number of cores, at most 8)."""
+    """Trials that run in parallel (default: twice the number of cores, at most 8; 2 with a local model)."""
 
     attempts: int = 3
     """Attempts per trial: void trials are retried up to this number (default: 3)."""
@@ -119,17 +121,17 @@ class Config:
 
     budgets: Mapping[str, Limit] = field(default_factory=dict)
     """The budgets of a `trial`, an `eval` and a `run`: `usd` and `tokens`. A trial that spends its own fails; when
-    that of the eval or the run is spent, trials are void.
+    that of the eval or the run is spent, trials are void. See [Models](models.md#budgets).
     """
 
     nightly: NightRules = field(default_factory=NightRules)
     """For nightly runs: `subjects`, `trials`, `budget_usd`; and which nights count: `branch`, `min_trials`, `across`.
-    See [Decisions](nightly.md#which-nights-count).
+    See [Nightly runs](nightly.md#which-nights-count).
     """
 
     gate: GateRules = field(default_factory=GateRules)
     """For the gate: key `subjects`, `rule`, `effort`, `confirm`, `budget_usd`, `max_trials`, `empty`,
-    `manual_promotion`; see [Decisions](decide.md).
+    `manual_promotion`; see [Gate and promote](decide.md).
     """
 
     evidence: EvidenceRules = field(default_factory=EvidenceRules)
@@ -147,12 +149,12 @@ class Config:
 
     build: BuildRules = field(default_factory=BuildRules)
     """The command that builds the project before it is tested, such as `["make", "build"]`; or a table with `command`
-    and `timeout` (seconds). See [Agents](test-your-agent.md#build-the-agent-first).
+    and `timeout` (seconds). See [Test your own agent](test-your-agent.md#build-the-agent-first).
     """
 
     executor: ExecutorSpec = field(default_factory=ExecutorSpec)
     """Where attempts run: `name` (`local` or `dask`), `scheduler`, `certs`, `workers`, `slots`, `silence`,
-    `allow_different`; see [Scale](scale.md).
+    `allow_different`, `build`; see [Scale](scale.md#run-on-a-cluster).
     """
 
     cassettes: str = "evals/cassettes"

@@ -35,31 +35,31 @@ class FixRules:
     """The subjects to test the fix on (default: all subjects of the run that had the evals)."""
 
     rule: str = "trials"
-    """How the fix is tested: `trials` (a fixed number), or the gate's `optimal`, `screen` or `classic`, which run
-    trials until the result is clear."""
+    """How the fix is tested: `trials` (a fixed number, the default), or the gate's `optimal`, `screen` or `classic`,
+    which run trials until the result is clear."""
 
     trials: int = 3
-    """Trials per eval and subject, before and after the fix, for the rule `trials`."""
+    """Trials per eval and subject, before and after the fix, for the rule `trials` (default: 3)."""
 
     wire_trials: int = 3
-    """Trials per failing eval and subject with the change made by the gateway, before it is built; if none of them
-    passes, the change is dropped. 0 builds every change."""
+    """Trials per failing eval and subject with the change made by the gateway, before it is built (default: 3). If none
+    of them passes, the change is dropped. 0 builds every change."""
 
     guard: Guard = "always"
-    """The evals that must not get worse: `"always"` (the other ALWAYS_PASSES evals), `"all"`, `"none"`, or a list of
-    names."""
+    """The evals that must not get worse: `"always"` (the other ALWAYS_PASSES evals, the default), `"all"`, `"none"`, or a
+    list of names."""
 
     rounds: int = 1
-    """How often the agent may try; each round gets the results of the previous one."""
+    """How often the agent may try (default: 1); each round gets the results of the previous ones."""
 
     timeout: float = 1800.0
-    """The time limit of one round in seconds."""
+    """The time limit of one round in seconds (default: 1800)."""
 
     budget_usd: float | None = None
-    """The budget of a fix in US dollars, including the agent and the trials."""
+    """The budget of a fix in US dollars, including the agent and the trials (default: none)."""
 
     budget_tokens: int | None = None
-    """The same in tokens of both directions."""
+    """The same in tokens, input and output together (default: none)."""
 
 
 def read_fix_rules(table: Table | None) -> FixRules:
