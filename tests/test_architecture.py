@@ -319,6 +319,16 @@ def test_terms_are_linked_in_prose_only_and_once() -> None:
     assert link_terms(linked, {"key subject": "key-subject", "subject": "subject", "trial": "trial"}) == linked
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_bracketed_term_has_an_address(page: Path) -> None:
+    """A term in brackets that no definition links is shown with its brackets."""
+    text = page.read_text("utf-8")
+    linked = {words.lower() for words in re.findall(r"^\[([^\]]+)\]: ", text, re.M)}
+    prose = re.sub(r"^```.*?^```|`[^`]*`", "", text, flags=re.S | re.M)
+    used = {" ".join(words.split()).lower() for words in re.findall(r"(?<!!)\[([a-z][^\]\[]*)\](?![(\[:])", prose, re.I)}
+    assert used - linked == set()
+
+
 def test_a_term_is_linked_once_even_if_an_author_wrote_the_brackets() -> None:
     """`[[trial]]` would show its brackets."""
     page = "# A\n\nA [trial] ends.\n"

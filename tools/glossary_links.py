@@ -19,12 +19,14 @@ EVERYDAY = {
         "evidence",
         "fault",
         "finding",
+        "fixture",
         "fork",
         "history",
+        "judge",
         "kind",
         "model",
     ),
-    *("news", "policy", "prefix", "run", "sandbox", "seed", "store", "suite", "tag", "task"),
+    *("news", "policy", "prefix", "run", "sandbox", "seed", "store", "suite", "tag", "task", "user"),
 }
 """Terms that are also ordinary words, or that readers know from elsewhere: they are not linked."""
 

@@ -21,6 +21,7 @@ from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
 from demeanor.judge.rig import Rig
+from demeanor.judge.simulation import Stage
 from demeanor.judge.workspace_view import FileView, WorkspaceView
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -198,6 +199,12 @@ def test_rig_names_are_documented() -> None:
     page = words_in_code(PAGES["judge"])
     for name, view in {**VIEWS, "file": FileView}.items():
         assert sorted(public(view) - page) == [], f"{name}: write these into docs/judge.md"
+
+
+def test_stage_names_are_documented() -> None:
+    """Every public name of the stage that rehearsals get is on docs/define.md; `evidence` is for Demeanor itself."""
+    names = set(re.findall(r"`stage\.(\w+)", PAGES["define"]))
+    assert sorted(public(Stage) - {"evidence"} - names) == [], "write these into docs/define.md"
 
 
 @cache
