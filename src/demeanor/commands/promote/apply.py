@@ -44,7 +44,7 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     parser.add_argument(
         "--apply",
         action="store_true",
-        help="change the policy of the listed evals in their files: all or none",
+        help="change the policy of the evals that are ready, in their files: all or none",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
