@@ -131,7 +131,7 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
         help="trials in parallel (default: twice the cores, at most 8; 2 with a local model)",
     )
     group.add_argument(
-        "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial, instead of that of its eval"
+        "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial; overrides that of its eval"
     )
     group.add_argument(
         "--budget-usd", type=positive_float, metavar="USD", help="start no further trial once this much is spent"
@@ -140,7 +140,7 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
         "--budget-tokens",
         type=positive_int,
         metavar="N",
-        help="start no further trial once this many tokens are used, in both directions",
+        help="start no further trial once this many tokens (input and output) are used",
     )
     group.add_argument("--sandbox", choices=tuple(RANKS), help="how agents are isolated (default: bubblewrap)")
     group.add_argument("--seed", type=int, metavar="N", help="seed of all random choices of Demeanor")

@@ -98,8 +98,9 @@ class Config:
     """What agents can reach: only their `gateway` (default), `none`, or everything that the `host` can."""
 
     limits: Ceilings = field(default_factory=Ceilings)
-    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory`, `output`, and of its model requests:
-    `request` (the size of one, default `"32 MiB"`) and `connections` (default 64); sizes such as `"512 MiB"`.
+    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory`, `output` (see [Sandbox
+    guarantees](sandbox-guarantees.md#what-bubblewrap-promises)), and of its model requests: `request` (the size of one,
+    default `"32 MiB"`) and `connections` (default 64); sizes such as `"512 MiB"`.
     """
 
     gateway_limits: GatewayLimits = field(default_factory=GatewayLimits)

@@ -43,9 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     part.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     files = parser.add_argument_group("its files")
     files.add_argument(
-        "--repo", type=Path, metavar="DIR", help="the folder that the agent worked in (default: as the session says)"
+        "--repo", type=Path, metavar="DIR", help="the folder that the agent worked in (default: that of the session)"
     )
-    files.add_argument("--commit", metavar="REV", help="the commit that was checked out (default: as the session says)")
+    files.add_argument("--commit", metavar="REV", help="the commit that was checked out (default: that of the session)")
     files.add_argument(
         "--all-files", action="store_true", help="take all files of the commit, not only those that the session touched"
     )

@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--operator",
         choices=("remove", "negate", "shorten", "swap"),
         default="remove",
-        help="what is done to an instruction: swap lets it change places with the next one (default: remove)",
+        help="what to do to an instruction; swap: swap it with the next one (default: remove)",
     )
     how.add_argument(
         "--drop",

@@ -13,7 +13,7 @@ from demeanor.core.exit_code import ExitCode
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "action", choices=("calibrate",), help="calibrate: compare the judge's stored verdicts with labels of people"
+        "action", choices=("calibrate",), help="calibrate: compare the judge's stored verdicts with human labels"
     )
     parser.add_argument("eval", metavar="EVAL", help="the eval's name; for an eval with cases, all cases with labels")
     parser.add_argument(

@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         " recorded answers only)",
     )
     parser.add_argument(
-        "--budget-usd", type=positive_float, metavar="USD", help="with --ask-judge: the most that judges may cost"
+        "--budget-usd", type=positive_float, metavar="USD", help="with --ask-judge: the maximum cost of judges"
     )
     parser.add_argument(
         "--keep", action="store_true", help="store the new verdicts beside those of the run, which stay unchanged"

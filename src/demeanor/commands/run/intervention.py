@@ -49,7 +49,7 @@ def intervention_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="ID,ID",
-        help="let two instructions of the system prompt change places; repeatable",
+        help="swap two instructions of the system prompt; repeatable",
     )
 
 

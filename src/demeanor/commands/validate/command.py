@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="record prefixes anew with which agents no longer start as recorded (docs/fork.md)",
+        help="record stale prefixes again (docs/fork.md)",
     )
     tasks = parser.add_argument_group("whole tasks (docs/harbor.md)")
     tasks.add_argument(
