@@ -325,7 +325,9 @@ def test_every_bracketed_term_has_an_address(page: Path) -> None:
     text = page.read_text("utf-8")
     linked = {words.lower() for words in re.findall(r"^\[([^\]]+)\]: ", text, re.M)}
     prose = re.sub(r"^```.*?^```|`[^`]*`", "", text, flags=re.S | re.M)
-    used = {" ".join(words.split()).lower() for words in re.findall(r"(?<!!)\[([a-z][^\]\[]*)\](?![(\[:])", prose, re.I)}
+    used = {
+        " ".join(words.split()).lower() for words in re.findall(r"(?<!!)\[([a-z][^\]\[]*)\](?![(\[:])", prose, re.I)
+    }
     assert used - linked == set()
 
 

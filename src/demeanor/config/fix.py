@@ -46,8 +46,8 @@ class FixRules:
     of them passes, the change is dropped. 0 builds every change."""
 
     guard: Guard = "always"
-    """The evals that must not get worse: `"always"` (the other ALWAYS_PASSES evals, the default), `"all"`, `"none"`, or a
-    list of names."""
+    """The evals that must not get worse: `"always"` (the other ALWAYS_PASSES evals, the default), `"all"`, `"none"`, or
+    a list of names."""
 
     rounds: int = 1
     """How often the agent may try (default: 1); each round gets the results of the previous ones."""

@@ -54,7 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--policy",
         choices=("always", "all"),
-        help="which policies to run (default: always, or all if you name evals or paths or set RUN_EVALS)",
+        help="which policies to run (default: always; all if you select evals by path, name, -k, suite or tag, or set "
+        "RUN_EVALS)",
     )
     how.add_argument(
         "--kind", choices=("local", "ci", "nightly"), default="local", help="the kind of run (default: local)"
