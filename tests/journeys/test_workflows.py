@@ -79,6 +79,12 @@ def repository(project: Project) -> Repository:
     return Repository(project)
 
 
+def test_a_push_that_changes_only_markdown_is_gated(repository: Repository):
+    """Prompts are often Markdown files."""
+    text = (repository.project.folder / ".github/workflows" / PULL_REQUEST).read_text()
+    assert yaml.safe_load(text)[True]["push"] == {"branches": ["main"]}  # YAML reads the key `on` as True
+
+
 def test_every_night_is_kept_whatever_its_verdict(repository: Repository) -> None:
     """Rejected nights too; a night that could not run adds nothing, and no older report is shown in its place."""
     for number, command in enumerate((GOOD, BAD, GOOD), 1):

@@ -124,7 +124,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "export": (
         ("demeanor export latest --format csv --out t.csv", "the trials of a run as a table"),
-        ("demeanor export latest --format otlp --out s.json", "as OpenTelemetry spans"),
+        ("demeanor export latest --format otlp --out s.jsonl", "as OpenTelemetry spans"),
     ),
     "simulate": (
         ("demeanor simulate --workers 4 --workers 16", "the same night on two fleets"),
