@@ -50,7 +50,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor report --format html --out night.html", "as one file for a browser"),
     ),
     "serve": (
-        ("demeanor serve", "open the dashboard at port 8765"),
+        ("demeanor serve", "serve the dashboard at port 8765"),
         ("demeanor serve --port 0 --notes", "any free port; allow notes from the browser"),
         ("demeanor serve --export site", "write the pages of the last night as files"),
     ),

@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "promote": "list the evals that are ready for ALWAYS_PASSES, and change their policy",
     "demote": "list the evals that fail too often for ALWAYS_PASSES, and change their policy",
     "report": "show a nightly run and the nights before it",
-    "serve": "open the dashboard: all runs, evals and trials in a browser",
+    "serve": "serve the dashboard: all runs, evals and trials in a browser",
     "history": "show the pass rate of an eval over time",
     "analyze": "calculate pass@k, pass^k and flakiness of runs, and classify their failures",
     "list": "list the evals",
