@@ -27,7 +27,7 @@ start here:
   demeanor validate           check the evals, without a model
   demeanor run --policy all   run the evals and decide whether they hold
   demeanor trace              show what happened in a trial, step by step
-  demeanor serve              open the dashboard
+  demeanor serve              serve the dashboard
 
 all commands: demeanor --help · a tutorial: demeanor help tutorial
 """

@@ -22,7 +22,7 @@ def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
     for word in ("regressed     worse", "improved      better", "no evidence   same", "underpowered  little"):
         assert word in text
     assert "gone/a:m: only on the base" in text
-    assert ("visible drop: the smallest" in text) == ("visible drop\n" in text)
+    assert ("detectable: the smallest" in text) == ("detectable\n" in text)
 
 
 def test_markdown_shows_the_same() -> None:

@@ -17,7 +17,7 @@ from demeanor.render.numbers import money, p_value, percent
 from demeanor.render.table import Column, labelled, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 
-_DETECTABLE = "visible drop"
+_DETECTABLE = "detectable"
 _ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)
 _STYLES = {
     CompareOutcome.REGRESSED: "bold red",
@@ -181,7 +181,7 @@ def _markdown(report: CompareReport) -> Iterator[str]:
     yield markdown.headline(headline(report), report.exit_code) + "\n"
     yield f"- base: {_code(_side(report.base))}"
     yield f"- new: {_code(_side(report.new))}\n"
-    yield "| Outcome | Eval | Policy | Subject | Base | New | p | adjusted | visible drop |"
+    yield "| Outcome | Eval | Policy | Subject | Base | New | p | adjusted | detectable drop |"
     yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: |"
     for one in report.comparison.evals:
         cells = [
