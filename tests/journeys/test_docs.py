@@ -55,7 +55,11 @@ def test_every_error_has_a_section():
 
 
 @pytest.mark.parametrize(
-    "name", ["configuration.md", "models.md", "agents.md", "coding-agents.md", "test-your-agent.md", "compare.md"]
+    "name",
+    [
+        *("agents.md", "coding-agents.md", "compare.md", "configuration.md", "decide.md", "fix.md", "models.md"),
+        *("nightly.md", "replay.md", "scale.md", "secrets.md", "store.md", "team-history.md", "test-your-agent.md"),
+    ],
 )
 def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
     """Every TOML block is a valid configuration."""
