@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import tomllib
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -32,13 +32,16 @@ from demeanor.core.checks import (
 from demeanor.core.eval import Eval, Source
 from demeanor.core.fault import parse_faults
 from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.prefix import Prefix
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.steering import Steer
 from demeanor.core.tree import Entry, Tree, changes
 from demeanor.core.tree_io import scan
 from demeanor.core.tree_restore import restore
+from demeanor.core.user import ScriptedUser, UserReply
 from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.store.exports import harbor_verifier
-from demeanor.store.exports.harbor import exported_task, unexportable, write_task
+from demeanor.store.exports.harbor import _UNEXPORTABLE, exportable, exported_task, unexportable, write_task
 
 
 def eval_with(*checks: Check, **scenario) -> Eval:
@@ -210,7 +213,36 @@ def test_what_can_not_be_exported_is_listed_with_the_reason():
     )
     names = [reason.partition(":")[0] for reason in unexportable(one)]
     assert names == [
-        "prompts", "messages", "approval", "faults", "params", "tool_used", "at_most", "final_text",
+        "prompts", "approval", "messages", "faults", "params", "tool_used", "at_most", "final_text",
         "the function asks_first",
     ]  # fmt: skip
     assert list(unexportable(eval_with(FileExists(path="a")))) == []
+
+
+def test_a_situation_that_harbor_can_not_create_is_not_dropped_silently():
+    """The task would ask for something else: no user replies, and HOME is empty."""
+    one = eval_with(
+        FileExists(path="a"),
+        user=ScriptedUser(replies=(UserReply("Yes."),)),
+        steer=(Steer(after="edit", say="Use tabs."),),
+        home_files={".rc": b"1"},
+        then=(("ls",),),
+        tools={"grep": "Search."},
+        start=Prefix(name="third"),
+    )
+    names = [reason.partition(":")[0] for reason in unexportable(one)]
+    assert names == ["user", "steer", "home_files", "then", "tools", "start"]
+
+
+def test_every_part_of_a_scenario_is_exported_or_refused():
+    """A new field must be put into one of the two; `keep_home` only serves checks, which are refused themselves."""
+    exported = {"prompts", "files", "template", "setup", "timeout", "requires_env", "network", "keep_home"}
+    refused = {*_UNEXPORTABLE, "approval", "params"}
+    assert {one.name for one in fields(Scenario)} == exported | refused
+
+
+def test_a_check_of_the_home_folder_can_not_be_exported():
+    """The verifier sees the workspace only, and would look for a folder named `~`."""
+    one = eval_with(FileExists(path="a"), FileContains(path="~/.rc", text="1"))
+    assert [reason.partition(":")[0] for reason in unexportable(one)] == ["file_contains ~/.rc"]
+    assert exportable(one) == (FileExists(path="a"),)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.checks import (
+    IN_HOME,
     Check,
     CommandSucceeds,
     FileAbsent,
@@ -56,6 +57,19 @@ _CHECK_NAMES = {
     CommandSucceeds: "command_succeeds",
 }
 """The checks that can be exported → their names in the verifier."""
+_NO_GATEWAY = "Harbor has no gateway between the agent and its model"
+_UNEXPORTABLE = {
+    "messages": "Harbor can't pass prior messages to its agents",
+    "user": "Harbor has no user who replies to its agents",
+    "steer": "Harbor can't send messages while its agents work",
+    "home_files": "a task has a workspace, but no files in the agent's HOME",
+    "then": "Harbor runs no commands after its agents",
+    "tools": _NO_GATEWAY,
+    "start": "Harbor can't start its agents from a recorded step",
+    "faults": _NO_GATEWAY,
+    "mcp": "Harbor has no way to serve fixtures, or to record the calls of MCP servers",
+}
+"""The fields of a scenario that a task can't express → the reason."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,14 +91,9 @@ def unexportable(one: Eval) -> Iterator[str]:
     scenario = one.scenario
     if len(scenario.prompts) > 1:
         yield "prompts: Harbor starts a new agent for each step, which does not know the earlier prompts"
-    if scenario.messages:
-        yield "messages: Harbor can't pass prior messages to its agents"
     if scenario.approval.denies or scenario.approval.rules:
         yield "approval: Harbor runs its agents without permission prompts"
-    if scenario.faults:
-        yield "faults: Harbor has no gateway between the agent and its model"
-    if scenario.mcp:
-        yield "mcp: Harbor has no way to serve fixtures, or to record the calls of MCP servers"
+    yield from (f"{name}: {reason}" for name, reason in _UNEXPORTABLE.items() if getattr(scenario, name))
     if scenario.params:
         yield f"params: Harbor has no adapter for {', '.join(scenario.params)}"
     for check in one.checks:
@@ -92,6 +101,8 @@ def unexportable(one: Eval) -> Iterator[str]:
             yield f"{_name(check)}: is a Python function that needs the rig of Demeanor"
         elif type(check) not in _CHECK_NAMES:
             yield f"{_name(check)}: needs the trajectory, but Harbor's verifier sees only the workspace"
+        elif _in_home(check):
+            yield f"{_name(check)}: is in the agent's HOME, but Harbor's verifier sees only the workspace"
 
 
 def task_name(one: Eval) -> str:
@@ -101,7 +112,11 @@ def task_name(one: Eval) -> str:
 
 def exportable(one: Eval) -> tuple[Check, ...]:
     """The checks that can be exported."""
-    return tuple(check for check in one.checks if type(check) in _CHECK_NAMES)
+    return tuple(check for check in one.checks if type(check) in _CHECK_NAMES and not _in_home(check))
+
+
+def _in_home(check: Check) -> bool:
+    return str(getattr(check, "path", "")).startswith(IN_HOME)
 
 
 def exported_task(
