@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from demeanor.core.atomic_file import atomic_file, write_atomically, write_pieces
+from demeanor.core.atomic_file import atomic_file, write_atomically, write_output, write_pieces
 
 
 def test_threads_can_write_the_same_file_at_once(tmp_path: Path) -> None:
@@ -63,3 +64,17 @@ def test_pieces_are_written_as_they_come(tmp_path: Path) -> None:
         write_pieces(path, failing())
     assert path.read_text("utf-8") == "éb"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_output_goes_through_a_pipe_or_link_that_the_user_names(tmp_path: Path) -> None:
+    """The pipe, which stands for /dev/stdout here, and the link are still there afterwards."""
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_output(pipe, "ä")
+    write_output(link, "ä")
+    assert os.read(reader, 10) == "ä".encode()
+    assert pipe.is_fifo()
+    assert (link.is_symlink(), target.read_text("utf-8")) == (True, "ä")
+    os.close(reader)

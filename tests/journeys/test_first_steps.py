@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from tests.helpers.project import Project
 
@@ -62,3 +63,20 @@ def test_a_dry_run_costs_nothing(project: Project):
     planned = project.demeanor("run", "--policy", "all", "--trials", "5", "--dry-run")
     assert "2 cells, 10 trials; nothing was run" in planned.stdout
     assert not (project.folder / "results").exists()
+
+
+def test_reports_go_into_a_pipe_that_stays_one(project: Project):
+    """`--junit /dev/stdout` and `export --out /dev/stdout` write to the device, which a pipe stands for here."""
+    project.demeanor("init")
+    pipe = project.folder / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for words in (
+        ["run", "-k", "saves", "--policy", "all", "--trials", "1", "--junit"],
+        ["export", "--format", "junit", "--out"],
+    ):
+        done = project.demeanor(*words, str(pipe))
+        assert done.returncode == 0, done.stderr
+        assert pipe.is_fifo()
+        assert os.read(reader, 100_000).startswith(b"<?xml")
+    os.close(reader)

@@ -33,3 +33,16 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     """Write a large text piece by piece, as UTF-8, so that it is never in memory as a whole."""
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.writelines(pieces)
+
+
+def write_output(path: Path, content: str) -> None:
+    """Write a file that the user names: a link is followed, and a device or pipe such as /dev/stdout is not replaced."""
+    if is_stream(path):
+        path.write_bytes(content.encode("utf-8"))
+    else:
+        write_atomically(path.resolve(), content)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a device, a pipe or a socket, or a link to one, which must not be replaced by a file."""
+    return path.exists() and not path.is_file() and not path.is_dir()

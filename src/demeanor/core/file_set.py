@@ -9,21 +9,29 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from demeanor.core.atomic_file import is_stream
 from demeanor.core.errors import BadInput
 
 
 def write_files(contents: Mapping[Path, str | bytes], *, executable: Collection[Path] = ()) -> None:
-    """Write files and the folders above them. On an error everything is undone, and BadInput names the file."""
+    """Write files and the folders above them. On an error everything is undone, and BadInput names the file.
+
+    A link is followed; a device or pipe, such as /dev/stdout, is written to, which can't be undone.
+    """
     with ExitStack() as undo:
         staged: dict[Path, Path] = {}
         for path, text in contents.items():
             try:
-                staged[path] = _stage(path, text, executable=path in executable, undo=undo)
+                if not is_stream(path):
+                    staged[path] = _stage(path.resolve(), text, executable=path in executable, undo=undo)
             except OSError as error:
                 raise unwritable(path, error) from None
-        for path, temporary in staged.items():
+        for path, text in contents.items():
             try:
-                _replace(path, temporary, undo)
+                if path in staged:
+                    _replace(path.resolve(), staged[path], undo)
+                else:
+                    path.write_bytes(_encoded(text))
             except OSError as error:
                 raise unwritable(path, error) from None
         undo.pop_all()
@@ -56,10 +64,14 @@ def _stage(path: Path, text: str | bytes, *, executable: bool, undo: ExitStack) 
     _make_folders(path.parent, undo)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     undo.callback(_discard, temporary)
-    temporary.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    temporary.write_bytes(_encoded(text))
     if executable:
         temporary.chmod(0o755)
     return temporary
+
+
+def _encoded(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8")
 
 
 def _make_folders(folder: Path, undo: ExitStack) -> None:

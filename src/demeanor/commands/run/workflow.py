@@ -10,7 +10,7 @@ from pathlib import Path
 from demeanor.commands.run.policies import decide
 from demeanor.commands.run.report import Collection, RunReport, run_report
 from demeanor.commands.run.resume import Stale, stale_attempts
-from demeanor.core.atomic_file import write_atomically, write_pieces
+from demeanor.core.atomic_file import write_atomically, write_output, write_pieces
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exit_code import ExitCode
@@ -156,7 +156,7 @@ def _write(
         from demeanor.commands.run.junit import junit as junit_xml
 
         junit.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(junit, redactor.text(junit_xml(report)))
+        write_output(junit, redactor.text(junit_xml(report)))
     step_summary = environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as file:
