@@ -44,3 +44,17 @@ def test_generator_is_refused_with_file_and_line(project: Project, word: str):
     assert ran.returncode == 2
     assert "eval_a.py:6" in ran.stderr
     assert "'answers' is a generator" in ran.stderr
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_an_assert_of_a_tuple_is_refused_with_file_and_line(project: Project, time: str):
+    """It is always true, wherever it stands in the file, and also when the file was read before."""
+    helper = "def compare(found):\n    assert (found == 'x', 'it is not x')\n\n"
+    project.write(evals__eval_a_py=helper + EVALS.format(check="def answers(rig, result):\n    compare(result)"))
+    if time == "second":
+        project.demeanor("list")
+    for command in (["run", "--subject", "native:scripted", "--trials", "1"], ["validate"]):
+        done = project.demeanor(*command)
+        assert done.returncode == 2, done.stdout
+        assert "eval_a.py:2" in done.stderr
+        assert "assert found == 'x', 'it is not x'" in done.stderr

@@ -51,6 +51,7 @@ def _rewritten(path: Path, source: bytes) -> CodeType:
     tree = ast.parse(source, filename=str(path))
     for function, _ in decorated_functions(tree):
         _refuse_unused_comparison(function, path)
+    _refuse_asserted_tuple(tree, path)
     rewrite.rewrite_asserts(tree, source, str(path), None)
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -73,6 +74,17 @@ def _refuse_unused_comparison(node: ast.AST, path: Path) -> None:
             )
         if not isinstance(child, ast.With | ast.AsyncWith | ast.expr):
             _refuse_unused_comparison(child, path)
+
+
+def _refuse_asserted_tuple(tree: ast.Module, path: Path) -> None:
+    """Refuse `assert (result == "x", "message")`: a tuple is always true."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
+            raise BadInput(
+                f"`{one_line(ast.unparse(node))}` is always true, because it asserts a tuple",
+                where=f"{path}:{node.lineno}",
+                remedy=f"write `assert {one_line(', '.join(map(ast.unparse, node.test.elts[:2])))}`",
+            )
 
 
 def _name(path: Path, source: bytes) -> str:
