@@ -58,3 +58,41 @@ def test_an_assert_of_a_tuple_is_refused_with_file_and_line(project: Project, ti
         assert done.returncode == 2, done.stdout
         assert "eval_a.py:2" in done.stderr
         assert "assert found == 'x', 'it is not x'" in done.stderr
+
+
+ELSEWHERE = {
+    "thread": (
+        "def answers(rig, result):\n"
+        "    def look():\n        assert 'forty-two' in result\n"
+        "    thread = threading.Thread(target=look)\n    thread.start()\n    thread.join()",
+        "FAIL",
+        "assert 'forty-two' in ",
+    ),
+    "task": (
+        "async def answers(rig, result):\n"
+        "    async def look():\n        assert 'forty-two' in result\n"
+        "    asyncio.create_task(look())\n    await asyncio.sleep(0)",
+        "FAIL",
+        "assert 'forty-two' in ",
+    ),
+    "crash in a thread": (
+        "def answers(rig, result):\n"
+        "    thread = threading.Thread(target=lambda: 1 / 0)\n    thread.start()\n    thread.join()",
+        "VOID",
+        "ZeroDivisionError",
+    ),
+    "coroutine": (
+        "async def answers(rig, result):\n    async def look():\n        assert 'forty-two' in result\n    look()",
+        "VOID",
+        "was never awaited, so nothing in it was run: write `await`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("check", "verdict", "reason"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_errors_in_threads_tasks_and_coroutines_count(project: Project, check: str, verdict: str, reason: str):
+    """An assert that fails there fails the trial; a crash, and a coroutine that nothing awaits, make it void."""
+    project.write(evals__eval_a_py="import asyncio, threading\n" + EVALS.format(check=check))
+    ran = project.demeanor("run", "--subject", "native:scripted", "--trials", "1", COLUMNS="200")
+    assert (ran.returncode, f"{verdict}  answers" in ran.stdout) == ({"FAIL": 1, "VOID": 3}[verdict], True), ran.stdout
+    assert reason in ran.stdout

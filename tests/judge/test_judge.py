@@ -251,6 +251,18 @@ def test_crashed_check_is_void_with_the_lines_that_led_to_it(error):
     assert [finding.answer for finding in found.findings] == ["yes", "unknown"]
 
 
+def test_a_deep_traceback_is_shortened_and_its_error_named():
+    """The error comes first, whatever is left out of its traceback."""
+
+    def check(rig, result):
+        return check(rig, result)
+
+    found = verdict(check)
+    assert isinstance(found, Void)
+    assert "check crashed: RecursionError: maximum recursion depth exceeded" in found.detail
+    assert "lines left out" in found.detail
+
+
 def test_a_wrong_attribute_of_ours_has_a_remedy():
     """An object of the author is left alone: listing its names may run its code."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import linecache
 import sys
 import traceback
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from demeanor.core.checks import CheckFunction
 from demeanor.core.errors import nearest
 from demeanor.core.text import excerpt, one_line, printable
 from demeanor.judge.assert_sentence import assert_sentence
+from demeanor.judge.background_errors import background_errors, run_to_the_end
 from demeanor.judge.call_set import last_asked
 from demeanor.judge.rig import Rig, unused_opinion
 
@@ -33,21 +33,19 @@ def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any]
     """Call `function(rig, result)` and await it if it is async. Don't call this from a running event loop.
 
     A returned False is a failure. Any other value but None and True is a mistake: a check that returns a view or a
-    match without asserting anything could never fail. Nor could one that does not look at the judge's answer.
+    match without asserting anything could never fail. Nor could one that does not look at the judge's answer. An error
+    in a thread or task of the check counts as its own.
     """
-    found = function(rig, rig.final_text, **(arguments or {}))
-    if inspect.isawaitable(found):
-        found = asyncio.run(_finish(found))
+    with background_errors():
+        found = function(rig, rig.final_text, **(arguments or {}))
+        if inspect.isawaitable(found):
+            found = run_to_the_end(found)
     if found is False:
         raise AssertionError("the check returned False")
     if found is not None and found is not True:
         raise TypeError(f"the check returned {_described(found)}: write `assert`, or return True or False")
     if (unused := unused_opinion(rig)) is not None:
         raise TypeError(f"the judge was asked, but its answer is not used: write `assert rig.judge(…)`; {unused}")
-
-
-async def _finish(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
 
 
 def _described(value: object) -> str:
@@ -74,13 +72,13 @@ def refutation(error: BaseException, rig: Rig) -> str | None:
 
 def crash(error: BaseException) -> str:
     """The error with the author's lines of its traceback."""
-    lines = [f"{type(error).__name__}: {one_line(str(error), width=300)}{_remedy(error)}"]
-    for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith(_library_paths()):
-            lines.append(
-                f"  at {Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
-            )
-    return excerpt("\n".join(lines), lines=12)
+    head = f"{type(error).__name__}: {one_line(str(error), width=300)}".removesuffix(": ") + _remedy(error)
+    places = [
+        f"  at {Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_library_paths())
+    ]
+    return "\n".join([excerpt(head, lines=1), *([excerpt("\n".join(places), lines=11)] if places else [])])
 
 
 def _remedy(error: BaseException) -> str:

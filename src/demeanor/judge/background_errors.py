@@ -1,0 +1,71 @@
+"""Errors of a check that could not make it fail: in a thread, in a task, or in a coroutine that nothing awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import warnings
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_NOT_AWAITED = "coroutine '.*' was never awaited"
+
+
+@contextmanager
+def background_errors() -> Iterator[None]:
+    """Raise the first error of a thread or task of the block, or TypeError if a coroutine of it was never awaited."""
+    found: list[BaseException] = []
+    before = threading.excepthook
+
+    def in_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
+            found.append(args.exc_value)
+
+    threading.excepthook = in_thread
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", message=_NOT_AWAITED, category=RuntimeWarning)
+            _collect_warnings(found)
+            yield
+    finally:
+        threading.excepthook = before
+    if found:
+        raise found[0]
+
+
+def _collect_warnings(found: list[BaseException]) -> None:
+    """Turn warnings about coroutines into errors; others are shown as before. `catch_warnings` undoes it."""
+    show = warnings.showwarning
+
+    def collect(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        text = str(message)
+        if category is RuntimeWarning and text.startswith("coroutine ") and "was never awaited" in text:
+            found.append(TypeError(f"{text.splitlines()[0]}, so nothing in it was run: write `await`"))
+        else:
+            show(message, category, *rest, **more)
+
+    warnings.showwarning = collect
+
+
+def run_to_the_end(awaitable: Awaitable[Any]) -> Any:
+    """The result of an awaitable; raises the error of a task that it started and never awaited."""
+    found: list[BaseException] = []
+
+    async def finish() -> Any:
+        asyncio.get_running_loop().set_exception_handler(collect)
+        return await awaitable
+
+    def collect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            found.append(error)
+        else:
+            loop.default_exception_handler(context)
+
+    result = asyncio.run(finish())
+    gc.collect()  # a task reports its error when it is deleted
+    if found:
+        raise found[0]
+    return result
