@@ -175,3 +175,39 @@ def test_a_changed_file_of_cases_makes_the_comparison_unsure(repository: Path) -
     (repository / "words.csv").write_text("word\na\n")
     (repository / "folder" / "scenario.toml").unlink()
     assert edits(discover([repository]), repository).unsure == ("words.csv",)
+
+
+def test_a_shallow_clone_of_a_branch_does_not_know_its_base(repository: Path, tmp_path_factory) -> None:
+    """It must not be compared with itself, which would hide removed evals."""
+    (repository / "eval_a.py").write_text(HEAD + ONE)
+    commit(repository)
+    git(repository, "switch", "main")
+    clone = tmp_path_factory.mktemp("clone")
+    git(clone, "clone", "--depth=1", "--branch=change", f"file://{repository}", ".")
+    found = edits(discover([clone]), clone)
+    assert found.base is None
+    assert "this clone is shallow" in (found.problem or "")
+    git(clone, "fetch", "--unshallow", "origin", "main:main")
+    assert set(edits(discover([clone]), clone).removed) == {"second"}
+
+
+def test_a_default_branch_of_another_name_is_used_or_asked_for(repository: Path) -> None:
+    """The only branch is the default one. Of several, none is guessed, and HEAD is not compared with itself."""
+    git(repository, "branch", "--delete", "--force", "main")
+    git(repository, "branch", "--move", "trunk")
+    assert touched(repository) == {}
+    git(repository, "switch", "--create", "topic")
+    (repository / "eval_a.py").write_text(HEAD + ONE)
+    commit(repository)
+    found = edits(discover([repository]), repository)
+    assert found.base is None
+    assert "the default branch is unknown" in (found.problem or "")
+    assert set(edits(discover([repository]), repository, base="trunk").removed) == {"second"}
+
+
+def test_a_branch_without_a_common_commit_has_no_base(repository: Path) -> None:
+    git(repository, "switch", "--orphan", "alone")
+    (repository / "eval_a.py").write_text(HEAD + ONE)
+    commit(repository)
+    found = edits(discover([repository]), repository)
+    assert (found.base, found.problem) == (None, "HEAD and main have no common commit; name one with --base")

@@ -77,13 +77,34 @@ def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str,
 
 
 def fork_point(top: Path) -> str:
-    """The merge base of the current and the default branch; HEAD on the default branch itself."""
-    for branch in _DEFAULT_BRANCHES:
+    """The merge base of the current and the default branch, which is HEAD on the default branch itself.
+
+    GitError says why it is unknown. HEAD is no substitute: compared with itself, no eval would be new or removed.
+    """
+    if not has_commits(top):
+        return "HEAD"
+    if (found := _merge_base(top, _DEFAULT_BRANCHES)) is not None:
+        return found
+    if git(top, "rev-parse", "--is-shallow-repository").strip() == "true":
+        raise GitError(
+            "this clone is shallow, so the commit where the branch began is unknown; "
+            "get it with `git fetch --unshallow`, and the default branch with `git fetch origin main:main`"
+        )
+    if (branch := default_branch(top)) is None:
+        raise GitError("the default branch is unknown; name it with --base, or run `git remote set-head origin --auto`")
+    if (found := _merge_base(top, (f"origin/{branch}", branch))) is None:
+        raise GitError(f"HEAD and {branch} have no common commit; name one with --base")
+    return found
+
+
+def _merge_base(top: Path, branches: Sequence[str]) -> str | None:
+    """The merge base of HEAD and the first of these branches that has one."""
+    for branch in branches:
         try:
             return git(top, "merge-base", "HEAD", branch).strip()
         except GitError:
             continue
-    return "HEAD"
+    return None
 
 
 def has_commits(folder: Path) -> bool:

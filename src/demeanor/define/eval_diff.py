@@ -53,7 +53,10 @@ def edits(
         top = Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
     except GitError as error:
         return Edits(base=None, problem=f"{root} is not in a git repository: {error}")
-    wanted = base or fork_point(top)
+    try:
+        wanted = base or fork_point(top)
+    except GitError as error:
+        return Edits(base=None, problem=str(error))
     try:
         commit = commit_of(top, wanted)
     except GitError:

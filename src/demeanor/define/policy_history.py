@@ -64,7 +64,10 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
         top = Path(git(root, "rev-parse", "--show-toplevel").strip())
     except GitError as error:
         return PolicyHistory(base=None, problem=f"{root} is not in a git repository: {error}")
-    wanted = base or fork_point(top)
+    try:
+        wanted = base or fork_point(top)
+    except GitError as error:
+        return PolicyHistory(base=None, problem=str(error))
     try:
         commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
     except GitError:

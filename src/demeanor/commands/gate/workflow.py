@@ -266,7 +266,7 @@ def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ())
     if needed and not stopped and state.max_trials is not None:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
     if state.base.problem:
-        notes.append(f"new and edited evals were found from the history only: {state.base.problem}")
+        notes.append(f"new, edited and removed evals were found from the history only: {state.base.problem}")
     elif state.base.unsure and state.collection.earlier is None:
         files = ", ".join(state.base.unsure)
         notes.append(
