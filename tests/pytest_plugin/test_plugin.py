@@ -94,7 +94,20 @@ def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
     ran = evals.demeanor("run", "--subject", "gone")
     assert ran.returncode == 3
     assert "'no-such-agent' is not on PATH" in ran.stdout
-    assert "1 error" in evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
+    shown = evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
+    assert "1 error" in shown
+    error = shown.partition("ERROR at setup of writes")[2].partition("= evals =")[0]
+    assert "'no-such-agent' is not on PATH" in error
+    assert "pytest" not in error  # neither a traceback nor code of pytest
+
+
+def test_a_run_that_can_not_be_stored_is_an_error_without_a_traceback(evals: Project):
+    """The same message as on the command line."""
+    (evals.folder / "results").write_text("not a folder")
+    message = evals.demeanor("run").stderr.splitlines()[0].removeprefix("demeanor: ")
+    shown = evals.pytest("evals", COLUMNS="200").stdout
+    assert message in shown
+    assert "_pytest" not in shown
 
 
 def test_what_could_not_be_written_is_noted(evals: Project):

@@ -11,7 +11,7 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks
 
 from demeanor.core.ci_commands import neutral
-from demeanor.core.errors import DemeanorError, UsageError
+from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.trial import Cell
@@ -26,14 +26,6 @@ from demeanor.pytest_plugin.shared_run import CellRequest, request_result
 
 class EvalFailed(Exception):
     """A cell was rejected, or a behaviour that is known to fail has failed."""
-
-    def __init__(self, result: ItemResult) -> None:
-        self.result = result
-        super().__init__(result.reason)
-
-
-class EvalVoid(Exception):
-    """No trial of a cell could be judged, which is an error and not a failure."""
 
     def __init__(self, result: ItemResult) -> None:
         self.result = result
@@ -62,13 +54,13 @@ class EvalItem(pytest.Item):
         problem = ""
         try:
             self.result = _result_of(self)
-        except UsageError as error:  # such as a sandbox that does not work here
+        except DemeanorError as error:  # such as a sandbox that does not work here
             problem = str(error).replace("--sandbox", "--eval-sandbox")
         if problem or self.result is None:
             pytest.fail(_shown(problem), pytrace=False)
         self.user_properties.append(("pass_rate", self.result.rate))
         if self.result.answer == "undecided":
-            raise EvalVoid(self.result)
+            pytest.fail(_shown(self.result.text), pytrace=False)  # pytest does not call `repr_failure` for a setup
 
     def runtest(self) -> None:
         """Fail if the cell was rejected."""
@@ -80,10 +72,8 @@ class EvalItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The decision, the reason and call chain of each trial, and the command to run it again."""
-        if isinstance(excinfo.value, EvalFailed | EvalVoid):
+        if isinstance(excinfo.value, EvalFailed):
             return _shown(excinfo.value.result.text)
-        if isinstance(excinfo.value, DemeanorError):
-            return _shown(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
