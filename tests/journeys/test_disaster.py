@@ -251,3 +251,18 @@ def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> Non
     until(lambda: project.temporary() == [])
     assert project.demeanor("run", "--resume", "latest").returncode == 0
     assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]
+
+
+def test_a_full_temporary_folder_is_named_instead_of_the_sandbox(project: Project) -> None:
+    """Another sandbox would not help."""
+    project.write(demeanor_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    script = """
+        mount -t tmpfs -o size=1m full ../tmp
+        head -c 1000000 /dev/zero > ../tmp/most
+        code=0; demeanor run --sandbox bubblewrap || code=$?; echo "code $code"
+    """
+    ran = in_namespace(project, script)
+    assert "code 70" in ran.stdout, ran.stdout + ran.stderr
+    assert "the disk of the temporary folder" in ran.stderr
+    assert "set TMPDIR to a folder on another disk" in ran.stderr
+    assert "isolation" not in ran.stderr

@@ -80,3 +80,18 @@ def test_reports_go_into_a_pipe_that_stays_one(project: Project):
         assert pipe.is_fifo()
         assert os.read(reader, 100_000).startswith(b"<?xml")
     os.close(reader)
+
+
+def test_the_commands_that_a_report_suggests_work(project: Project):
+    """Also for a run that is not a night."""
+    project.demeanor("init")
+    ran = project.demeanor("run", "-k", "saves", "--policy", "all", "--trials", "1", "--subject", "native:scripted")
+    assert ran.returncode == 0, ran.stderr
+    spent = ["run", "-k", "saves", "--policy", "all", "--budget-tokens", "1", "--subject", "native:scripted"]
+    assert "--budget-tokens N" in project.demeanor(*spent).stdout
+    shown = project.demeanor("report", COLUMNS="200").stdout
+    suggested = [line.split()[2:] for line in shown.splitlines() if line.strip().startswith("$ demeanor")]
+    assert {words[0] for words in suggested} == {"trace", "history"}
+    for words in suggested:
+        done = project.demeanor(*words)
+        assert done.returncode == 0, done.stderr

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.container_hints import podman_hint
-from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
+from demeanor.core.errors import BadInput, StoreError, UnknownName, UsageError, WorldError
 from demeanor.core.git import require_git
 from demeanor.core.open_files import require_open_files
 from demeanor.core.sandbox_spec import RANKS, Ceilings
+from demeanor.sandboxes.host.disk_space import is_full
 from demeanor.sandboxes.host.level import SandboxLevel
 from demeanor.sandboxes.levels.none import NoneSandbox
 
@@ -107,6 +110,7 @@ def verified_sandbox(name: str, config: Config) -> Level:
     try:
         sandbox.verify()
     except WorldError as error:
+        _require_temporary_space()
         weaker = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
         can_work = _ONLY_ON.get(name, here) == here
         remedies = [
@@ -117,6 +121,14 @@ def verified_sandbox(name: str, config: Config) -> Level:
         problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
         raise UsageError(f"{problem}\n  → {remedy}") from None
     return sandbox
+
+
+def _require_temporary_space() -> None:
+    """Raise StoreError if the disk of the temporary folder is full: no sandbox works then, and none is to blame."""
+    folder = Path(tempfile.gettempdir())
+    if is_full(folder):
+        remedy = "free some space, or set TMPDIR to a folder on another disk"
+        raise StoreError(f"the disk of the temporary folder {folder} is full\n  → {remedy}")
 
 
 def _remedy(name: str, error: str) -> str:

@@ -257,7 +257,8 @@ def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
     number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
     if report.nights[-1].origin == "demeanor":
         yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(report.run.id)}"
-    yield f"demeanor history {shlex.quote(name)} --subject {shlex.quote(subject)}"
+    kinds = "" if report.run.kind == "nightly" else " --kind all"  # by default, only nights are shown
+    yield f"demeanor history {shlex.quote(name)} --subject {shlex.quote(subject)}{kinds}"
 
 
 def commit_range(first: str, last: str) -> str:

@@ -29,6 +29,11 @@ def require_space(folder: Path) -> None:
         raise WorldError(VoidCause.SANDBOX, f"No space left on device: the disk of {folder} is full")
 
 
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder has no space for another attempt."""
+    return free_bytes(folder) < _LEAST_SPACE
+
+
 def require_space_after(folder: Path, before: int) -> None:
     """The same after a program has ended, with `before` bytes free at its start. A program whose files in the folder
     have at least half of these bytes has filled the disk itself."""
