@@ -200,3 +200,18 @@ def test_a_gate_of_nothing_says_so(project: Project):
         assert "Error rates" not in done.stdout
         assert done.returncode == code
         assert project.demeanor("run", CI=ci).returncode == code
+
+
+def test_a_gate_says_which_cells_it_can_not_reject(project: Project):
+    """After nights without a pass, further failures prove nothing: accepting them must not look like a success."""
+    versions = Versions(project)
+    versions.behave("f")
+    versions.commit()
+    versions.night("-k", "usually", trials=3)
+    done = project.demeanor("gate", "-k", "usually", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    note = "can't be rejected by this gate, since too few trials passed at night: usually · writer (0 of 3)"
+    assert note in done.stdout
+    assert "rejected by this gate" in (versions.folder / "results/latest/summary.md").read_text()
+    thorough = project.demeanor("gate", "-k", "usually", "--effort", "thorough", COLUMNS="200")
+    assert (thorough.returncode, "can't be rejected" in thorough.stdout) == (1, False)

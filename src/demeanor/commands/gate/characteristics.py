@@ -16,9 +16,9 @@ from demeanor.commands.gate.suite import ADVISED, CellOdds, GateSuite, always_od
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate as percent
 from demeanor.core.policy import Policy
-from demeanor.core.text import count
+from demeanor.core.text import count, one_line
 
-_MAX_GROUPS = 4
+_MAX_GROUPS, _MAX_NAMED = 4, 3
 _ALWAYS_RATE, _PSEUDO_TRIALS = 0.99, 20
 
 
@@ -93,3 +93,19 @@ def _plans(answers: Sequence[GateAnswer], effort: Effort) -> list[ErrorRates]:
         )
         for rates, cells in groups.most_common(_MAX_GROUPS)
     ]
+
+
+def unrejectable_notes(answers: Sequence[GateAnswer]) -> list[str]:
+    """A note about accepted cells whose plan has no rejection, because too few of their nights' trials passed."""
+    names = [
+        f"{one_line(answer.cell.eval, width=60)} · {answer.cell.subject} ({past.passed} of {past.judged})"
+        for answer in answers
+        if answer.decision.answer == "accept" and (past := answer.cell.past) is not None
+        if answer.rates is not None and answer.rates.large_drop.chance == 0
+    ]
+    if not names:
+        return []
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    remedy = "repair or demote to USUALLY_FAILS, or use --effort thorough"
+    listed = ", ".join(names[:_MAX_NAMED])
+    return [f"can't be rejected by this gate, since too few trials passed at night: {listed}{more}; {remedy}"]

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from demeanor.commands.gate import always
 from demeanor.commands.gate.cell import GateAnswer, GateCell
-from demeanor.commands.gate.characteristics import applied_rates, gate_suite
+from demeanor.commands.gate.characteristics import applied_rates, gate_suite, unrejectable_notes
 from demeanor.commands.gate.effort import STANDARD, Effort, effort_named
 from demeanor.commands.gate.render import gate_markdown
 from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
@@ -262,7 +262,8 @@ def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ())
     """Remarks for the report. `accepted` are the removed evals that the user accepts."""
     unneeded = [name for name in accepted if name not in state.collection.removed]
     notes = [f"--accept-removed {name}: no eval of this name was removed" for name in unneeded]
-    needed = sum(one.more for one in state.answers())
+    answers = state.answers()
+    needed = sum(one.more for one in answers)
     if needed and not stopped and state.max_trials is not None:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
     if state.base.problem:
@@ -272,7 +273,7 @@ def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ())
         notes.append(
             f"removed evals may be missing here: the names of the evals of {files} are known only when it runs"
         )
-    return (*notes, *state.notes)
+    return (*notes, *unrejectable_notes(answers), *state.notes)
 
 
 def require_removed(state: GateState, accepted: Sequence[str]) -> None:
