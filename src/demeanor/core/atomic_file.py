@@ -36,7 +36,7 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
 
 
 def write_output(path: Path, content: str) -> None:
-    """Write a file that the user names: a link is followed, and a device or pipe such as /dev/stdout is not replaced."""
+    """Write a file that the user names. A link is followed; a device or pipe such as /dev/stdout is not replaced."""
     if is_stream(path):
         path.write_bytes(content.encode("utf-8"))
     else:
