@@ -214,7 +214,8 @@ def test_a_model_that_the_session_does_not_serve_is_not_the_providers_answer():
 def test_running_out_of_time_is_the_agents_doing_unless_the_provider_was_silent():
     """Decision 1 of the design."""
     ends = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
-    assert "reached its time limit" in str(observe(capture(exchange(1, WRITE), ends=ends), {}).misdeed)
+    misdeed = observe(capture(exchange(1, WRITE), ends=ends), {}).misdeed
+    assert misdeed == "reached its time limit and was stopped after 30 s"  # the limit, and the time to end in
     stalled = observe(capture(exchange(1, WRITE), ends=ends, provider_silent=20.0), {})
     assert stalled.trouble is not None
     assert stalled.trouble[0] is VoidCause.STALLED

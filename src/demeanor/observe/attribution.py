@@ -110,7 +110,7 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
 def _killed(capture: Capture) -> str | None:
     for end in (*capture.ends, *capture.then):
         if end.ended_by == "wall":
-            return f"reached its time limit ({end.seconds:.0f} s)"
+            return f"reached its time limit and was stopped after {end.seconds:.0f} s"
         if end.ended_by == "idle":
             return f"was idle for too long and was killed after {end.seconds:.0f} s"
         if end.ended_by == "memory":
