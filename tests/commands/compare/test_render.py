@@ -81,3 +81,12 @@ def test_too_few_trials_are_undecided() -> None:
     expected = "Can't tell: the only cell has too few trials to detect a drop of 20 points"
     assert compare_terminal(report).startswith(expected)
     assert expected in compare_markdown(report)
+
+
+def test_a_cell_that_is_not_compared_is_named_with_its_subject() -> None:
+    """However long the name of its eval is."""
+    cells = tuple(night(0, eval="long " * 30, subject=subject) for subject in ("a:m", "b:m"))
+    base, new = (Side(name=name, kind="run", runs=("r",), cells=own) for name, own in (("a", cells), ("b", ())))
+    text = " ".join(compare_terminal(compare_report(base, new, compare(base.cells, ()))).split())
+    for subject in ("a:m", "b:m"):
+        assert f"/{subject}: only on the base" in text

@@ -140,7 +140,9 @@ def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
         yield Text()
         yield Text("Not compared", "bold")
         for name, why in report.comparison.incomparable:
-            yield from wrapped(Text(screen.safe(f"{one_line(name)}: {one_line(why, width=300)}")), screen.width)
+            yield from wrapped(
+                Text(screen.safe(f"{one_line(name, width=300)}: {one_line(why, width=300)}")), screen.width
+            )
     yield Text()
     level = rate(report.comparison.level)
     note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
