@@ -15,7 +15,6 @@ from demeanor.core.lazy_dataclass import dataclass
 
 VerifierMode: TypeAlias = Literal["shared", "separate"]
 TaskNetworkMode: TypeAlias = Literal["public", "no-network", "allowlist"]
-RewardStrategy: TypeAlias = Literal["mean", "final"]
 
 VERIFIER_TIMEOUT = 600.0
 """The default time limit of a verifier in seconds, as in Harbor."""
@@ -26,10 +25,7 @@ class TaskNetwork:
     """The network access of one phase of a task."""
 
     mode: TaskNetworkMode = "public"
-    """Everything, nothing, or the hosts in `hosts`."""
-
-    hosts: tuple[str, ...] = ()
-    """The allowed hosts: names, `*.names`, addresses and ranges."""
+    """Everything, nothing, or some hosts."""
 
     declared: bool = True
     """Whether the task declares it; otherwise Harbor allows everything."""
@@ -60,20 +56,8 @@ class TaskEnvironment:
     build_timeout: float = 600.0
     """The time limit of the build in seconds."""
 
-    cpus: float | None = None
-    """The number of CPUs; None if unspecified."""
-
-    memory_mb: int | None = None
-    """Memory; None if unspecified."""
-
-    storage_mb: int | None = None
-    """Disk space; None if unspecified."""
-
     gpus: int | None = None
     """The number of GPUs; None if it needs none."""
-
-    workdir: str | None = None
-    """The working directory, if not the image's own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,9 +78,6 @@ class TaskStep:
 
     verifier_mode: VerifierMode = "shared"
     """Whether the verifier runs in the agent's environment or in its own."""
-
-    agent_network: TaskNetwork = TaskNetwork(declared=False)
-    """The agent's network access."""
 
     verifier_network: TaskNetwork = TaskNetwork(declared=False)
     """The verifier's network access."""
@@ -135,21 +116,6 @@ class HarborTask:
 
     version: str | None = None
     """Its version, if it gives one."""
-
-    schema: str = "1.4"
-    """The version of the task format."""
-
-    reward: str = "reward"
-    """The key of the reward that counts."""
-
-    at_least: float = 1.0
-    """The least reward with which a trial passes."""
-
-    strategy: RewardStrategy = "mean"
-    """How the rewards of several steps are combined."""
-
-    artifacts: tuple[str, ...] = ()
-    """Paths of the agent's environment that are copied to a separate verifier, besides /logs/artifacts."""
 
     users: Mapping[str, str] = field(default_factory=dict)
     """The users that task.toml names for agents and verifiers, by key, such as `agent.user`."""

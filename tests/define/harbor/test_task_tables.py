@@ -13,8 +13,8 @@ from demeanor.core.errors import BadInput
 from demeanor.define.harbor.task_environment import env_needed, read_environment, read_healthcheck
 from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.define.harbor.task_tables import (
-    read_agent,
-    read_artifacts,
+    check_artifacts,
+    read_agent_timeout,
     read_step,
     read_verifier,
 )
@@ -36,8 +36,8 @@ def inside(read: Callable[[Table], object], *path: str) -> Callable[[Table], obj
 
 
 READERS: dict[str, tuple[Callable[[Table], object], dict[str, object]]] = {
-    "AgentConfig": (read_agent, {}),
-    "ArtifactConfig": (inside(read_artifacts, "artifacts[]"), {"source": "/a"}),
+    "AgentConfig": (read_agent_timeout, {}),
+    "ArtifactConfig": (inside(check_artifacts, "artifacts[]"), {"source": "/a"}),
     "EnvironmentConfig": (read_environment, {}),
     "HealthcheckConfig": (read_healthcheck, {"command": "true"}),
     "MCPServerConfig": (inside(read_environment, "mcp_servers[]"), {"name": "a", "url": "b"}),

@@ -33,20 +33,8 @@ class EnvironmentTable:
     build_timeout: float
     """The time limit of the build in seconds."""
 
-    cpus: float | None
-    """The number of CPUs."""
-
-    memory_mb: int | None
-    """Memory."""
-
-    storage_mb: int | None
-    """Disk space."""
-
     gpus: int | None
     """The number of GPUs."""
-
-    workdir: str | None
-    """The working directory."""
 
     needs_env: tuple[str, ...]
     """The host's environment variables that it needs."""
@@ -63,19 +51,24 @@ def read_environment(table: Table | None) -> EnvironmentTable:
         os=cast("Literal['linux', 'windows'] | None", os.lower() if os else None),
         network=read_network(table, legacy="allow_internet"),
         build_timeout=read_seconds(table, "build_timeout_sec") or 600.0,
-        cpus=table.number("cpus", least=0.001),
-        memory_mb=_megabytes(table, "memory"),
-        storage_mb=_megabytes(table, "storage"),
         gpus=table.whole("gpus", least=0),
-        workdir=table.maybe_text("workdir"),
         needs_env=(*read_env(table), *_servers(table)),
     )
+    _check_unused_settings(table)
+    table.finish()
+    return found
+
+
+def _check_unused_settings(table: Table) -> None:
+    """Settings that only Harbor uses."""
+    table.number("cpus", least=0.001)
+    _check_megabytes(table, "memory")
+    _check_megabytes(table, "storage")
+    table.maybe_text("workdir")
     table.texts("gpu_types")
     table.maybe_text("skills_dir")
     read_healthcheck(table.table("healthcheck"))
     _tpu(table.table("tpu"))
-    table.finish()
-    return found
 
 
 def read_healthcheck(table: Table | None) -> None:
@@ -91,8 +84,7 @@ def read_healthcheck(table: Table | None) -> None:
 
 def read_network(table: Table, *, legacy: str | None = None) -> TaskNetwork | None:
     mode = table.choice("network_mode", NETWORK_MODES)
-    hosts = table.texts("allowed_hosts")
-    for index, host in enumerate(hosts):
+    for index, host in enumerate(table.texts("allowed_hosts")):
         if not host.strip() or "://" in host or re.search(r"\s", host.strip()):
             table.fail(
                 f"allowed_hosts[{index}]", f"{host!r} is not a host", "write a name, *.name, an address or a range"
@@ -102,7 +94,7 @@ def read_network(table: Table, *, legacy: str | None = None) -> TaskNetwork | No
     before = table.take(legacy, bool) if legacy else None
     if mode is None and before is not None:
         mode = "public" if before else "no-network"
-    return None if mode is None else TaskNetwork(mode=cast("TaskNetworkMode", mode), hosts=hosts)
+    return None if mode is None else TaskNetwork(mode=cast("TaskNetworkMode", mode))
 
 
 def read_seconds(table: Table, key: str) -> float | None:
@@ -121,19 +113,18 @@ def env_needed(values: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(match[1] for match in found if match and match[2] is None)
 
 
-def _megabytes(table: Table, key: str) -> int | None:
+def _check_megabytes(table: Table, key: str) -> None:
     """`memory_mb = 2048`, or in the former notation `memory = "2G"`."""
     megabytes = table.whole(f"{key}_mb", least=1)
     given = table.maybe_text(key)
     if given is None:
-        return megabytes
+        return
     size = _SIZE.fullmatch(given)
     if size is None:
         table.fail(key, f"{given!r} is not a size", f'write "2G" or "512M", or better {key}_mb = 2048')
     before = int(float(size[1]) * _PER_MB[size[2].upper()])
     if megabytes is not None and megabytes != before:
         table.fail(key, f"{given!r} is {before} MB, but {key}_mb is {megabytes}", f"keep {key}_mb only")
-    return before
 
 
 def _servers(table: Table) -> tuple[str, ...]:

@@ -12,17 +12,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
 from demeanor.core.checks import RewardCheck
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval, Source
-from demeanor.core.harbor_task import (
-    HarborTask,
-    RewardStrategy,
-)
+from demeanor.core.harbor_task import HarborTask
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 from demeanor.define.eval_fields import EVAL_FIELDS
@@ -33,8 +30,8 @@ from demeanor.define.harbor.task_environment import read_environment
 from demeanor.define.harbor.task_steps import INSTRUCTION, agent_machine, resolve_step
 from demeanor.define.harbor.task_tables import (
     StepTable,
-    read_agent,
-    read_artifacts,
+    check_artifacts,
+    read_agent_timeout,
     read_step,
     read_verifier,
 )
@@ -65,7 +62,7 @@ def read_task_folder(folder: Path) -> Eval:
     reject_unsafe_links(folder)
     labels = _labels(table)
     reward = RewardCheck(key=labels.pop("reward"), at_least=labels.pop("at_least"))
-    task, description, keywords, needed = _task(table, folder, reward, content_of(folder, data))
+    task, description, keywords, needed = _task(table, folder, reward.key, content_of(folder, data))
     labels["tags"] = tuple(dict.fromkeys((*keywords, *labels["tags"])))
     if "name" not in labels:
         labels["name"] = folder_name(folder, where)
@@ -84,23 +81,24 @@ def read_task_folder(folder: Path) -> Eval:
 
 
 def _task(
-    table: Table, folder: Path, reward: RewardCheck, hashes: tuple[str, str]
+    table: Table, folder: Path, reward: str, hashes: tuple[str, str]
 ) -> tuple[HarborTask, str, tuple[str, ...], tuple[str, ...]]:
     """The task, its description and keywords, and the host's environment variables that it needs."""
     name, version, description, keywords = _package(table.table("task"), folder)
-    schema = _schema(table)
-    environment, agent = read_environment(table.table("environment")), read_agent(table.table("agent"))
+    _check_schema(table)
+    environment = read_environment(table.table("environment"))
+    agent_timeout = read_agent_timeout(table.table("agent"))
     verifier = read_verifier(table.table("verifier"))
     _solution(table.table("solution"))
     strategy = table.choice("multi_step_reward_strategy", ("mean", "final"))
-    artifacts = read_artifacts(table)
+    check_artifacts(table)
     table.maybe_text("source")
     written = [read_step(one) for one in table.tables("steps")]
     table.finish()
     _unique(written, table)
     machine = agent_machine(folder, environment)
     steps = tuple(
-        resolve_step(one, folder, machine=machine, agent=agent, verifier=verifier)
+        resolve_step(one, folder, machine=machine, agent_timeout=agent_timeout, verifier=verifier)
         for one in written or [StepTable(name="")]
     )
     needs = [environment.needs_env, verifier.needs_env, *(step.verifier.needs_env for step in written)]
@@ -108,17 +106,12 @@ def _task(
         folder=folder.resolve(),
         name=name,
         version=version,
-        schema=schema,
         digest=hashes[0],
         content=hashes[1],
         steps=steps,
         environment=machine,
-        reward=reward.key,
-        at_least=reward.at_least,
-        strategy=cast("RewardStrategy", strategy or "mean"),
-        artifacts=artifacts,
         users=_users(table.data),
-        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=reward.key, strategy=strategy)),
+        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=reward, strategy=strategy)),
     )
     return task, description, keywords, tuple(dict.fromkeys(itertools.chain.from_iterable(needs)))
 
@@ -184,7 +177,7 @@ def _package(table: Table | None, folder: Path) -> tuple[str, str | None, str, t
     return name, version, description, keywords
 
 
-def _schema(table: Table) -> str:
+def _check_schema(table: Table) -> None:
     """`schema_version`, formerly called `version`."""
     today, before = table.maybe_text("schema_version"), table.maybe_text("version")
     if today is not None and before is not None and today != before:
@@ -194,7 +187,6 @@ def _schema(table: Table) -> str:
     if schema not in SCHEMAS:
         remedy = f"Demeanor reads {SCHEMAS[0]} to {SCHEMAS[-1]}; the version of the task itself goes into [task]"
         table.fail(key, f"unknown format version {schema!r}", remedy)
-    return schema
 
 
 def _unique(steps: list[StepTable], table: Table) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from demeanor.core.errors import BadInput
 from demeanor.core.harbor_task import VERIFIER_TIMEOUT, TaskEnvironment, TaskNetwork, TaskStep
 from demeanor.define.harbor.task_environment import EnvironmentTable
-from demeanor.define.harbor.task_tables import PhaseTable, StepTable, VerifierTable
+from demeanor.define.harbor.task_tables import StepTable, VerifierTable
 
 INSTRUCTION = "instruction.md"
 _CANARY = re.compile(r"(<!--.*canary.*-->|#.*canary.*)", re.IGNORECASE)
@@ -27,9 +27,9 @@ def agent_machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
 
 
 def resolve_step(
-    one: StepTable, folder: Path, *, machine: TaskEnvironment, agent: PhaseTable, verifier: VerifierTable
+    one: StepTable, folder: Path, *, machine: TaskEnvironment, agent_timeout: float | None, verifier: VerifierTable
 ) -> TaskStep:
-    """A step of the task in `folder`; `agent` and `verifier` apply to all of its steps."""
+    """A step of the task in `folder`; `agent_timeout` and `verifier` apply to all of its steps."""
     home = folder / "steps" / one.name if one.name else folder
     own = one.verifier
     mode = own.mode or verifier.mode or "shared"
@@ -38,11 +38,10 @@ def resolve_step(
     return TaskStep(
         name=one.name,
         instruction=_instruction(home / INSTRUCTION),
-        agent_timeout=one.agent.timeout or agent.timeout,
+        agent_timeout=one.agent_timeout or agent_timeout,
         # As in Harbor, a named step does not inherit its task's limit; there is a warning for this.
         verifier_timeout=own.timeout or (None if one.name else verifier.timeout) or VERIFIER_TIMEOUT,
         verifier_mode=mode,
-        agent_network=one.agent.network or agent.network or machine.network,
         verifier_network=own.network or verifier.network or (verifier_machine or machine).network,
         verifier_environment=verifier_machine,
         min_reward=one.min_reward,
@@ -59,11 +58,7 @@ def _machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
         os=table.os or "linux",
         network=table.network or TaskNetwork(declared=False),
         build_timeout=table.build_timeout,
-        cpus=table.cpus,
-        memory_mb=table.memory_mb,
-        storage_mb=table.storage_mb,
         gpus=table.gpus,
-        workdir=table.workdir,
     )
 
 

@@ -26,17 +26,6 @@ from demeanor.define.harbor.task_environment import (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PhaseTable:
-    """`[agent]`, of a task or of a step."""
-
-    timeout: float | None = None
-    """The agent's time limit in seconds."""
-
-    network: TaskNetwork | None = None
-    """The agent's network access, if it differs from the environment's."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class VerifierTable:
     """`[verifier]`, of a task or of a step."""
 
@@ -63,8 +52,8 @@ class StepTable:
     name: str
     """Its folder below `steps/`."""
 
-    agent: PhaseTable = field(default_factory=PhaseTable)
-    """Its `[agent]` table."""
+    agent_timeout: float | None = None
+    """The agent's time limit in seconds."""
 
     verifier: VerifierTable = field(default_factory=VerifierTable)
     """Its `[verifier]` table."""
@@ -73,14 +62,15 @@ class StepTable:
     """The rewards that are required to start the next step, by key."""
 
 
-def read_agent(table: Table | None) -> PhaseTable:
-    """`[agent]`; empty if there is no such table."""
+def read_agent_timeout(table: Table | None) -> float | None:
+    """The time limit in `[agent]`; the rest is only checked."""
     if table is None:
-        return PhaseTable()
-    found = PhaseTable(timeout=read_seconds(table, "timeout_sec"), network=read_network(table))
+        return None
+    timeout = read_seconds(table, "timeout_sec")
+    read_network(table)
     _user(table)
     table.finish()
-    return found
+    return timeout
 
 
 def read_verifier(table: Table | None) -> VerifierTable:
@@ -118,12 +108,12 @@ def read_step(table: Table) -> StepTable:
         table.fail("name", f"{name!r} can't be a step's name", problem)
     found = StepTable(
         name=name,
-        agent=read_agent(table.table("agent")),
+        agent_timeout=read_agent_timeout(table.table("agent")),
         verifier=read_verifier(table.table("verifier")),
         min_reward=_min_reward(table),
     )
     read_healthcheck(table.table("healthcheck"))
-    read_artifacts(table)
+    check_artifacts(table)
     table.finish()
     return found
 
@@ -137,9 +127,8 @@ def step_problem(name: str) -> str | None:
     return None
 
 
-def read_artifacts(table: Table) -> tuple[str, ...]:
-    """`artifacts`, which are copied to a separate verifier: paths, or tables with `source`."""
-    found = []
+def check_artifacts(table: Table) -> None:
+    """`artifacts`, which Harbor copies to a separate verifier: paths, or tables with `source`."""
     for index, given in enumerate(table.take("artifacts", list, []) or []):
         if isinstance(given, str):
             source = given
@@ -154,8 +143,6 @@ def read_artifacts(table: Table) -> tuple[str, ...]:
             inner.finish()
         if not source or ".." in PurePosixPath(source).parts:
             table.fail(f"artifacts[{index}]", f"{source!r} is not a path in the environment", "write it without «..»")
-        found.append(source)
-    return tuple(found)
 
 
 def _user(table: Table) -> None:
