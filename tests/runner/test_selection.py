@@ -7,7 +7,8 @@ import pytest
 from demeanor.core.errors import NothingToRun, UnknownName, UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import ALWAYS_PASSES
-from demeanor.runner.selection import EvalFilter, choose
+from demeanor.core.run_request import RunRequest
+from demeanor.runner.selection import select_evals
 from tests.runner.test_plan import an_eval
 
 
@@ -19,30 +20,30 @@ def names(evals: tuple[Eval, ...]) -> list[str]:
 def test_the_policy_always_selects_always_passes_only():
     """It may select nothing."""
     evals = [an_eval("a"), an_eval("b", ALWAYS_PASSES)]
-    assert names(choose(evals, EvalFilter(policy="always"))) == ["b"]
-    assert choose(evals[:1], EvalFilter(policy="always")) == ()
+    assert names(select_evals(evals, RunRequest(policy="always"))) == ["b"]
+    assert select_evals(evals[:1], RunRequest(policy="always")) == ()
 
 
 def test_a_selection_that_matches_nothing_is_an_error():
     """An accepted run of nothing would be misleading."""
     with pytest.raises(NothingToRun, match="no eval matches"):
-        choose([an_eval("a", suite="s"), an_eval("b", tags=("t",))], EvalFilter(suites=("s",), tags=("t",)))
+        select_evals([an_eval("a", suite="s"), an_eval("b", tags=("t",))], RunRequest(suites=("s",), tags=("t",)))
 
 
 @pytest.mark.parametrize(
     ("selection", "kind"),
-    [(EvalFilter(suites=("s", "absent")), "suite"), (EvalFilter(tags=("t", "absent")), "tag")],
+    [(RunRequest(suites=("s", "absent")), "suite"), (RunRequest(tags=("t", "absent")), "tag")],
 )
-def test_an_unknown_suite_or_tag_is_an_error(selection: EvalFilter, kind: str):
+def test_an_unknown_suite_or_tag_is_an_error(selection: RunRequest, kind: str):
     """Also beside a known one, which would hide the typing error."""
     with pytest.raises(UnknownName, match=f"unknown {kind} 'absent'"):
-        choose([an_eval("a", suite="s", tags=("t",))], selection)
+        select_evals([an_eval("a", suite="s", tags=("t",))], selection)
 
 
 def test_an_unknown_name_is_an_error_with_a_suggestion():
     """A typing error is found before anything runs."""
     with pytest.raises(UnknownName, match="did you mean 'saves_note'"):
-        choose([an_eval("saves_note")], EvalFilter(names=("save_note",)))
+        select_evals([an_eval("saves_note")], RunRequest(names=("save_note",)))
 
 
 @pytest.mark.parametrize(
@@ -58,18 +59,18 @@ def test_an_unknown_name_is_an_error_with_a_suggestion():
 def test_keywords_select_as_in_pytest(expression: str, found: list[str]):
     """Words in names, tags and suites, with and, or, not and brackets."""
     evals = [an_eval("notes_a"), an_eval("notes_slow"), an_eval("01-edit", tags=("smoke",))]
-    assert names(choose(evals, EvalFilter(keyword=expression))) == found
+    assert names(select_evals(evals, RunRequest(keyword=expression))) == found
 
 
 @pytest.mark.parametrize("expression", ["and", "a and", "(a", "a )", "not", "a b"])
 def test_a_broken_expression_is_refused(expression: str):
     """No guess is made."""
     with pytest.raises(UsageError, match="is not a valid expression"):
-        choose([an_eval("a")], EvalFilter(keyword=expression))
+        select_evals([an_eval("a")], RunRequest(keyword=expression))
 
 
 def test_suites_and_tags_select():
     """An eval must match both if both are given."""
     evals = [an_eval("a", suite="s"), an_eval("b", suite="s", tags=("t",)), an_eval("c", tags=("t",))]
-    assert names(choose(evals, EvalFilter(suites=("s",)))) == ["a", "b"]
-    assert names(choose(evals, EvalFilter(suites=("s",), tags=("t",)))) == ["b"]
+    assert names(select_evals(evals, RunRequest(suites=("s",)))) == ["a", "b"]
+    assert names(select_evals(evals, RunRequest(suites=("s",), tags=("t",)))) == ["b"]

@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, NothingToRun, UnknownName
 from demeanor.core.eval import Eval
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.run_request import RunRequest
 from demeanor.core.select import keyword_matcher
@@ -19,49 +18,30 @@ from demeanor.runner.prefixes import with_known_prefixes
 PolicyChoice: TypeAlias = Literal["always", "all"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvalFilter:
-    """Which evals to run."""
-
-    names: tuple[str, ...] = ()
-    """Exact names; empty for all."""
-
-    keyword: str = ""
-    """An expression as in pytest's -k: words with and, or, not and brackets, matched in names, tags, suite and path."""
-
-    suites: tuple[str, ...] = ()
-    """Suites; empty for all."""
-
-    tags: tuple[str, ...] = ()
-    """Tags, one of which an eval must have; empty for all."""
-
-    tasks: tuple[str, ...] = ()
-    """Parts of names: only Harbor tasks whose name contains one of them; empty for all evals."""
-
-    policy: PolicyChoice = "all"
-    """`always` selects ALWAYS_PASSES only."""
-
-
-def choose(evals: Sequence[Eval], selection: EvalFilter) -> tuple[Eval, ...]:
-    """The evals that match; raises if a name is unknown or nothing matches. The policy may leave none."""
-    _require("eval", selection.names, {one.name for one in evals})
-    _require("suite", selection.suites, {one.suite for one in evals if one.suite})
-    _require("tag", selection.tags, {tag for one in evals for tag in one.tags})
+def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]:
+    """The evals that a request selects; raises if a name is unknown or nothing matches. The policy may leave none:
+    without one, every eval is selected if the request names some, otherwise ALWAYS_PASSES only.
+    """
+    _require("eval", request.names, {one.name for one in evals})
+    _require("suite", request.suites, {one.suite for one in evals if one.suite})
+    _require("tag", request.tags, {tag for one in evals for tag in one.tags})
     tasks = {one.name for one in evals if one.task is not None}
-    for part in selection.tasks:
+    for part in request.tasks:
         if not any(part in name for name in tasks):
             raise UnknownName("task", part, tasks)
-    matches = keyword_matcher(selection.keyword)
+    matches = keyword_matcher(request.keyword)
     found = [
         one
         for one in evals
-        if (not selection.names or one.name in selection.names)
-        and (not selection.suites or one.suite in selection.suites)
-        and (not selection.tags or set(selection.tags) & set(one.tags))
-        and (not selection.tasks or (one.task is not None and any(part in one.name for part in selection.tasks)))
+        if (not request.names or one.name in request.names)
+        and (not request.suites or one.suite in request.suites)
+        and (not request.tags or set(request.tags) & set(one.tags))
+        and (not request.tasks or (one.task is not None and any(part in one.name for part in request.tasks)))
         and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
     ]
-    allowed = [one for one in found if selection.policy == "all" or one.policy is Policy.ALWAYS_PASSES]
+    named = request.paths or request.names or request.keyword or request.suites or request.tags or request.tasks
+    every_policy = request.policy == "all" or (request.policy is None and named)
+    allowed = [one for one in found if every_policy or one.policy is Policy.ALWAYS_PASSES]
     if not found:
         raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor list` shows all evals")
     return tuple(allowed)
@@ -94,20 +74,6 @@ def choose_evals(
 def collect_evals(config: Config, paths: Sequence[str] = ()) -> tuple[Eval, ...]:
     """All evals below the paths of the command line, or below those of the configuration."""
     return with_known_prefixes(with_judge(discover(eval_paths(config, paths)), config))
-
-
-def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]:
-    """The evals that a request selects: without a policy, every eval if it names some, otherwise ALWAYS_PASSES only."""
-    named = request.paths or request.names or request.keyword or request.suites or request.tags or request.tasks
-    selection = EvalFilter(
-        names=request.names,
-        keyword=request.keyword,
-        suites=request.suites,
-        tags=request.tags,
-        tasks=request.tasks,
-        policy="all" if request.policy == "all" or (request.policy is None and named) else "always",
-    )
-    return choose(evals, selection)
 
 
 def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
