@@ -184,9 +184,9 @@ class Table:
             )
         return value
 
-    def relative_path(self, key: str, *, required: bool = True) -> str:
+    def relative_path(self, key: str) -> str:
         """A relative path that stays inside the workspace."""
-        value = self.text(key, required=required)
+        value = self.text(key, required=True)
         problem = path_problem(value)
         if problem:
             self.fail(key, problem, "write a path relative to the workspace, such as 'src/app.py'")

@@ -80,9 +80,9 @@ class ImageCache:
         self.folder, self._limit = folder, limit
 
     @classmethod
-    def of_user(cls, environ: Mapping[str, str], *, limit: int = DEFAULT_LIMIT) -> ImageCache:
+    def of_user(cls, environ: Mapping[str, str]) -> ImageCache:
         """The cache of the user."""
-        return cls(cache_folder(environ, "images"), limit=limit)
+        return cls(cache_folder(environ, "images"))
 
     def _make(self, *names: str) -> Path:
         folder = self.folder

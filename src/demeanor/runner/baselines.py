@@ -103,9 +103,7 @@ def edited_since(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[st
     return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}
 
 
-def baseline_of(
-    cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS, across: bool = False
-) -> Baseline | None:
+def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, across: bool = False) -> Baseline | None:
     """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
 
     Nights before an edit of the eval do not count, nor, unless `across`, nights before the subject last changed.
@@ -113,7 +111,7 @@ def baseline_of(
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
     found = sorted(same, key=lambda cell: (cell.started, cell.run))
-    latest = (found if across else since_change(found))[-nights:]
+    latest = (found if across else since_change(found))[-NIGHTS:]
     if not latest:
         return None
     passed, failed = count(latest)
@@ -122,5 +120,5 @@ def baseline_of(
         failed=failed,
         nights=len(latest),
         fingerprints=fingerprints(latest),
-        left_out=len(found[-nights:]) - len(latest),
+        left_out=len(found[-NIGHTS:]) - len(latest),
     )

@@ -60,14 +60,14 @@ class ModelServer:
         assert self.dialect.token({name.lower(): value for name, value in http.headers.items()}, http.query) == "key"
         if route.operation == "models":
             wire = self.dialect.write_models(["one", "two"])
-            return web.Response(body=wire.body, content_type=wire.content_type)
+            return web.Response(body=wire.body, content_type="application/json")
         request = self.dialect.read_request(await http.read(), route)
         self.asked.append(request)
         if route.operation == "count_tokens":
             return web.Response(body=self.dialect.write_count(42).body, content_type="application/json")
         if isinstance(self.answer, ProviderError):
             wire = self.dialect.write_error(self.answer)
-            return web.Response(body=wire.body, content_type=wire.content_type, status=wire.status)
+            return web.Response(body=wire.body, content_type="application/json", status=wire.status)
         if not request.stream:
             return web.Response(
                 body=self.dialect.write_response(self.answer, request).body, content_type="application/json"

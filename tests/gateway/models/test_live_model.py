@@ -489,7 +489,7 @@ async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bo
         received.append(foreign.read_request(await request.read(), route))
         if not received[0].stream:
             wire = foreign.write_response(ANSWER, received[0])
-            return web.Response(body=wire.body, headers={"Content-Type": wire.content_type})
+            return web.Response(body=wire.body, headers={"Content-Type": "application/json"})
         writer = foreign.stream_writer(received[0])
         body = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
         return web.Response(body=body, headers={"Content-Type": writer.content_type})

@@ -183,8 +183,9 @@ def _merged(spans: list[Span]) -> list[Span]:
     return found
 
 
-def _replaced(data: bytes, spans: list[Span], mark: Callable[[Span], bytes], start: int = 0) -> bytes:
+def _replaced(data: bytes, spans: list[Span], mark: Callable[[Span], bytes]) -> bytes:
     pieces: list[bytes] = []
+    start = 0
     for span in spans:
         pieces += [data[start : span[0]], mark(span)]
         start = span[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from demeanor.core.exchange import ProviderError, Request, Response
@@ -40,19 +40,13 @@ class WireFormat:
     """An encoded message, ready to send."""
 
     body: bytes
-    """The body."""
+    """The body: JSON."""
 
     path: str = ""
     """The path of a request below the provider's base URL; empty for a response."""
 
-    content_type: str = "application/json"
-    """The content type of the body."""
-
     status: int = 200
     """The status of a response."""
-
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Additional headers."""
 
 
 class StreamReader(Protocol):

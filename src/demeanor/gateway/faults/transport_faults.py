@@ -68,7 +68,7 @@ async def send_with_fault(
 def _encode(response: Response, call: ModelCall) -> EncodedResponse:
     if not call.request.stream:
         wire = call.dialect.write_response(response, call.request)
-        headers = {**wire.headers, "Content-Type": wire.content_type}
+        headers = {"Content-Type": "application/json"}
         return EncodedResponse(pieces=(wire.body,), headers=headers, streamed=False)
     writer = call.dialect.stream_writer(call.request)
     pieces = [*(writer.write(delta) for delta in small_deltas(response)), writer.close()]

@@ -94,7 +94,7 @@ class LiveModel:
             return call.path, call.body, _forwarded_headers(call)
         wire = dialect.write_request(replace(call.request, model=self.model))
         own = _forwarded_headers(call) if same else {}
-        return wire.path, wire.body, {**own, **wire.headers, "Content-Type": wire.content_type}
+        return wire.path, wire.body, {**own, "Content-Type": "application/json"}
 
     async def _translate(self, response: ProviderResponse, deltas: AsyncIterator[Delta], dialect: Dialect) -> Reply:
         """The reply, translated from the provider's dialect."""

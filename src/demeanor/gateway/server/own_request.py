@@ -36,7 +36,7 @@ class ReceivedReply:
 async def send_request(session: GatewaySession, request: ModelRequest, *, timeout: float) -> ReceivedReply:  # noqa: ASYNC109
     """Send one request in a session, and wait for its reply."""
     wire = OPENAI_CHAT.write_request(request)
-    headers = {"Authorization": f"Bearer {session.token}", "Content-Type": wire.content_type}
+    headers = {"Authorization": f"Bearer {session.token}", "Content-Type": "application/json"}
     response, problem = None, ""
     try:
         async with (

@@ -51,9 +51,7 @@ async def deliver(
 def to_http_response(wire: WireFormat, headers: Mapping[str, str] | None = None) -> web.Response:
     """A wire message as an HTTP response."""
     return web.Response(
-        status=wire.status,
-        body=wire.body,
-        headers={**wire.headers, **(headers or {}), "Content-Type": wire.content_type},
+        status=wire.status, body=wire.body, headers={**(headers or {}), "Content-Type": "application/json"}
     )
 
 

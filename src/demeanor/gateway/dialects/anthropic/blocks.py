@@ -58,12 +58,12 @@ def read_block(data: Json) -> Part:
     return Opaque(extra={NAME: data})
 
 
-def write_content(parts: Iterable[Part], *, to_model: bool) -> Any:
-    """A string for a single plain text, otherwise a list of blocks."""
+def write_content(parts: Iterable[Part]) -> Any:
+    """For the model: a string for a single plain text, otherwise a list of blocks."""
     listed = list(parts)
     if len(listed) == 1 and isinstance(listed[0], Text) and NAME not in listed[0].extra and listed[0].cache is None:
         return listed[0].text
-    return write_blocks(listed, to_model=to_model)
+    return write_blocks(listed, to_model=True)
 
 
 def write_blocks(parts: Iterable[Part], *, to_model: bool) -> list[Json]:
@@ -141,7 +141,7 @@ def _read_result(data: Json) -> ToolResult:
 def _write_result(result: ToolResult, extra: Json) -> Json:
     block: Json = {"type": "tool_result", **extra, "tool_use_id": ids.for_anthropic(result.call_id)}
     if result.parts and not extra.get("content"):
-        block["content"] = write_content(result.parts, to_model=True)
+        block["content"] = write_content(result.parts)
     if result.is_error is not None:
         block["is_error"] = result.is_error
     return block

@@ -84,7 +84,7 @@ def write_request(request: Request) -> WireFormat:
         if not any(part.cache for part in system):
             system = join_texts(system)
     if system:
-        top["system"] = write_content(system, to_model=True)
+        top["system"] = write_content(system)
     top["messages"] = [_write_message(message) for message in messages]
     if request.tools:
         top["tools"] = [tool for tool in map(_write_tool, request.tools) if tool]
@@ -128,7 +128,7 @@ def _read_message(data: Json) -> Message:
 def _write_message(message: Message) -> Json:
     data: Json = {"role": message.role, "content": "", **own_fields(message.extra, NAME)}
     if message.parts:
-        data["content"] = write_content(message.parts, to_model=True)
+        data["content"] = write_content(message.parts)
     return data
 
 
