@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
 
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.errors import BadInput, did_you_mean, nearest
 from demeanor.core.text import shortened
 
 T = TypeVar("T")
@@ -176,12 +176,8 @@ class Table:
         """One of `choices`."""
         value = self.take(key, str, default)
         if value is not None and value not in choices:
-            close = nearest(value, choices)
-            self.fail(
-                key,
-                f"unknown value {value!r}",
-                f"did you mean {close!r}?" if close else f"expected one of: {', '.join(choices)}",
-            )
+            remedy = did_you_mean(value, choices, f"expected one of: {', '.join(choices)}")
+            self.fail(key, f"unknown value {value!r}", remedy)
         return value
 
     def relative_path(self, key: str) -> str:
@@ -196,8 +192,7 @@ class Table:
         """Reject every key that no getter has asked for."""
         for key in self._data:
             if key not in self._known:
-                close = nearest(key, self._known)
-                remedy = f"did you mean {close!r}?" if close else f"known keys: {', '.join(self._known)}"
+                remedy = did_you_mean(key, self._known, f"known keys: {', '.join(self._known)}")
                 self.fail(key, "unknown key", remedy)
 
 

@@ -35,6 +35,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The remedy for an unknown name: the known name that was probably meant, or `otherwise`."""
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else otherwise
+
+
 class DemeanorError(Exception):
     """Base of all errors that Demeanor raises on purpose."""
 
@@ -72,8 +78,7 @@ class UnknownName(UsageError):
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
-        close = nearest(name, self.known)
-        remedy = f"did you mean {close!r}?" if close else _known(kind, self.known)
+        remedy = did_you_mean(name, self.known, _known(kind, self.known))
         self.without_place = f"unknown {kind} {name!r}\n  → {remedy}" + (f"\n  → {hint}" if hint else "")
         """The message without the file or store that was searched."""
         super().__init__(f"{where}: {self.without_place}" if where else self.without_place)

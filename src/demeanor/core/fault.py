@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.lazy_dataclass import dataclass
 
 Role: TypeAlias = Literal["agent", "judge", "user"]
@@ -161,8 +161,7 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
     name, when, rest = parsed.groups()
     kinds = [kind.value for kind in FaultKind]
     if name not in kinds:
-        close = nearest(name, kinds)
-        fail(f"unknown kind of fault {name!r}", f"did you mean {close!r}?" if close else f"known: {', '.join(kinds)}")
+        fail(f"unknown kind of fault {name!r}", did_you_mean(name, kinds, f"known: {', '.join(kinds)}"))
     kind = FaultKind(name)
     fields: dict[str, Any] = {} if when is None else _when(when)
     if when is not None and not fields:

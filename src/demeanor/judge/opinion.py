@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.errors import WorldError, nearest
+from demeanor.core.errors import WorldError, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.judge_question import AskJudge, JudgeAnswer, JudgeQuestion, JudgeSettings, JudgeVote, JudgeWord
 from demeanor.core.lazy_dataclass import dataclass
@@ -170,8 +170,7 @@ def _text(rig: Rig, name: str, prompts: Sequence[str]) -> str:
         kinds = (Said,) if name == "said" else (Said, Called)
         lines = [_line(event) for event in rig.trajectory.events if isinstance(event, kinds)]
         return "\n".join(lines) or "(nothing)"
-    close = nearest(name, EVIDENCE)
-    hint = f"did you mean {close!r}?" if close else f"choose from {', '.join(EVIDENCE)}, or give a mapping of texts"
+    hint = did_you_mean(name, EVIDENCE, f"choose from {', '.join(EVIDENCE)}, or give a mapping of texts")
     raise ValueError(f"evidence {name!r} is unknown: {hint}")
 
 

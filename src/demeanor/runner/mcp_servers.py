@@ -18,7 +18,7 @@ from demeanor.agents.executables import PACKAGE_ROOT, python_paths
 from demeanor.core.agent import Orders, Task
 from demeanor.core.bounded_output import bounded
 from demeanor.core.codec import encode
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
 from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, HttpServer, McpServer, over_http, read_record
@@ -196,5 +196,4 @@ def _known(evals: Iterable[Eval], fault: Fault) -> str:
         for name, server in one.scenario.mcp.items()
         for tool in (server.tools if isinstance(server, Fixture) else ("TOOL",))
     ]
-    close = nearest(fault.tool or "", names)
-    return f"did you mean {close!r}?" if close else f"known: {', '.join(dict.fromkeys(names)) or 'none'}"
+    return did_you_mean(fault.tool or "", names, f"known: {', '.join(dict.fromkeys(names)) or 'none'}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from demeanor.core.agent import Agent, asks_user, start_seconds, unable
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
 from demeanor.core.intervention import Intervention
@@ -208,9 +208,8 @@ def _check_params(agent: Agent, one: Eval) -> None:
     params, where, known = one.scenario.params, one.source.path, agent.params
     for key in params:
         if known is not None and key not in known:
-            close = nearest(key, known)
             accepted = f"it accepts {', '.join(sorted(known)) or 'no params'}; correct the eval, or use another agent"
-            remedy = f"did you mean {close!r}?" if close else accepted
+            remedy = did_you_mean(key, known, accepted)
             raise BadInput(f"{agent.name} does not know this key", where=where, key=f"params.{key}", remedy=remedy)
     if read_params := getattr(agent, "read_params", None):
         read_params(params, where)

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval, ProviderChoice
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.runner.catalog import Catalog
@@ -61,8 +61,7 @@ def _select(
     ours = _NAMES.get(name, name)
     known = {*WELL_KNOWN, *catalog.config.providers, *_NAMES}
     if name not in known:
-        close = nearest(name, known)
-        remedy = f"did you mean {close!r}?" if close else f"known providers: {', '.join(sorted(known))}"
+        remedy = did_you_mean(name, known, f"known providers: {', '.join(sorted(known))}")
         raise BadInput(f"unknown provider {name!r}", where=choice.where, key="provider", remedy=remedy)
     default = WELL_KNOWN[ours].key_env if ours in WELL_KNOWN and ours not in catalog.config.providers else ""
     wanted = [variable for variable in (choice.key_env or default, choice.base_url_env) if variable]

@@ -14,7 +14,7 @@ from typing import Any
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.lazy_dataclass import dataclass
@@ -61,8 +61,7 @@ def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]
     here = {one.task.name: (folder, one.task) for folder, one in tasks.items() if one.task is not None}
     for index, (wanted, digest) in enumerate(listed):
         if wanted not in here:
-            close = nearest(wanted, here)
-            remedy = f"did you mean {close!r}?" if close else f"download it: `harbor download {wanted}`"
+            remedy = did_you_mean(wanted, here, f"download it: `harbor download {wanted}`")
             table.fail(f"tasks[{index}].name", f"the task {wanted!r} is missing", remedy)
         folder, task = here[wanted]
         _check_digest(table, index, task, digest)

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from demeanor.config.table import describe
-from demeanor.core.errors import BadInput, DemeanorError, nearest
+from demeanor.core.errors import BadInput, DemeanorError, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons
 from demeanor.define.python.assert_rewrite import compiled
@@ -220,8 +220,7 @@ def _remedy(error: BaseException) -> str | None:
     unknown = re.match(r"eval_test\(\) got an unexpected keyword argument '(\w+)'", str(error))
     if unknown:
         known = [name for name in inspect.signature(eval_test).parameters if name != "policy"]
-        close = nearest(unknown[1], known)
-        return f"did you mean {close!r}?" if close else f"known arguments: {', '.join(known)}"
+        return did_you_mean(unknown[1], known, f"known arguments: {', '.join(known)}")
     if isinstance(error, ModuleNotFoundError):
         return f"install {error.name!r}, or put {error.name}.py next to the file"
     return None

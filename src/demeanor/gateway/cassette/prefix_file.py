@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.codec import encode
-from demeanor.core.errors import CassetteAbsent, CassetteUnreadable, nearest
+from demeanor.core.errors import CassetteAbsent, CassetteUnreadable, did_you_mean
 from demeanor.core.intervention import Intervention
 from demeanor.core.prefix import Prefix
 from demeanor.gateway.cassette.cassette import Cassette
@@ -80,9 +80,9 @@ def read_prefix(plain: Path) -> Cassette:
     path = next((one for one in (plain, compressed) if one.is_file() or one.is_symlink()), None)
     if path is None:
         others = {one.name.removesuffix(COMPRESSED).removesuffix(UNCOMPRESSED) for one in plain.parent.glob("*")}
-        near = nearest(plain.name.removesuffix(UNCOMPRESSED), sorted(others))
         save = "save it: demeanor fork TRIAL --at K --save NAME"
-        raise CassetteAbsent(f"{plain}: there is no such prefix\n  → {f'did you mean {near!r}?' if near else save}")
+        remedy = did_you_mean(plain.name.removesuffix(UNCOMPRESSED), sorted(others), save)
+        raise CassetteAbsent(f"{plain}: there is no such prefix\n  → {remedy}")
     found = read_cassette_file(path)
     again = "save it again: demeanor fork TRIAL --at K --save NAME"
     if not 1 <= found.cut <= len(found.exchanges) or found.step < 1:
