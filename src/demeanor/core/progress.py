@@ -43,11 +43,6 @@ class AttemptJudged:
     type: Literal["judged"] = "judged"
     """The tag of this type."""
 
-    @property
-    def cell(self) -> str:
-        """The cell's id."""
-        return self.record.cell
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkersChanged:

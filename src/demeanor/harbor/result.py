@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import fsum
 from pathlib import Path
@@ -139,17 +139,13 @@ class NoTrial:
     why: str
     """The reason."""
 
-    found: tuple[str, ...] = field(default=())
-    """The names of the trials that were found."""
-
 
 def read_trial(jobs: Path) -> TrialFolder | NoTrial:
     """Read the only trial of the job in a folder of jobs."""
     paths = find_beneath(jobs, f"{JOB}/*/result.json", at_most=10)
     found = [(path, content) for path in paths if (content := read_beneath(jobs, path, at_most=_MAX_RESULT + 1))]
     if len(found) != 1:
-        names = tuple(path.split("/")[1] for path, _ in found)
-        return NoTrial(why=f"it left {'no result' if not found else 'several results'}", found=names)
+        return NoTrial(why=f"it left {'no result' if not found else 'several results'}")
     path, content = found[0]
     data = _json(content) if len(content) <= _MAX_RESULT else None
     if not isinstance(data, dict):

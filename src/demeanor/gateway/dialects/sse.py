@@ -26,9 +26,6 @@ class Event:
     name: str = ""
     """Its `event:` field."""
 
-    complete: bool = True
-    """False if the stream ended before the empty line that ends the event."""
-
 
 def first_line_is_event(start: bytes) -> bool | None:
     """Whether a stream's first line is a field of an event or a comment; None if there are too few bytes to tell."""
@@ -71,7 +68,7 @@ class SseReader:
         found = [self._take(bytes(self._rest.rstrip(b"\r")))] if self._rest else []
         self._rest.clear()
         if self._data:
-            found.append(self._event(complete=False))
+            found.append(self._event())
         return [event for event in found if event is not None]
 
     def _take(self, line: bytes) -> Event | None:
@@ -79,7 +76,7 @@ class SseReader:
             self._begun = True
             line = line.removeprefix(_BOM)
         if not line:
-            return self._event(complete=True) if self._data else None
+            return self._event() if self._data else None
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
@@ -88,7 +85,7 @@ class SseReader:
             self._name = value.decode("utf-8", "replace")
         return None
 
-    def _event(self, *, complete: bool) -> Event:
-        found = Event(data=b"\n".join(self._data), name=self._name, complete=complete)
+    def _event(self) -> Event:
+        found = Event(data=b"\n".join(self._data), name=self._name)
         self._data, self._name = [], ""
         return found

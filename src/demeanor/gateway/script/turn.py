@@ -102,11 +102,6 @@ class Turn:
         return self.results[-1].text if self.results else ""
 
     @cached_property
-    def all_results(self) -> int:
-        """The number of tool results in the whole conversation."""
-        return sum(isinstance(part, ToolResult) for message in self.request.messages for part in message.parts)
-
-    @cached_property
     def calls_before(self) -> int:
         """The number of calls that the model has made, including those that an agent removed because of an error."""
         messages = self.request.messages

@@ -45,9 +45,6 @@ class CallFacts:
     kind: Kind
     """What the tool does with these arguments."""
 
-    tool: str
-    """The tool that is called; the inner one if a tool calls another."""
-
     arguments: Mapping[str, Any]
     """Its arguments."""
 
@@ -64,7 +61,7 @@ def call_facts(call: Called, tools: Mapping[str, Tool], existed: Callable[[str],
     offered = tools.get(name)
     kind = _kind(name, arguments, own_kind, offered)
     effects = _with_replaced_files(_effects(name, arguments, kind, offered, call.raw), existed)
-    return CallFacts(kind=kind, tool=name, arguments=arguments, offered=offered, effects=effects)
+    return CallFacts(kind=kind, arguments=arguments, offered=offered, effects=effects)
 
 
 def _inner(call: Called) -> tuple[str, Mapping[str, Any], Kind]:

@@ -59,7 +59,7 @@ class ArrayReader:
 
     def close(self) -> list[Event]:
         """The incomplete object at the end of the stream, if any."""
-        return [Event(data=bytes(self._rest[self._begin :]), complete=False)] if self._depth else []
+        return [Event(data=bytes(self._rest[self._begin :]))] if self._depth else []
 
 
 class AutoFramingReader:
