@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor._version import __version__
-from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.executables import PACKAGE_ENV, package_paths
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.mcp_servers import Servers, filled_servers, read_mcp_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params
@@ -32,7 +32,6 @@ from demeanor.core.codec import encode
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind, usual_kinds
 
-_CLIENT_ENV = {"PYTHONPATH": PACKAGE_ROOT, "PYTHONDONTWRITEBYTECODE": "1"}
 _TASK_FILE = ".demeanor/acp.json"
 _CANNOT = {
     Ability.MESSAGES: "the protocol can load a session of the agent's own, but not one that Demeanor writes",
@@ -110,8 +109,8 @@ class AcpAgent:
         env = {**self.program.environment(values), **{name: fill(text, values) for name, text in own.env.items()}}
         fields = {
             "command": [fill(word, values) for word in (*self.program.command, *own.args)],
-            "env": {name: env[name] for name in _CLIENT_ENV if name in env},
-            "hide": [*_CLIENT_ENV],
+            "env": {name: env[name] for name in PACKAGE_ENV if name in env},
+            "hide": [*PACKAGE_ENV],
             "prompts": task.prompts,
             "user": task.user,
             "steer": encode(task.steer),
@@ -131,9 +130,7 @@ class AcpAgent:
         }
         # -P keeps the workspace off the import path: a file `json.py` there must not be imported.
         argv = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.acp", str(task.home / _TASK_FILE))
-        launch = Launch(
-            argv=argv, env={**env, **_CLIENT_ENV}, reads=(*python_paths(), PACKAGE_ROOT, *self.program.readable())
-        )
+        launch = Launch(argv=argv, env={**env, **PACKAGE_ENV}, reads=(*package_paths(), *self.program.readable()))
         files = {path: fill(text, values).encode() for path, text in own.home_files.items()}
         home_files = {**self.program.files(values), **files, _TASK_FILE: json.dumps(fields).encode()}
         return Orders(launches=(launch,), home_files=home_files)

@@ -12,6 +12,9 @@ PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 """The folder that holds the `demeanor` package, for agents that are part of it. Python lists this folder on import,
 so it must be readable as a whole."""
 
+PACKAGE_ENV = {"PYTHONPATH": PACKAGE_ROOT, "PYTHONDONTWRITEBYTECODE": "1"}
+"""The variables of a program that is part of the package."""
+
 _VERSION_TIMEOUT = 30.0
 _MAX_SHEBANG = 512
 _SHARED_FOLDERS = (".local", "opt", "usr", "local", "home")
@@ -21,6 +24,11 @@ def python_paths() -> tuple[str, ...]:
     """The paths that `sys.executable` needs to start: its environment and the installation that this was made from."""
     program = Path(sys.executable)
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, str(program))))
+
+
+def package_paths() -> tuple[str, ...]:
+    """The paths that a program which is part of the package needs to start."""
+    return (*python_paths(), PACKAGE_ROOT)
 
 
 def executable_paths(program: str) -> tuple[str, ...]:

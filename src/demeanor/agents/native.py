@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor._version import __version__
-from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.executables import PACKAGE_ENV, package_paths
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.overrides import Overrides, read_overrides, read_params
 from demeanor.config.table import Table
@@ -89,10 +89,9 @@ class BuiltinAgent:
         options: dict[str, object] = {"--task": task.home / "task.json", "--model": task.model}
         options |= {"--max-turns": self.max_turns, "--seed": task.seed}
         words = (str(word) for option in options.items() for word in option)
-        env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": PACKAGE_ROOT}
-        env["PYTHONDONTWRITEBYTECODE"] = "1"
+        env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, **PACKAGE_ENV}
         orders = Orders(
-            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_paths(), PACKAGE_ROOT)),),
+            launches=(Launch(argv=(*program, *words), env=env, reads=package_paths()),),
             home_files={"task.json": file.encode()},
         )
         own = self.overrides.then(self.read_params(task.params, "the eval"))

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.executables import PACKAGE_ENV, package_paths
 from demeanor.core.agent import Orders, Task
 from demeanor.core.codec import encode
 from demeanor.core.trajectory import Kind, usual_kinds
 
 _HOST = str(Path(__file__).with_name("stream_host.py"))
 _FOLDER = ".demeanor"
-_CLIENT_ENV = {"PYTHONPATH": PACKAGE_ROOT, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def streamed_orders(orders: Orders, task: Task, kinds: Mapping[str, Kind]) -> Orders:
@@ -40,8 +39,8 @@ def streamed_orders(orders: Orders, task: Task, kinds: Mapping[str, Kind]) -> Or
             replace(
                 launch,
                 argv=(*host, *words, "--input-format", "stream-json"),
-                env={**launch.env, **_CLIENT_ENV},
-                reads=(*launch.reads, *python_paths(), PACKAGE_ROOT),
+                env={**launch.env, **PACKAGE_ENV},
+                reads=(*launch.reads, *package_paths()),
             )
         )
     return replace(orders, launches=tuple(launches), home_files=files)

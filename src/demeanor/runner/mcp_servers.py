@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.executables import PACKAGE_ROOT, package_paths
 from demeanor.core.agent import Orders, Task
 from demeanor.core.bounded_output import bounded
 from demeanor.core.codec import encode
@@ -92,7 +92,7 @@ def with_server_files(orders: Orders, task: Task, scenario: Scenario) -> Orders:
     if not scenario.mcp:
         return orders
     files = {f"{MCP_FOLDER}/{name}.json": _file(task, name, scenario) for name in scenario.mcp}
-    reads = (*python_paths(), PACKAGE_ROOT)
+    reads = package_paths()
     launches = (replace(launch, reads=(*launch.reads, *reads)) for launch in orders.launches)
     return replace(
         orders,
