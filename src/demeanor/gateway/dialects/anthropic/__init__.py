@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from demeanor.gateway.dialects.anthropic.blocks import NAME
-from demeanor.gateway.dialects.anthropic.errors import write_error
 from demeanor.gateway.dialects.anthropic.reader import AnthropicReader
 from demeanor.gateway.dialects.anthropic.request import read_request, write_request
-from demeanor.gateway.dialects.anthropic.response import read_response, write_response
+from demeanor.gateway.dialects.anthropic.response import read_response, write_error, write_response
 from demeanor.gateway.dialects.anthropic.writer import AnthropicWriter
 from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, post_route
 from demeanor.gateway.dialects.errors import read_error

@@ -1,13 +1,14 @@
-"""Complete responses of the Anthropic dialect."""
+"""Complete responses and errors of the Anthropic dialect."""
 
 from __future__ import annotations
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
+from demeanor.core.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.messages import ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_block, write_blocks
 from demeanor.gateway.dialects.conversions import stop_reason
 from demeanor.gateway.dialects.dialect import WireFormat
+from demeanor.gateway.dialects.errors import status_of
 from demeanor.gateway.dialects.json_reader import (
     Json,
     maybe_count,
@@ -119,3 +120,27 @@ def write_usage(usage: Usage) -> Json:
     if usage.reasoning is not None:
         data["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
     return data
+
+
+_OVERLOADED_STATUS = 529
+_ERROR_TYPES: dict[ErrorReason, str] = {
+    "rate_limit": "rate_limit_error",
+    "auth": "authentication_error",
+    "bad_request": "invalid_request_error",
+    "cassette": "invalid_request_error",
+    "prefix": "invalid_request_error",
+    "overloaded": "overloaded_error",
+    "stalled": "timeout_error",
+    "budget": "billing_error",
+}
+
+
+def error_body(error: ProviderError) -> Json:
+    """The body of an error response, and the data of an error event in a stream."""
+    return {"type": "error", "error": {"type": _ERROR_TYPES.get(error.reason, "api_error"), "message": error.message}}
+
+
+def write_error(error: ProviderError) -> WireFormat:
+    """An error response for Anthropic's clients."""
+    status = _OVERLOADED_STATUS if error.reason == "overloaded" and error.status is None else status_of(error)
+    return WireFormat(body=to_json(error_body(error)), status=status)

@@ -6,8 +6,7 @@ from demeanor.core.exchange import ProviderError, Request
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.anthropic.blocks import NAME, redacted_thinking, write_blocks, write_call
-from demeanor.gateway.dialects.anthropic.errors import error_body
-from demeanor.gateway.dialects.anthropic.response import new_message, read_stop, write_stop, write_usage
+from demeanor.gateway.dialects.anthropic.response import error_body, new_message, read_stop, write_stop, write_usage
 from demeanor.gateway.dialects.json_reader import Json, own_fields
 from demeanor.gateway.dialects.sse import event
 from demeanor.gateway.dialects.stream_events import Began, Finished, PartGrew

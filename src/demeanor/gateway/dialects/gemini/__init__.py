@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, common_route
 from demeanor.gateway.dialects.errors import read_error
-from demeanor.gateway.dialects.gemini.errors import write_error
 from demeanor.gateway.dialects.gemini.parts import NAME
 from demeanor.gateway.dialects.gemini.reader import GeminiReader
 from demeanor.gateway.dialects.gemini.request import read_request, write_request
-from demeanor.gateway.dialects.gemini.response import read_response, write_response
+from demeanor.gateway.dialects.gemini.response import read_response, write_error, write_response
 from demeanor.gateway.dialects.gemini.writer import GeminiWriter
 from demeanor.gateway.dialects.json_reader import to_json
 

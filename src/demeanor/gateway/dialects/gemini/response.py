@@ -1,4 +1,4 @@
-"""Complete responses of the Gemini dialect."""
+"""Complete responses and errors of the Gemini dialect."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
+from demeanor.core.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.messages import Part, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import stop_reason
 from demeanor.gateway.dialects.dialect import Malformed, WireFormat
+from demeanor.gateway.dialects.errors import status_of
 from demeanor.gateway.dialects.gemini.parts import NAME, read_part, with_wrapped_signature, write_part
 from demeanor.gateway.dialects.json_reader import (
     Json,
@@ -167,3 +168,26 @@ def write_usage(usage: Usage) -> Json:
     if usage.reasoning is not None:
         data["thoughtsTokenCount"] = usage.reasoning
     return data
+
+
+_ERROR_STATUS: dict[ErrorReason, str] = {
+    "rate_limit": "RESOURCE_EXHAUSTED",
+    "auth": "UNAUTHENTICATED",
+    "bad_request": "INVALID_ARGUMENT",
+    "cassette": "INVALID_ARGUMENT",
+    "prefix": "INVALID_ARGUMENT",
+    "overloaded": "UNAVAILABLE",
+    "stalled": "DEADLINE_EXCEEDED",
+    "budget": "FAILED_PRECONDITION",
+}
+
+
+def error_body(error: ProviderError) -> Json:
+    """The body of an error response."""
+    status = _ERROR_STATUS.get(error.reason, "INTERNAL")
+    return {"error": {"code": status_of(error), "message": error.message, "status": status}}
+
+
+def write_error(error: ProviderError) -> WireFormat:
+    """An error response for Google's clients."""
+    return WireFormat(body=to_json(error_body(error)), status=status_of(error))

@@ -7,12 +7,12 @@ from dataclasses import replace
 from demeanor.core.exchange import ProviderError, Request
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.gemini.errors import error_body
 from demeanor.gateway.dialects.gemini.parts import NAME, write_part
 from demeanor.gateway.dialects.gemini.request import FRAMING
 from demeanor.gateway.dialects.gemini.response import (
     CANDIDATE,
     USAGE,
+    error_body,
     read_stop,
     read_usage,
     write_response_part,

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, post_route
 from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.json_reader import to_json
-from demeanor.gateway.dialects.openai_chat.errors import write_error
 from demeanor.gateway.dialects.openai_chat.reader import ChatReader
 from demeanor.gateway.dialects.openai_chat.request import read_request, write_request
-from demeanor.gateway.dialects.openai_chat.response import read_response, write_response
+from demeanor.gateway.dialects.openai_chat.response import read_response, write_error, write_response
 from demeanor.gateway.dialects.openai_chat.thinking import NAME
 from demeanor.gateway.dialects.openai_chat.writer import ChatWriter
 

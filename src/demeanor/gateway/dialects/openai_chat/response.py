@@ -1,12 +1,13 @@
-"""Complete responses of the chat dialect."""
+"""Complete responses of the chat dialect, and errors of both OpenAI dialects."""
 
 from __future__ import annotations
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
+from demeanor.core.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.messages import Extra, Part, Text, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import is_refusal, stop_reason
 from demeanor.gateway.dialects.dialect import Malformed, WireFormat
+from demeanor.gateway.dialects.errors import status_of
 from demeanor.gateway.dialects.json_reader import (
     Json,
     maybe_count,
@@ -168,3 +169,25 @@ def _join_text_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     text = "".join(part.text for part in parts if isinstance(part, Text) and not is_refusal(part))
     others = tuple(part for part in parts if not isinstance(part, Text) or is_refusal(part))
     return (Text(text=text), *others) if text else others
+
+
+_ERROR_TYPES: dict[ErrorReason, tuple[str, str | None]] = {
+    "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
+    "auth": ("authentication_error", "invalid_api_key"),
+    "bad_request": ("invalid_request_error", None),
+    "cassette": ("invalid_request_error", "cassette"),
+    "prefix": ("invalid_request_error", "prefix"),
+    "overloaded": ("server_error", "overloaded"),
+    "budget": ("insufficient_quota", "insufficient_quota"),
+}
+
+
+def error_body(error: ProviderError) -> Json:
+    """The body of an error response."""
+    kind, code = _ERROR_TYPES.get(error.reason, ("server_error", error.reason))
+    return {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
+
+
+def write_error(error: ProviderError) -> WireFormat:
+    """An error response for OpenAI's clients."""
+    return WireFormat(body=to_json(error_body(error)), status=status_of(error))

@@ -9,9 +9,8 @@ from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import is_refusal
 from demeanor.gateway.dialects.json_reader import Json, own_fields
-from demeanor.gateway.dialects.openai_chat.errors import error_body
 from demeanor.gateway.dialects.openai_chat.request import wants_usage
-from demeanor.gateway.dialects.openai_chat.response import new_response, write_stop, write_usage
+from demeanor.gateway.dialects.openai_chat.response import error_body, new_response, write_stop, write_usage
 from demeanor.gateway.dialects.openai_chat.thinking import ENCRYPTED, FIELD, NAME, SUMMARY, TEXT
 from demeanor.gateway.dialects.sse import event
 from demeanor.gateway.dialects.stream_events import (

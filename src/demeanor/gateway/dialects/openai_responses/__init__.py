@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from demeanor.gateway.dialects.dialect import Dialect, Route, post_route
 from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.openai_chat import key_headers, token, write_count, write_models
-from demeanor.gateway.dialects.openai_chat.errors import write_error
+from demeanor.gateway.dialects.openai_chat.response import write_error
 from demeanor.gateway.dialects.openai_responses.content import NAME
 from demeanor.gateway.dialects.openai_responses.reader import ResponsesReader
 from demeanor.gateway.dialects.openai_responses.request import read_request, write_request
