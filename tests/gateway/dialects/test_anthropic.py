@@ -11,6 +11,7 @@ from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
 from demeanor.core.messages import Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Interrupted, assemble, deltas_of
 from tests.gateway.dialects.helpers import SIZES, in_pieces
 
@@ -299,7 +300,7 @@ def test_errors() -> None:
         529,
         {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}},
     )
-    assert ANTHROPIC.read_error(529, shown.body, {}) == ProviderError(status=529, reason="overloaded", message="busy")
+    assert read_error(529, shown.body) == ProviderError(status=529, reason="overloaded", message="busy")
 
 
 def test_routes_and_keys() -> None:

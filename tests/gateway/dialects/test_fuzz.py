@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from demeanor.core.exchange import Request
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Finished, Interrupted
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.dialects.helpers import in_pieces
@@ -151,7 +152,7 @@ def test_a_growing_array(body: bytes, size: int) -> None:
 def test_anything(name: str, body: bytes, status: int) -> None:
     """Any bytes are refused or read; an error can always be read."""
     dialect = DIALECTS[name]
-    assert dialect.read_error(status, body, {}).message
+    assert read_error(status, body).message
     for read in (lambda: dialect.read_request(body, ROUTE), lambda: dialect.read_response(body)):
         with contextlib.suppress(Malformed):  # any other exception is a defect
             read()

@@ -11,6 +11,7 @@ from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Delta, Interrupted, assemble, deltas_of
 from tests.gateway.dialects.helpers import SIZES, in_pieces
 
@@ -283,7 +284,7 @@ def test_errors() -> None:
     """Errors have the statuses of Google's API."""
     wire = GEMINI.write_error(ProviderError(status=None, reason="rate_limit", message="slow down"))
     assert written(wire.body) == {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
-    assert GEMINI.read_error(429, b"[" + wire.body + b"]", {}).message == "slow down"
+    assert read_error(429, b"[" + wire.body + b"]").message == "slow down"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Interrupted, assemble, deltas_of
 from tests.gateway.dialects.helpers import SIZES, in_pieces
 
@@ -259,7 +260,7 @@ def test_error_round_trip() -> None:
     """An error has a matching status and the provider's own words."""
     shown = CHAT.write_error(ProviderError(status=None, reason="budget", message="spent"))
     assert (shown.status, json.loads(shown.body)["error"]["type"]) == (402, "insufficient_quota")
-    read_back = CHAT.read_error(401, b'{"error": {"message": "Incorrect API key provided: sk-abcdefgh"}}', {})
+    read_back = read_error(401, b'{"error": {"message": "Incorrect API key provided: sk-abcdefgh"}}')
     assert (read_back.reason, read_back.message) == ("auth", "Incorrect API key provided: sk-abcdefgh")
 
 

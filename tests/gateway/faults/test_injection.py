@@ -17,6 +17,7 @@ import pytest
 from demeanor.core.exchange import Exchange, Response
 from demeanor.core.fault import FaultKind, parse_faults
 from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Interrupted, assemble
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE, Price
@@ -166,7 +167,7 @@ async def test_a_status(way: Spoken, kind: str, failure: str) -> None:
             assert (answer.status, answer.headers["Retry-After"]) == (int(kind), "7")
         exchange = only(session)
         assert (await ask(session, way))[0] == 200
-    error = DIALECTS[way.dialect].read_error(int(kind), body, {})
+    error = read_error(int(kind), body)
     assert (error.reason, error.message) == (failure, f"injected fault {kind}@1:retry_after=7")
     assert exchange.error == error
     assert (exchange.fault, exchange.response, exchange.cost_usd) == (f"{kind}@1:retry_after=7", None, 0.0)

@@ -17,6 +17,7 @@ from demeanor.core.exchange import Exchange, ProviderError, Request, Response, S
 from demeanor.core.messages import Message, Text, ToolCall
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import assemble, deltas_of
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import Price
@@ -527,7 +528,7 @@ async def test_an_error_is_translated_to_the_agents_dialect(mine: str, theirs: s
         reply = await post(session, wire.body, path=wire.path, headers=ours.key_headers(session.token))
         (exchange,) = session.exchanges()
     assert (reply.status, reply.headers["Retry-After"]) == (429, "3")
-    assert ours.read_error(429, reply.body, {}).message == "too many"
+    assert read_error(429, reply.body).message == "too many"
     assert exchange.error
     assert (exchange.error.reason, exchange.error.message) == ("rate_limit", "too many")
 

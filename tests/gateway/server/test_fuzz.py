@@ -19,6 +19,7 @@ from aiohttp import web
 from demeanor.core.exchange import Request, Response, Sampling, StopReason, Usage
 from demeanor.core.messages import Message, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import deltas_of
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.provider import Provider
@@ -90,7 +91,7 @@ async def test_mutated_requests_get_proper_responses(name: str) -> None:
                 post(session, body, path=wire.path, headers=dialect.key_headers(session.token)), timeout=120
             )
             if reply.status != 200:
-                message = dialect.read_error(reply.status, reply.body, {}).message
+                message = read_error(reply.status, reply.body).message
                 assert message.startswith(("the request can't be read", "the gateway failed")), (reply.body, body)
         assert len(session.exchanges()) == COUNT // 4
 

@@ -14,7 +14,7 @@ from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.contract.wellformed import Note, stream_problems
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Dialect, Malformed
-from demeanor.gateway.dialects.errors import without_keys
+from demeanor.gateway.dialects.errors import read_error, without_keys
 from demeanor.gateway.dialects.stream_events import Assembler
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _ServerClient:
         wire = self.dialect.write_request(request)
         status, body = await self.send(wire.path, wire.body)
         if status != 200:
-            message = f"status {status}: {without_keys(self.dialect.read_error(status, body, {}).message)}"
+            message = f"status {status}: {without_keys(read_error(status, body).message)}"
             raise _Undecided(message) if status in _NO_VERDICT else Malformed(message)
         return body
 
@@ -160,7 +160,7 @@ async def _refuses(client: _ServerClient) -> list[str]:
     path = client.dialect.write_request(client.text_request()).path
     status, body = await client.send(path, b'{"nonsense": ')
     problems = [] if 400 <= status < 500 else [f"a body that is not JSON is answered with status {status}"]
-    if client.dialect.read_error(status, body, {}).message == f"status {status}" or not body.lstrip().startswith(b"{"):
+    if read_error(status, body).message == f"status {status}" or not body.lstrip().startswith(b"{"):
         problems.append("the error response has no message in the dialect's format")
     return problems
 

@@ -112,9 +112,6 @@ class Dialect:
     stream_writer: Callable[[Request], StreamWriter]
     """Creates a writer for one streamed response."""
 
-    read_error: Callable[[int, bytes, Mapping[str, str]], ProviderError]
-    """Reads a provider's error response (status, body, headers); never raises."""
-
     write_error: Callable[[ProviderError], WireFormat]
     """Writes an error response for the client."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from demeanor.core.exchange import ErrorReason, ProviderError
@@ -77,8 +76,8 @@ def without_keys(text: str) -> str:
     return _SECRETS.sub("[redacted]", text)
 
 
-def read_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-    """The error in a provider's response: `error.message`, or whatever else it contains. Never raises."""
+def read_error(status: int, body: bytes) -> ProviderError:
+    """The error in a provider's response, of any dialect: `error.message`, or whatever else it has. Never raises."""
     try:
         found = parse(body)
     except Malformed:

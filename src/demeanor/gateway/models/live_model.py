@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.errors import error_in_body
+from demeanor.gateway.dialects.errors import error_in_body, read_error
 from demeanor.gateway.dialects.stream_events import Interrupted
 from demeanor.gateway.models.upstream import (
     RETRY_HEADERS,
@@ -110,9 +110,8 @@ class LiveModel:
         except Malformed as malformed:
             message = f"{self.provider.name} sent a response that can't be read: {malformed}"
             return ErrorReply(error=ProviderError(status=502, reason="server", message=message))
-        lower = {name.lower(): value for name, value in response.headers.items()}
         again = {name: response.headers[name] for name in RETRY_HEADERS if name in response.headers}
-        return ErrorReply(error=dialect.read_error(response.status, body, lower), headers=again)
+        return ErrorReply(error=read_error(response.status, body), headers=again)
 
     def _redirect_error(self, response: ProviderResponse) -> ProviderError:
         """The error for a redirect: neither the key nor the agent follows it."""

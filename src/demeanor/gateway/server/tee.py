@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from demeanor.core.exchange import ProviderError
 from demeanor.core.text import one_line
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.errors import error_in_body
+from demeanor.gateway.dialects.errors import error_in_body, read_error
 from demeanor.gateway.dialects.sse import first_line_is_event
 from demeanor.gateway.dialects.stream_events import Interrupted
 
@@ -226,8 +226,7 @@ class _UnreadableTee(_BufferedTee):
 
 class _ErrorTee(_BufferedTee):
     def close(self) -> None:
-        headers = {name.lower(): value for name, value in self._reply.headers.items()}
-        self._recording.set_error(self._dialect.read_error(self._reply.status, bytes(self._body), headers))
+        self._recording.set_error(read_error(self._reply.status, bytes(self._body)))
 
 
 def _has_event_type(reply: PassthroughReply) -> bool:

@@ -11,7 +11,6 @@ from demeanor.gateway.dialects.anthropic.request import read_request, write_requ
 from demeanor.gateway.dialects.anthropic.response import read_response, write_error, write_response
 from demeanor.gateway.dialects.anthropic.writer import AnthropicWriter
 from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, post_route
-from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.json_reader import to_json
 
 VERSION = "2023-06-01"
@@ -60,7 +59,6 @@ ANTHROPIC = Dialect(
     write_response=write_response,
     stream_reader=AnthropicReader,
     stream_writer=AnthropicWriter,
-    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

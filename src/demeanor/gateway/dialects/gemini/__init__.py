@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, common_route
-from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.gemini.parts import NAME
 from demeanor.gateway.dialects.gemini.reader import GeminiReader
 from demeanor.gateway.dialects.gemini.request import read_request, write_request
@@ -67,7 +66,6 @@ GEMINI = Dialect(
     write_response=write_response,
     stream_reader=GeminiReader,
     stream_writer=GeminiWriter,
-    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

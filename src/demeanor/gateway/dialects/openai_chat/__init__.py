@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, post_route
-from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.json_reader import to_json
 from demeanor.gateway.dialects.openai_chat.reader import ChatReader
 from demeanor.gateway.dialects.openai_chat.request import read_request, write_request
@@ -54,7 +53,6 @@ OPENAI_CHAT = Dialect(
     write_response=write_response,
     stream_reader=ChatReader,
     stream_writer=ChatWriter,
-    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

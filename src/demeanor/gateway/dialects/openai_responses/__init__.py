@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from demeanor.gateway.dialects.dialect import Dialect, Route, post_route
-from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.openai_chat import key_headers, token, write_count, write_models
 from demeanor.gateway.dialects.openai_chat.response import write_error
 from demeanor.gateway.dialects.openai_responses.content import NAME
@@ -34,7 +33,6 @@ OPENAI_RESPONSES = Dialect(
     write_response=write_response,
     stream_reader=ResponsesReader,
     stream_writer=ResponsesWriter,
-    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,
