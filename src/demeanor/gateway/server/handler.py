@@ -17,12 +17,9 @@ from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.request_body import TooLarge
-from demeanor.gateway.server.requested_calls import PATH as CALLS
-from demeanor.gateway.server.requested_calls import requested_calls
 from demeanor.gateway.server.respond import deliver, to_http_response
 from demeanor.gateway.server.routing import forward_path, match_route, split_prefix
-from demeanor.gateway.server.user_turns import PATH as USER
-from demeanor.gateway.server.user_turns import user_turn
+from demeanor.gateway.server.sandbox_clients import answer_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,10 +61,8 @@ class RequestHandler:
     async def serve(self, request: web.BaseRequest, session: Session, path: str) -> web.StreamResponse:
         """Handle one request; `path` is the path below the session's prefix."""
         started = time.monotonic()
-        if path == CALLS and request.method == "GET":
-            return requested_calls(request, session)
-        if path == USER and request.method == "POST":
-            return await user_turn(request, session)
+        if (answered := await answer_client(request, session, path)) is not None:
+            return answered
         headers = {name.lower(): value for name, value in request.headers.items()}
         found = match_route(
             self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
