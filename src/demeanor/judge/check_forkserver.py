@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import os
 import shutil
 import signal
 import socket
+import stat
 import struct
 import sys
 import tempfile
@@ -21,7 +23,6 @@ from demeanor.core.eval import Eval
 from demeanor.core.temp_names import temp_prefix
 from demeanor.judge.answers import Rehearsals
 from demeanor.judge.check_worker import work
-from demeanor.judge.inherited_files import forget_files
 
 REQUEST = struct.Struct(">cq")
 SPAWN, KILL = b"s", b"k"
@@ -35,7 +36,7 @@ def serve(control: socket.socket, evals: dict[str, Eval], rehearsals: Rehearsals
     gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    forget_files(control.fileno())
+    _forget_files(control.fileno())
     pids: set[int] = set()
     grace = _FIXTURE_SECONDS if any(map(takes_fixtures, evals.values())) else 0.0
     try:
@@ -120,3 +121,15 @@ def end_with(main: Any) -> None:
         code = 0  # the connection is gone: Demeanor has ended
     finally:
         os._exit(code)
+
+
+def _forget_files(kept: int) -> None:
+    """Replace inherited sockets, pipes and files opened for writing by /dev/null: when Demeanor closes them, their
+    other ends must see it, and their locks must be released."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in [int(path.name) for path in Path("/dev/fd").iterdir()]:
+        with contextlib.suppress(OSError):
+            mode, flags = os.fstat(fd).st_mode, fcntl.fcntl(fd, fcntl.F_GETFL)
+            shared = stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode) or flags & os.O_ACCMODE != os.O_RDONLY
+            if fd > 2 and fd not in (kept, null) and shared:
+                os.dup2(null, fd)

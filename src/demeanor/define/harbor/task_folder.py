@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from demeanor.config.table import Table
 from demeanor.core.checks import RewardCheck
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval, Source
-from demeanor.core.harbor_task import HarborTask
+from demeanor.core.harbor_task import HarborTask, TaskStep
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 from demeanor.define.eval_fields import EVAL_FIELDS
@@ -30,12 +30,12 @@ from demeanor.define.harbor.task_environment import read_environment
 from demeanor.define.harbor.task_steps import INSTRUCTION, agent_machine, resolve_step
 from demeanor.define.harbor.task_tables import (
     StepTable,
+    VerifierTable,
     check_artifacts,
     read_agent_timeout,
     read_step,
     read_verifier,
 )
-from demeanor.define.harbor.task_warnings import task_warnings
 
 SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*")
@@ -111,7 +111,7 @@ def _task(
         steps=steps,
         environment=machine,
         users=_users(table.data),
-        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=reward, strategy=strategy)),
+        warnings=tuple(_warnings(steps, verifier, folder=folder, reward=reward, strategy=strategy)),
     )
     return task, description, keywords, tuple(dict.fromkeys(itertools.chain.from_iterable(needs)))
 
@@ -195,3 +195,37 @@ def _unique(steps: list[StepTable], table: Table) -> None:
         if step.name.casefold() in seen:
             table.fail(f"steps[{index}].name", f"{step.name!r} is given twice (case is ignored)")
         seen.add(step.name.casefold())
+
+
+def _warnings(
+    steps: Sequence[TaskStep], verifier: VerifierTable, *, folder: Path, reward: str, strategy: str | None
+) -> Iterator[str]:
+    """Valid but probably unintended settings of a task, each with a remedy."""
+    shared = [step for step in steps if step.verifier_mode == "shared"]
+    if shared:
+        yield (
+            f"the verifier{_of(shared, steps)} shares the agent's environment, so the agent could forge its reward; "
+            'set environment_mode = "separate" under [verifier] and list what it needs in artifacts'
+        )
+    endless = [step for step in steps if step.agent_timeout is None]
+    if endless:
+        yield f"the agent{_of(endless, steps)} has no time limit; set timeout_sec under [agent]"
+    unsolved = [step for step in steps if step.solution is None]
+    if unsolved:
+        yield f"there is no solution{_of(unsolved, steps)}, so it is unknown whether the task can be solved"
+    several = bool(steps[0].name)
+    if several and verifier.timeout is not None and any(step.verifier_timeout != verifier.timeout for step in steps):
+        yield "Harbor ignores timeout_sec under [verifier] if there are steps; set it in each step's verifier"
+    if strategy is not None and not several:
+        yield "multi_step_reward_strategy has no effect without [[steps]]"
+    gated = {key for step in steps for key in step.min_reward}
+    if gated and reward not in gated:
+        yield f"min_reward uses {', '.join(sorted(gated))}, but the reward that counts is {reward}"
+    for script in sorted(folder.glob("tests/*.sh")) + sorted(folder.glob("steps/*/tests/*.sh")):
+        if b"rewards.json" in script.read_bytes():
+            yield f"{script.relative_to(folder).as_posix()} mentions rewards.json, but Harbor reads reward.json"
+
+
+def _of(some: Sequence[TaskStep], steps: Sequence[TaskStep]) -> str:
+    """The names of the affected steps, unless all are."""
+    return "" if len(some) == len(steps) else f" of {', '.join(step.name for step in some)}"
