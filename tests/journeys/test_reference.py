@@ -29,7 +29,7 @@ SOURCE = ROOT / "src/demeanor"
 PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES["README"] = (ROOT / "README.md").read_text("utf-8")
 GETTERS = {"take", "anything", "text", "maybe_text", "flag", "number", "whole", "texts", "mapping", "strings", "table"}
-GETTERS |= {"tables", "choice", "relative_path", "_size", "read_command", "_read_texts"}
+GETTERS |= {"tables", "section", "choice", "relative_path", "_size", "read_command", "_read_texts"}
 KEYS: Mapping[str, tuple[str, ...]] = {
     "configuration": ("config/config.py", "config/tables.py"),
     "fix": ("config/fix.py",),

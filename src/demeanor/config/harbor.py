@@ -83,22 +83,18 @@ class HarborRules:
 
 def read_harbor(table: Table) -> HarborRules:
     """The table `[harbor]`."""
-    own = table.table("harbor")
-    if own is None:
-        return HarborRules()
-    found = HarborRules(
-        program=own.words("program"),
-        env=own.maybe_text("env"),
-        env_kwargs=own.mapping("env_kwargs"),
-        images=cast("Images", own.choice("images", get_args(Images), "cached")),
-        build_network=cast("BuildNetwork", own.choice("build_network", get_args(BuildNetwork), "host")),
-        gateway_host=own.maybe_text("gateway_host"),
-        direct=own.flag("direct"),
-        pass_env=own.texts("pass_env"),
-        agents=_agents(own),
-    )
-    own.finish()
-    return found
+    with table.section("harbor") as own:
+        return HarborRules(
+            program=own.words("program"),
+            env=own.maybe_text("env"),
+            env_kwargs=own.mapping("env_kwargs"),
+            images=cast("Images", own.choice("images", get_args(Images), "cached")),
+            build_network=cast("BuildNetwork", own.choice("build_network", get_args(BuildNetwork), "host")),
+            gateway_host=own.maybe_text("gateway_host"),
+            direct=own.flag("direct"),
+            pass_env=own.texts("pass_env"),
+            agents=_agents(own),
+        )
 
 
 def _agents(own: Table) -> dict[str, TaskAgentRules]:

@@ -22,9 +22,5 @@ class JudgeRules:
 
 def read_judge(table: Table) -> JudgeRules:
     """The table `[judge]`."""
-    judge = table.table("judge")
-    if judge is None:
-        return JudgeRules()
-    found = JudgeRules(model=judge.text("model"), prompt=judge.text("prompt"), trusted=judge.texts("trusted"))
-    judge.finish()
-    return found
+    with table.section("judge") as judge:
+        return JudgeRules(model=judge.text("model"), prompt=judge.text("prompt"), trusted=judge.texts("trusted"))

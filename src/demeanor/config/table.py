@@ -163,6 +163,17 @@ class Table:
         value = self.take(key, dict)
         return None if value is None else self.nested(value, key)
 
+    def section(self, key: str) -> Table:
+        """A nested table, empty if the key is absent, for a `with` block. At its end unknown keys are rejected."""
+        return self.table(key) or self.nested({}, key)
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            self.finish()
+
     def tables(self, key: str) -> list[Table]:
         """A list of nested tables; empty if the key is absent."""
         values: list[Any] = self.take(key, list, []) or []

@@ -139,72 +139,57 @@ def read_budgets(table: Table) -> dict[str, Limit]:
 
 def read_limits(table: Table) -> tuple[Ceilings, GatewayLimits]:
     """The table `[limits]`: for the sandbox and for the gateway."""
-    limits = table.table("limits")
-    if limits is None:
-        return Ceilings(), GatewayLimits()
-    default = Ceilings()
-    found = Ceilings(
-        processes=limits.whole("processes", least=8) or default.processes,
-        disk=limits.size("disk", default.disk),
-        files=limits.whole("files", least=100) or default.files,
-        memory=limits.size("memory", default.memory),
-        output=limits.size("output", default.output),
-    )
-    requests = GatewayLimits(
-        request=limits.size("request", GatewayLimits().request),
-        connections=limits.whole("connections", least=1) or GatewayLimits().connections,
-    )
-    limits.finish()
-    return found, requests
+    with table.section("limits") as limits:
+        default = Ceilings()
+        found = Ceilings(
+            processes=limits.whole("processes", least=8) or default.processes,
+            disk=limits.size("disk", default.disk),
+            files=limits.whole("files", least=100) or default.files,
+            memory=limits.size("memory", default.memory),
+            output=limits.size("output", default.output),
+        )
+        requests = GatewayLimits(
+            request=limits.size("request", GatewayLimits().request),
+            connections=limits.whole("connections", least=1) or GatewayLimits().connections,
+        )
+        return found, requests
 
 
 def read_nightly(table: Table) -> NightRules:
     """The table `[nightly]`."""
-    own = table.table("nightly")
-    if own is None:
-        return NightRules()
-    found = NightRules(
-        subjects=own.texts("subjects"),
-        trials=own.whole("trials", least=1, most=10_000),
-        budget_usd=own.number("budget_usd", least=0),
-        branch=own.text("branch"),
-        min_trials=own.whole("min_trials", least=1, most=10_000),
-        across=own.flag("across"),
-    )
-    own.finish()
-    return found
+    with table.section("nightly") as own:
+        return NightRules(
+            subjects=own.texts("subjects"),
+            trials=own.whole("trials", least=1, most=10_000),
+            budget_usd=own.number("budget_usd", least=0),
+            branch=own.text("branch"),
+            min_trials=own.whole("min_trials", least=1, most=10_000),
+            across=own.flag("across"),
+        )
 
 
 def read_gate(table: Table) -> GateRules:
     """The table `[gate]`."""
-    own = table.table("gate")
-    if own is None:
-        return GateRules()
-    found = GateRules(
-        subjects=own.texts("subjects"),
-        rule=own.maybe_text("rule"),
-        effort=cast("Literal['lean', 'standard', 'thorough']", own.choice("effort", EFFORTS, "standard")),
-        confirm=own.whole("confirm", least=0, most=100) or 0,
-        budget_usd=own.number("budget_usd", least=0),
-        max_trials=own.whole("max_trials", least=1),
-        empty=cast("Literal['pass', 'undecided'] | None", own.choice("empty", ("pass", "undecided"))),
-        manual_promotion=cast(
-            "Literal['reject', 'warn']", own.choice("manual_promotion", ("reject", "warn"), "reject")
-        ),
-    )
-    own.finish()
-    return found
+    with table.section("gate") as own:
+        return GateRules(
+            subjects=own.texts("subjects"),
+            rule=own.maybe_text("rule"),
+            effort=cast("Literal['lean', 'standard', 'thorough']", own.choice("effort", EFFORTS, "standard")),
+            confirm=own.whole("confirm", least=0, most=100) or 0,
+            budget_usd=own.number("budget_usd", least=0),
+            max_trials=own.whole("max_trials", least=1),
+            empty=cast("Literal['pass', 'undecided'] | None", own.choice("empty", ("pass", "undecided"))),
+            manual_promotion=cast(
+                "Literal['reject', 'warn']", own.choice("manual_promotion", ("reject", "warn"), "reject")
+            ),
+        )
 
 
 def read_evidence(table: Table) -> EvidenceRules:
     """The table `[evidence]`."""
-    own = table.table("evidence")
-    if own is None:
-        return EvidenceRules()
-    always = own.number("always", least=0, most=1)
-    found = EvidenceRules(always=1.0 if always is None else always, usually=own.number("usually", least=0, most=1))
-    own.finish()
-    return found
+    with table.section("evidence") as own:
+        always = own.number("always", least=0, most=1)
+        return EvidenceRules(always=1.0 if always is None else always, usually=own.number("usually", least=0, most=1))
 
 
 def read_build(table: Table) -> BuildRules:
@@ -224,23 +209,20 @@ def read_build(table: Table) -> BuildRules:
 
 def read_replay(table: Table) -> ReplayRules:
     """The table `[replay]`."""
-    rules = table.table("replay")
-    if rules is None:
-        return ReplayRules()
-    ignore = rules.texts("ignore")
-    for index, path in enumerate(ignore):
-        if not all(path.split(".")):
-            rules.fail(f"ignore[{index}]", f"{path!r} is not a path", "separate the steps by dots: extra.*.user")
-    puts = []
-    for rule in rules.tables("replace"):
-        pattern = rule.text("pattern", required=True)
-        put = rule.text("with")
-        try:
-            re.compile(pattern).sub(put, "")
-            re.compile(f"(?:{pattern})|").sub(put, "")
-        except (re.error, IndexError) as error:
-            rule.fail("pattern", f"{pattern!r} with {put!r} is not a valid regular expression: {error}")
-        puts.append((pattern, put))
-        rule.finish()
-    rules.finish()
-    return ReplayRules(ignore=ignore, replace=tuple(puts))
+    with table.section("replay") as rules:
+        ignore = rules.texts("ignore")
+        for index, path in enumerate(ignore):
+            if not all(path.split(".")):
+                rules.fail(f"ignore[{index}]", f"{path!r} is not a path", "separate the steps by dots: extra.*.user")
+        puts = []
+        for rule in rules.tables("replace"):
+            pattern = rule.text("pattern", required=True)
+            put = rule.text("with")
+            try:
+                re.compile(pattern).sub(put, "")
+                re.compile(f"(?:{pattern})|").sub(put, "")
+            except (re.error, IndexError) as error:
+                rule.fail("pattern", f"{pattern!r} with {put!r} is not a valid regular expression: {error}")
+            puts.append((pattern, put))
+            rule.finish()
+        return ReplayRules(ignore=ignore, replace=tuple(puts))
