@@ -20,15 +20,7 @@ from demeanor.gateway.local.prompt import chat_messages, shared_messages
 from demeanor.gateway.local.slots import EngineError
 from demeanor.gateway.local.weights import Weights, weights_cache, weights_named
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import (
-    ErrorReply,
-    FullReply,
-    ModelCall,
-    Reply,
-    TokenCountReply,
-    estimated_tokens,
-    stored_state_error,
-)
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, Reply, reply_without_model
 
 TEMPERATURE = 0.7
 """The temperature if the agent sets none."""
@@ -67,11 +59,8 @@ class LocalModel:
     @asynccontextmanager
     async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
         """The model's reply; generation stops if the agent disconnects."""
-        if call.route.operation == "count_tokens":
-            yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
-            return
-        if refused := stored_state_error(call):
-            yield refused
+        if reply := reply_without_model(call):
+            yield reply
             return
         try:
             completion = await self.engine.chat(

@@ -129,6 +129,13 @@ class TokenCountReply:
 Reply: TypeAlias = FullReply | StreamReply | PassthroughReply | ErrorReply | TokenCountReply
 
 
+def reply_without_model(call: ModelCall) -> TokenCountReply | ErrorReply | None:
+    """The reply of an upstream that neither counts tokens nor stores anything; None if its model has to answer."""
+    if call.route.operation == "count_tokens":
+        return TokenCountReply(tokens=estimated_tokens(len(call.body)))
+    return stored_state_error(call)
+
+
 def stored_state_error(call: ModelCall) -> ErrorReply | None:
     """The error for a request that refers to data at a provider, if it does; only that provider can answer it.
 

@@ -16,9 +16,8 @@ from demeanor.gateway.models.upstream import (
     FullReply,
     ModelCall,
     Reply,
-    TokenCountReply,
     estimated_tokens,
-    stored_state_error,
+    reply_without_model,
 )
 from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn, Unable, to_answer
 
@@ -45,11 +44,8 @@ class ScriptedModel:
     @asynccontextmanager
     async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
         """The script's answer; an exception in the script is sent as a server error."""
-        if call.route.operation == "count_tokens":
-            yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
-            return
-        if refused := stored_state_error(call):
-            yield refused
+        if reply := reply_without_model(call):
+            yield reply
             return
         turn = Turn(call.request, seed=call.seed, workspace=call.facts.get("workspace", ""))
         try:
