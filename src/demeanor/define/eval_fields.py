@@ -6,7 +6,6 @@ the JSON schema and the tables in docs/ are derived from it.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
@@ -33,6 +32,7 @@ from demeanor.define.field import (
     Field,
     Reader,
     Schema,
+    require_function,
     text,
     texts,
 )
@@ -61,30 +61,6 @@ def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
     scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
     rest = {name: value for name, value in found.items() if name not in in_scenario}
     return Eval(scenario=scenario, source=source, **rest)
-
-
-def accepts(function: Any, count: int) -> bool:
-    """Whether `function` can be called with `count` positional arguments."""
-    if not callable(function):
-        return False
-    try:
-        inspect.signature(function).bind(*[None] * count)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def runs_when_called(function: Any) -> bool:
-    """Whether calling `function` runs its body; a generator or coroutine only runs when it is iterated or awaited."""
-    return not (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)) and (
-        not inspect.iscoroutinefunction(function)
-    )
-
-
-def _require_plain(table: Table, key: str, function: Any) -> None:
-    if not runs_when_called(function):
-        found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
-        table.fail(key, found, "write a plain `def` without `yield`")
 
 
 def _name(table: Table, key: str) -> str:
@@ -186,9 +162,7 @@ def _start(table: Table, key: str) -> Prefix:
 
 def _setup(table: Table, key: str) -> Any:
     value = table.anything(key)
-    if not accepts(value, 1):
-        table.fail(key, f"expected a function of 1 argument, found {describe(value)}", "write `def setup(workspace):`")
-    _require_plain(table, key, value)
+    require_function(table, key, value, of="", example="def setup(workspace):")
     return value
 
 
@@ -196,10 +170,7 @@ def _rehearsals(table: Table, key: str) -> tuple[Rehearsal, ...]:
     value = table.anything(key)
     several = list(value) if isinstance(value, list | tuple) else [value]
     for function in several:
-        if not accepts(function, 1):
-            found = describe(function)
-            table.fail(key, f"expected a function of 1 argument, the stage, found {found}", "write `def good(stage):`")
-        _require_plain(table, key, function)
+        require_function(table, key, function, of=", the stage", example="def good(stage):")
     return tuple(several)
 
 

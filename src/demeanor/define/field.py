@@ -11,7 +11,7 @@ from dataclasses import field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from demeanor.config.table import Table
+from demeanor.config.table import Table, describe
 from demeanor.core.lazy_dataclass import dataclass
 
 Schema: TypeAlias = dict[str, Any]
@@ -100,6 +100,27 @@ def count(table: Table, key: str) -> int | None:
 def amount(table: Table, key: str) -> float | None:
     """A quantity that can't be negative."""
     return table.number(key, least=0)
+
+
+def accepts(function: Any, count: int) -> bool:
+    """Whether `function` can be called with `count` positional arguments."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def require_function(table: Table, key: str, function: Any, *, of: str, example: str) -> None:
+    """Reject what is not a function of one argument, or would not run when it is called; `of` names the argument."""
+    if not accepts(function, 1):
+        table.fail(key, f"expected a function of 1 argument{of}, found {describe(function)}", f"write `{example}`")
+    tests = (inspect.isgeneratorfunction, inspect.isasyncgenfunction, inspect.iscoroutinefunction)
+    if any(test(function) for test in tests):
+        found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
+        table.fail(key, found, "write a plain `def` without `yield`")
 
 
 def object_schema(fields: Iterable[Field]) -> Schema:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from demeanor.config.table import Table, describe
 from demeanor.core.user import ScriptedUser, SimulatedUser, User, UserReply
-from demeanor.define.field import BOOLEAN, STRING, Field, Schema, object_schema, read_fields, required_text, text
+from demeanor.define.field import (
+    BOOLEAN,
+    STRING,
+    Field,
+    Schema,
+    object_schema,
+    read_fields,
+    require_function,
+    required_text,
+    text,
+)
 
 _EXAMPLE = "write a list of replies, a function of the rig, a ScriptedUser or a SimulatedUser"
 
@@ -17,10 +26,11 @@ def read_user(table: Table, key: str) -> User:
     """The user in Python: a value, a function, or replies."""
     value = table.anything(key)
     if isinstance(value, ScriptedUser | SimulatedUser):
-        _check_function(table, key, getattr(value, "reply", None))
+        if isinstance(value, ScriptedUser) and value.reply is not None:
+            _require_reply(table, key, value.reply)
         return value
     if callable(value):
-        _check_function(table, key, value)
+        _require_reply(table, key, value)
         return ScriptedUser(reply=value)
     if isinstance(value, str | UserReply):
         value = [value]
@@ -48,18 +58,8 @@ def read_user_table(table: Table, key: str) -> User:
         table.fail(key, str(error), "see docs/users.md")
 
 
-def _check_function(table: Table, key: str, function: Any) -> None:
-    if function is None:
-        return
-    try:
-        inspect.signature(function).bind(None)
-    except (TypeError, ValueError):
-        table.fail(
-            key, f"expected a function of 1 argument, the rig, found {describe(function)}", "write `def reply(rig):`"
-        )
-    if any(test(function) for test in (inspect.iscoroutinefunction, inspect.isgeneratorfunction)):
-        found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
-        table.fail(key, found, "write a plain `def` without `yield`")
+def _require_reply(table: Table, key: str, function: Any) -> None:
+    require_function(table, key, function, of=", the rig", example="def reply(rig):")
 
 
 def _replies(table: Table, key: str) -> tuple[UserReply, ...]:

@@ -139,10 +139,10 @@ def test_generator_is_refused_as_a_check(function):
     assert "remove `yield`" in str(error)
 
 
-@pytest.mark.parametrize("key", ["passes_on", "fails_on", "setup"])
+@pytest.mark.parametrize("key", ["passes_on", "fails_on", "setup", "user"])
 @pytest.mark.parametrize("function", [_generator, _async_generator, _coroutine])
 def test_behaviour_that_would_not_run_is_refused(key, function):
-    """A behaviour and a set-up are called without awaiting them: nothing of their body would run."""
+    """A behaviour, a set-up and a user are called without awaiting them: nothing of their body would run."""
     error = refused(**{key: function})
     assert key in str(error)
     assert "nothing in it would run" in str(error)

@@ -25,9 +25,9 @@ from demeanor.core.scenario import Approval, PriorMessage
 from demeanor.core.steering import Steer
 from demeanor.core.user import ReplyFunction, ScriptedUser, User, UserReply
 from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, fill, parametrized_cases, read_cases
-from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval
+from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
 from demeanor.define.eval_name import name_problem
-from demeanor.define.field import read_fields
+from demeanor.define.field import accepts, read_fields
 from demeanor.define.template import checked_template
 
 _FUNCTIONS = ("setup", "passes_on", "fails_on", "user")
