@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from demeanor.core.json_values import as_dict, as_text
 from demeanor.core.steering import Steering, steered_event
 
 _KINDS = {"read", "edit", "delete", "search", "execute", "fetch", "think"}
@@ -61,7 +62,7 @@ class EventLog:
     def identity(self, call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The id and the arguments of the call that a request for permission is about."""
         known = self._update_call(call)
-        return known["id"], known["arguments"] or _table(call.get("rawInput"))
+        return known["id"], known["arguments"] or as_dict(call.get("rawInput"))
 
     def set_tool(self, call: Mapping[str, Any], tool: str) -> None:
         """Set the name of a call's tool, which the agent may not have told."""
@@ -74,7 +75,7 @@ class EventLog:
         answer = decide(known["tool"], kind)
         known["permission"] = answer
         event = {"type": "asked", "turn": known["turn"], "id": known["id"], "tool": known["tool"], "kind": kind}
-        self._emit({**event, "answer": answer, "arguments": known["arguments"] or _table(call.get("rawInput"))})
+        self._emit({**event, "answer": answer, "arguments": known["arguments"] or as_dict(call.get("rawInput"))})
         return answer
 
     def steered(self, one: Mapping[str, Any], delivery: str) -> None:
@@ -95,7 +96,7 @@ class EventLog:
         self._emit({**event, "message": "the agent refused to continue"})
 
     def _chunk(self, kind: str, update: Mapping[str, Any]) -> None:
-        text = _text(_table(update.get("content")).get("text"))
+        text = as_text(as_dict(update.get("content")).get("text"))
         message = (kind, update.get("messageId"))
         if not text:
             return
@@ -107,7 +108,7 @@ class EventLog:
 
     def _plan(self, update: Mapping[str, Any]) -> None:
         entries = update.get("entries")
-        steps = [_text(_table(entry).get("content")) for entry in entries] if isinstance(entries, list) else []
+        steps = [as_text(as_dict(entry).get("content")) for entry in entries] if isinstance(entries, list) else []
         self._flush()
         self._start_turn()
         self._emit_text("thought", "Plan:\n" + "\n".join(f"- {step}" for step in steps if step))
@@ -123,7 +124,7 @@ class EventLog:
     def _update_call(self, update: Mapping[str, Any]) -> dict[str, Any]:
         """The call that an update is about, with the fields of the update added."""
         self._flush()
-        call_id = _text(update.get("toolCallId"))
+        call_id = as_text(update.get("toolCallId"))
         call = self._calls.get(call_id)
         if call is None:
             self._start_turn()
@@ -131,11 +132,11 @@ class EventLog:
             call |= {"arguments": {}, "result": None, "permission": "unasked", "reported": False}
             self._calls[call_id] = call
         name = _name_in_meta(update.get("_meta"), 4)
-        call["tool"] = name or call["tool"] or _tool_name(call_id, _text(update.get("title")))
-        kind = _text(update.get("kind"))
+        call["tool"] = name or call["tool"] or _tool_name(call_id, as_text(update.get("title")))
+        kind = as_text(update.get("kind"))
         call["kind"] = kind if kind in _KINDS or kind in _KIND_ALIASES else call["kind"]  # it may be left out later
         if update.get("sessionUpdate"):  # a request for permission may contain other arguments than the call
-            call["arguments"] = _table(update.get("rawInput")) or call["arguments"]
+            call["arguments"] = as_dict(update.get("rawInput")) or call["arguments"]
             call["reported"] = True
         return call
 
@@ -191,24 +192,16 @@ def _name_in_meta(meta: Any, depth: int) -> str:
     """The `toolName` or `tool_name` that some agents put somewhere into `_meta`."""
     if not isinstance(meta, dict) or depth == 0:
         return ""
-    found = _text(meta.get("toolName")) or _text(meta.get("tool_name"))
+    found = as_text(meta.get("toolName")) or as_text(meta.get("tool_name"))
     return found or next((name for value in meta.values() if (name := _name_in_meta(value, depth - 1))), "")
 
 
 def _result(update: Mapping[str, Any]) -> str | None:
     """The result of a tool: its text, or its raw output; None if the update has neither."""
     content = update.get("content")
-    blocks = [_table(_table(block).get("content")) for block in content] if isinstance(content, list) else []
-    result = "\n".join(text for block in blocks if (text := _text(block.get("text"))))
+    blocks = [as_dict(as_dict(block).get("content")) for block in content] if isinstance(content, list) else []
+    result = "\n".join(text for block in blocks if (text := as_text(block.get("text"))))
     raw = update.get("rawOutput")
     if not result and raw is not None:
         result = raw if isinstance(raw, str) else json.dumps(raw)
     return result[:_MAX_RESULT] if result else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

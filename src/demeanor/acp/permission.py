@@ -8,6 +8,7 @@ from typing import Any
 from demeanor.acp.events import EventLog
 from demeanor.acp.wire import Wire
 from demeanor.core.approval import Approver
+from demeanor.core.json_values import as_dict, as_dicts
 
 _UNKNOWN = "other"
 _KINDS = frozenset({"read", "edit", "delete", "search", "execute", "fetch", "think"})
@@ -37,7 +38,7 @@ class PermissionHandler:
     def outcome(self, params: Mapping[str, Any], events: EventLog) -> dict[str, str]:
         """The result of a request. If the agent does not offer the answer, it is `cancelled`, which is a denial."""
         options = params.get("options")
-        offered = {str(option.get("kind")): option.get("optionId") for option in _dicts(options)}
+        offered = {str(option.get("kind")): option.get("optionId") for option in as_dicts(options)}
         chosen = ""
 
         def decide(tool: str, kind: str) -> str:
@@ -52,9 +53,4 @@ class PermissionHandler:
 
 
 def _call(params: Mapping[str, Any]) -> dict[str, Any]:
-    call = params.get("toolCall")
-    return call if isinstance(call, dict) else {}
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return as_dict(params.get("toolCall"))

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.user_channel import UserChannel
 
 METHODS = ("elicitation/create", "session/elicitation")
@@ -34,12 +35,12 @@ class QuestionHandler:
 
     def form(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a form; it is declined if the user does not answer a required field."""
-        schema = _table(params.get("requestedSchema") or params.get("schema"))
-        message = _text(params.get("message"))
+        schema = as_dict(params.get("requestedSchema") or params.get("schema"))
+        message = as_text(params.get("message"))
         required = schema.get("required")
         content: dict[str, Any] = {}
-        for name, about in _table(schema.get("properties")).items():
-            field = _table(about)
+        for name, about in as_dict(schema.get("properties")).items():
+            field = as_dict(about)
             said = self._user.answer(_question(message, name, field), tuple(_choices(field)))
             value = _value(said, field) if said is not None else None
             if value is not None:
@@ -52,21 +53,20 @@ class QuestionHandler:
         """The outcome of a request for permission that is a question: it offers several ways to say yes. None if it is
         an ordinary request, or if the user does not answer.
         """
-        listed = params.get("options")
-        options = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        options = as_dicts(params.get("options"))
         answers = [one for one in options if one.get("kind") == "allow_once"]
         if not self.asked or len(answers) < 2:
             return None
-        question = _text(_table(params.get("toolCall")).get("title"))
-        said = self._user.answer(question, tuple(_text(one.get("name")) for one in answers))
+        question = as_text(as_dict(params.get("toolCall")).get("title"))
+        said = self._user.answer(question, tuple(as_text(one.get("name")) for one in answers))
         chosen = next((one for one in answers if said is not None and _same(said, one.get("name"))), None)
         return None if chosen is None else {"outcome": "selected", "optionId": chosen.get("optionId")}
 
 
 def _question(message: str, name: str, field: Mapping[str, Any]) -> str:
     """The question as the user sees it: the message of the form, and what the field is about."""
-    label = _text(field.get("title")) or name
-    about = _text(field.get("description"))
+    label = as_text(field.get("title")) or name
+    about = as_text(field.get("description"))
     return "\n".join(part for part in (message, f"{label}: {about}" if about else label) if part)
 
 
@@ -77,11 +77,11 @@ def _choices(field: Mapping[str, Any]) -> list[str]:
 
 def _pairs(field: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """What is shown for each answer that a field offers, and its value."""
-    inner = _table(field.get("items")) or field
+    inner = as_dict(field.get("items")) or field
     listed = inner.get("oneOf") or inner.get("anyOf")
     if isinstance(listed, list):
-        options = [_table(one) for one in listed]
-        return [(_text(one.get("title")) or str(one.get("const")), one["const"]) for one in options if "const" in one]
+        options = [as_dict(one) for one in listed]
+        return [(as_text(one.get("title")) or str(one.get("const")), one["const"]) for one in options if "const" in one]
     values = inner.get("enum")
     names = inner.get("enumNames")
     shown = names if isinstance(names, list) else values
@@ -115,11 +115,3 @@ def _value(said: str, field: Mapping[str, Any]) -> Any:
 
 def _same(said: str, other: Any) -> bool:
     return said.strip().lower() == str(other).strip().lower()
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
+from demeanor.agents.jsonl import json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
@@ -19,6 +19,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.json_values import as_dict, as_number, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_number, as_text, joined_text, json_arguments
+from demeanor.agents.jsonl import joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
@@ -16,6 +16,7 @@ from demeanor.agents.sessions import LONG_AGO, jsonl_file, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.json_values import as_dict, as_number, as_text
 from demeanor.core.messages import full_tool_name
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import Approval

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_arguments
+from demeanor.agents.jsonl import joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
@@ -14,6 +14,7 @@ from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import json_file
 from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

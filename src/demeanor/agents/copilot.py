@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_dicts, as_text, json_objects
+from demeanor.agents.jsonl import json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
@@ -22,6 +22,7 @@ from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

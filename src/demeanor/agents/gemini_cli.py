@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_text, json_lines
+from demeanor.agents.jsonl import json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
@@ -16,6 +16,7 @@ from demeanor.agents.sessions import LONG_AGO, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_value
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import DEBUG_LOG, Orders, Task
+from demeanor.core.json_values import as_dict, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import PriorCall
 from demeanor.core.trajectory import Event, Kind

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
+from demeanor.agents.jsonl import joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers
 from demeanor.agents.overrides import Overrides
@@ -18,6 +18,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import prior_ids
 from demeanor.agents.tool_denial import denied_tools
 from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import PriorMessage
 from demeanor.core.trajectory import Event, Kind

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from demeanor.core.codec import DecodeError, decode
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Event, Trajectory
 
@@ -66,32 +66,6 @@ def json_arguments(value: Any) -> dict[str, Any]:
     return as_dict(value)
 
 
-def as_text(value: Any) -> str:
-    """A string, or "" if the value is of another type."""
-    return value if isinstance(value, str) else ""
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """A dict, or an empty one if the value is of another type."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_dicts(value: Any) -> list[dict[str, Any]]:
-    """The dicts in a list; empty if the value is not a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def joined_text(value: Any) -> str:
     """The text of a message: a string, or the `text` of each of its parts, one per line."""
     return value if isinstance(value, str) else "\n".join(as_text(part.get("text")) for part in as_dicts(value))
-
-
-def as_number(value: Any) -> float | None:
-    """A finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_number, as_text, joined_text, json_objects
+from demeanor.agents.jsonl import joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
@@ -18,6 +18,7 @@ from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
+from demeanor.core.json_values import as_dict, as_number, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_text, joined_text, json_arguments
+from demeanor.agents.jsonl import joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
@@ -19,6 +19,7 @@ from demeanor.agents.sessions import session_id
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.json_values import as_dict, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

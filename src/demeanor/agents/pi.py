@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_objects
+from demeanor.agents.jsonl import joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
@@ -15,6 +15,7 @@ from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event
 

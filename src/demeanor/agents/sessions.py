@@ -11,10 +11,11 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
+from demeanor.agents.jsonl import joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.stream_host import STEERED
 from demeanor.core.agent import Orders, Task
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import PriorCall, PriorMessage
 from demeanor.core.trajectory import Event, Kind

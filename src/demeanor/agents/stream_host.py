@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from demeanor.core.json_values import as_dict, as_dicts
 from demeanor.core.steering import Steering, steered_event
 
 STEERED = "demeanor_steered"
@@ -136,9 +137,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
-    inner = message.get("message")
-    content = inner.get("content") if isinstance(inner, dict) else None
-    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return as_dicts(as_dict(message.get("message")).get("content"))
 
 
 def main() -> int:

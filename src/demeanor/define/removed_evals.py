@@ -11,11 +11,11 @@ import ast
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
+from demeanor.core.json_values import as_dict
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.define.cases import read_cases
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
@@ -88,7 +88,7 @@ def named_evals(place: str, content: str) -> NamedEvals:
         table = tomllib.loads(content)
     except (SyntaxError, ValueError, RecursionError):
         return NamedEvals(complete=False)
-    own = _table(_table(table, "metadata"), "demeanor") if path.name == TASK else table
+    own = as_dict(as_dict(table.get("metadata")).get("demeanor")) if path.name == TASK else table
     name = own.get("name")
     family = name if isinstance(name, str) else path.parent.name
     if path.name == SCENARIO and ("case" in own or "cases" in own):
@@ -99,11 +99,6 @@ def named_evals(place: str, content: str) -> NamedEvals:
 def _can_have_evals(place: str) -> bool:
     name = PurePosixPath(place).name
     return name in {SCENARIO, CONFIG, TASK} or is_eval_file(name)
-
-
-def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
-    found = table.get(key)
-    return found if isinstance(found, dict) else {}
 
 
 def _with_cases(family: str, rows: object) -> NamedEvals:

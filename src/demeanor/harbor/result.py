@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.bounded_output import bounded
+from demeanor.core.json_values import as_dict
 from demeanor.core.nofollow import find_beneath, read_beneath
 from demeanor.core.process import Output
 from demeanor.core.text import printable, shortened
@@ -66,7 +67,7 @@ class TrialFolder:
     @property
     def version(self) -> str | None:
         """The agent's version, as it reports it."""
-        found = _table(self.data, "agent_info").get("version")
+        found = as_dict(self.data.get("agent_info")).get("version")
         return found if isinstance(found, str) and found and found != "unknown" else None
 
     @property
@@ -82,7 +83,7 @@ class TrialFolder:
     def _agent_times(self) -> list[tuple[float, float]]:
         found = self.data.get("step_results")
         tables = [self.data, *(step for step in (found if isinstance(found, list) else ()) if isinstance(step, dict))]
-        times = [_table(table, "agent_execution") for table in tables]
+        times = [as_dict(table.get("agent_execution")) for table in tables]
         spans = [(_moment(time.get("started_at")), _moment(time.get("finished_at"))) for time in times]
         return [(start, end) for start, end in spans if start is not None and end is not None]
 
@@ -166,8 +167,3 @@ def _moment(value: Any) -> float | None:
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = data.get(key)
-    return found if isinstance(found, dict) else {}

@@ -5,15 +5,16 @@ A trajectory may lack calls and the results of tools. So nothing is concluded fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from demeanor.core.json_values import as_dict, as_dicts
 from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
 
 
-def atif_steps(data: Any) -> Iterator[dict[str, Any]]:
+def atif_steps(data: Any) -> list[dict[str, Any]]:
     """The valid steps of a trajectory."""
-    return _rows(data.get("steps")) if isinstance(data, dict) else iter(())
+    return as_dicts(as_dict(data).get("steps"))
 
 
 def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
@@ -28,8 +29,10 @@ def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
             events.append(Thought(turn=turn, text=thought))
         if said := _text(step.get("message")):
             events.append(Said(turn=turn, text=said))
-        results = {str(one.get("source_call_id")): one for one in _rows(_table(step.get("observation")).get("results"))}
-        for call in _rows(step.get("tool_calls")):
+        results = {
+            str(one.get("source_call_id")): one for one in as_dicts(as_dict(step.get("observation")).get("results"))
+        }
+        for call in as_dicts(step.get("tool_calls")):
             name, number = str(call.get("function_name") or ""), str(call.get("tool_call_id") or "")
             found = results.get(number)
             events.append(
@@ -38,7 +41,7 @@ def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
                     id=number,
                     tool=name,
                     kind=kind_of(name, kinds),
-                    arguments=_table(call.get("arguments")),
+                    arguments=as_dict(call.get("arguments")),
                     result=None if found is None else _text(found.get("content")),
                     witness="log",
                 )
@@ -50,13 +53,5 @@ def _text(value: Any) -> str:
     """A text, which may be a list of parts."""
     if isinstance(value, str):
         return value if value.strip() else ""
-    parts = [part.get("text") for part in _rows(value)]
+    parts = [part.get("text") for part in as_dicts(value)]
     return "\n".join(part for part in parts if isinstance(part, str))
-
-
-def _rows(value: Any) -> Iterator[dict[str, Any]]:
-    return (row for row in value if isinstance(row, dict)) if isinstance(value, list) else iter(())
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

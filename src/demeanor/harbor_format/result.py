@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from demeanor.core.evidence import Spent
+from demeanor.core.json_values import as_dict, as_text
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.text import one_line, shortened
@@ -110,16 +111,16 @@ class HarborOutcome:
 
 def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
     """The outcome of a trial, from its `result.json`."""
-    rewards = numbers_in(_table(data, "verifier_result").get("rewards"))
+    rewards = numbers_in(as_dict(data.get("verifier_result")).get("rewards"))
     steps = tuple(_steps(data))
     exceptions = tuple(_exceptions(data, steps))
-    started = any(_table(table, "agent_execution") for table in (data, *(step for _, step in steps)))
+    started = any(as_dict(table.get("agent_execution")) for table in (data, *(step for _, step in steps)))
     return HarborOutcome(
         rewards=rewards,
         step_rewards={
             name: found
             for name, step in steps
-            if (found := numbers_in(_table(step, "verifier_result").get("rewards"))) is not None
+            if (found := numbers_in(as_dict(step.get("verifier_result")).get("rewards"))) is not None
         },
         agent_error=next((one for one in exceptions if one.caused_by_agent), None),
         failure=_failure(rewards, steps, exceptions, started=started),
@@ -129,7 +130,7 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
 
 def read_spent(data: Mapping[str, Any]) -> Spent | None:
     """The agent's usage as reported by Harbor, all steps together; None without a report."""
-    used = [_table(table, "agent_result") for table in (data, *(step for _, step in _steps(data)))]
+    used = [as_dict(table.get("agent_result")) for table in (data, *(step for _, step in _steps(data)))]
     sums = [_sum(table.get(key) for table in used) for key in ("n_input_tokens", "n_output_tokens", "cost_usd")]
     read, written, cost = sums
     if read is None and written is None and cost is None:
@@ -162,16 +163,16 @@ def _failure(
     if rewards is None:
         return VoidCause.VERIFIER, f"the verifier gave no reward{detail}"
     for name, step in steps:  # Harbor's mean ignores such a step
-        if numbers_in(_table(step, "verifier_result").get("rewards")) is None:
+        if numbers_in(as_dict(step.get("verifier_result")).get("rewards")) is None:
             return VoidCause.VERIFIER, f"the verifier gave no reward for step {one_line(name)}{detail}"
     return None
 
 
 def _exceptions(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, Any]], ...]) -> Iterator[HarborException]:
     for name, table in (("", data), *steps):
-        info = _table(table, "exception_info")
-        if kind := _text(info.get("exception_type")):
-            message = _text(info.get("exception_message") or info.get("message"))
+        info = as_dict(table.get("exception_info"))
+        if kind := as_text(info.get("exception_type")):
+            message = as_text(info.get("exception_message") or info.get("message"))
             yield HarborException(
                 kind=one_line(kind, width=120), message=shortened(message.strip(), _MAX_MESSAGE), step=name
             )
@@ -181,7 +182,7 @@ def _steps(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     found = data.get("step_results")
     for number, step in enumerate(found if isinstance(found, list) else (), 1):
         if isinstance(step, dict):
-            yield _text(step.get("step_name")) or str(number), step
+            yield as_text(step.get("step_name")) or str(number), step
 
 
 def numbers_in(value: Any) -> dict[str, float] | None:
@@ -194,12 +195,3 @@ def numbers_in(value: Any) -> dict[str, float] | None:
             return None
         found[str(key)] = float(one)
     return found
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = data.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -23,7 +23,7 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
         found.update(_provider_secrets(name, provider, environ))
     for agent in config.agents.values():
         found.update(_passed_secrets(agent, environ))
-        found.update(telling(_strings(agent.get("env"))))
+        found.update(telling(strings_of(agent.get("env"))))
     found.update(_passed_secrets({"pass_env": list(config.harbor.pass_env)}, environ))
     return {name: value for name, value in found.items() if can_be_secret(value)}
 
@@ -35,7 +35,9 @@ def _provider_secrets(name: str, table: Mapping[str, Any], environ: Mapping[str,
         yield f"{name}.key", key
     if isinstance(variable, str) and environ.get(variable):
         yield variable, environ[variable]
-    yield from ((f"{name}.{header}", value) for header, value in secret_headers(_strings(table.get("headers"))).items())
+    yield from (
+        (f"{name}.{header}", value) for header, value in secret_headers(strings_of(table.get("headers"))).items()
+    )
 
 
 def _passed_secrets(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -53,5 +55,6 @@ def _url_password(address: str) -> str | None:
         return None
 
 
-def _strings(table: object) -> dict[str, str]:
+def strings_of(table: object) -> dict[str, str]:
+    """The strings of a table of the configuration that is not checked yet."""
     return {name: text for name, text in table.items() if isinstance(text, str)} if isinstance(table, dict) else {}

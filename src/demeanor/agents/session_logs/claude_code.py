@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from demeanor.agents.claude_code import RECIPE
-from demeanor.agents.jsonl import as_dict, as_dicts, as_number, as_text
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part
+from demeanor.core.json_values import as_dict, as_dicts, as_number, as_text
 from demeanor.core.session import PastSession
 
 _OWN_TEXT = ("<command-", "<local-command", "<bash-", "Caveat: The messages below")

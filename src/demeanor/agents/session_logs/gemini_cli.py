@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from demeanor.agents.gemini_cli import RECIPE
-from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text
+from demeanor.agents.jsonl import joined_text
 from demeanor.agents.session_logs.builder import SessionBuilder
+from demeanor.core.json_values import as_dict, as_dicts, as_text
 from demeanor.core.session import PastSession
 
 

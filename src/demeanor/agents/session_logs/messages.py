@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.agents import cline, goose, opencode
-from demeanor.agents.jsonl import as_dict, as_dicts, as_number, as_text, joined_text
+from demeanor.agents.jsonl import joined_text
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part
+from demeanor.core.json_values import as_dict, as_dicts, as_number, as_text
 from demeanor.core.session import PastSession
 
 _WITHOUT_ZONE = re.compile(r"[0-9-]{10}[ T][0-9:.]{8,15}")

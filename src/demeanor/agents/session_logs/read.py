@@ -8,10 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.jsonl import as_dict, json_objects
+from demeanor.agents.jsonl import json_objects
 from demeanor.agents.session_logs import claude_code, codex, gemini_cli
 from demeanor.agents.session_logs.database import HEADER, database_sessions
 from demeanor.agents.session_logs.messages import cline_session, goose_session, opencode_session
+from demeanor.core.json_values import as_dict
 from demeanor.core.session import PastSession
 
 _FIRST_LINES = 200

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from demeanor.core.json_values import as_dict, as_dicts
 from demeanor.gateway.dialects.strict_json import compact
 
 _LOOKS_COMPLETE = "the stream broke off, but ends as if it were complete"
@@ -42,16 +43,6 @@ def _data(events: Events) -> list[Json]:
     return [event["data"] for event in events if event["data"] != "[DONE]"]
 
 
-def _object(data: Json, key: str) -> Json:
-    value = data.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(data: Json, key: str) -> list[Json]:
-    value = data.get(key)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _chat(events: Events, broke: bool) -> Iterator[str]:
     chunks = [data for data in _data(events) if not data.get("error")]
     if (events[-1]["data"] == "[DONE]") is broke:
@@ -60,15 +51,15 @@ def _chat(events: Events, broke: bool) -> Iterator[str]:
         yield Note("the chunks do not have the same id")
     if any(chunk.get("object") != "chat.completion.chunk" for chunk in chunks):
         yield Note("a chunk's object is not chat.completion.chunk")
-    choices = [choice for chunk in chunks for choice in _objects(chunk, "choices") if not choice.get("index")]
-    if not choices or _object(choices[0], "delta").get("role") != "assistant":
+    choices = [choice for chunk in chunks for choice in as_dicts(chunk.get("choices")) if not choice.get("index")]
+    if not choices or as_dict(choices[0].get("delta")).get("role") != "assistant":
         yield Note("the first delta does not set the role")
     stops = [at for at, choice in enumerate(choices) if choice.get("finish_reason")]
     if not stops and not broke:
         yield "there is no finish_reason"
     if len(stops) > 1:
         yield Note("there are several finish_reasons")
-    late = [_object(choice, "delta") for choice in choices[stops[0] + 1 :]] if stops else []
+    late = [as_dict(choice.get("delta")) for choice in choices[stops[0] + 1 :]] if stops else []
     if late:
         empty = not any(delta.get("content") or delta.get("tool_calls") for delta in late)
         yield Note("an empty delta comes after the finish_reason") if empty else "content comes after the finish_reason"
@@ -77,8 +68,8 @@ def _chat(events: Events, broke: bool) -> Iterator[str]:
 
 def _chat_calls(choices: Events) -> Iterator[str]:
     known: dict[int, dict[str, Any]] = {}
-    for call in (call for choice in choices for call in _objects(_object(choice, "delta"), "tool_calls")):
-        index, function = call.get("index"), _object(call, "function") or _object(call, "custom")
+    for call in (call for choice in choices for call in as_dicts(as_dict(choice.get("delta")).get("tool_calls"))):
+        index, function = call.get("index"), as_dict(call.get("function")) or as_dict(call.get("custom"))
         if not isinstance(index, int):
             yield "a fragment of a tool call has no index"
             continue
@@ -111,12 +102,12 @@ def _anthropic(events: Events, broke: bool) -> Iterator[str]:
     if broke and "message_stop" in kinds:
         yield _LOOKS_COMPLETE
     if not broke and kinds[-2:] != ["message_delta", "message_stop"]:
-        whole = kinds[-1:] == ["message_stop"] and _object(known[0], "message").get("stop_reason")
+        whole = kinds[-1:] == ["message_stop"] and as_dict(known[0].get("message")).get("stop_reason")
         problem = "the last events are not message_delta and message_stop"
         yield Note("message_start contains the whole message") if whole else problem
     yield from _anthropic_blocks(known, broke)
     for data in known:
-        if data["type"] == "message_delta" and "output_tokens" not in _object(data, "usage"):
+        if data["type"] == "message_delta" and "output_tokens" not in as_dict(data.get("usage")):
             yield "message_delta does not report output_tokens"
 
 
@@ -156,10 +147,10 @@ def _responses(events: Events, broke: bool) -> Iterator[str]:
     if [data.get("sequence_number") for data in events_data] != list(range(len(events_data))):
         yield Note("the events are not numbered from 0")
     yield from _responses_items(events_data)
-    done = [_object(data, "item") for data in events_data if data.get("type") == "response.output_item.done"]
+    done = [as_dict(data.get("item")) for data in events_data if data.get("type") == "response.output_item.done"]
     for data in events_data:
         if data.get("type") == "response.completed":
-            yield from _compare_items(done, _objects(_object(data, "response"), "output"))
+            yield from _compare_items(done, as_dicts(as_dict(data.get("response")).get("output")))
 
 
 def _compare_items(streamed: Events, completed: Events) -> Iterator[str]:
@@ -174,7 +165,7 @@ def _said(item: Json) -> str:
 
     Empty for other items: OpenAI does not stream the end of an item about its own tools if there are several.
     """
-    texts = [part.get("text") or part.get("refusal") for part in _objects(item, "content")]
+    texts = [part.get("text") or part.get("refusal") for part in as_dicts(item.get("content"))]
     call = [item.get(key) for key in ("call_id", "name", "arguments")] if item.get("type") == "function_call" else []
     return compact([texts, call]) if texts or call else ""
 
@@ -190,7 +181,7 @@ def _responses_items(events_data: Sequence[Json]) -> Iterator[str]:
                 yield f"item {index} is added twice"
             elif index != len(items):
                 yield Note(f"item {len(items)} has the index {index}")
-            items[index] = _object(data, "item")
+            items[index] = as_dict(data.get("item"))
         elif isinstance(index, int) and index not in items:
             yield f"{kind} for item {index}, which was never added"
         elif isinstance(index, int):
@@ -216,16 +207,16 @@ def _gemini(events: Events, broke: bool) -> Iterator[str]:
     events_data = _data(events)
     if len(events_data) < len(events):
         yield "there is a [DONE], which this dialect does not use"
-    candidates = [candidate for data in events_data for candidate in _objects(data, "candidates")]
+    candidates = [candidate for data in events_data for candidate in as_dicts(data.get("candidates"))]
     stops = [at for at, candidate in enumerate(candidates) if candidate.get("finishReason")]
-    blocked = any(_object(data, "promptFeedback").get("blockReason") for data in events_data)
+    blocked = any(as_dict(data.get("promptFeedback")).get("blockReason") for data in events_data)
     if not broke and not blocked and not stops:
         yield "there is no finishReason"
     if stops and stops != [len(candidates) - 1]:
         yield Note("there is not exactly one finishReason, in the last candidate")
     if broke and stops:
         yield _LOOKS_COMPLETE
-    if any(_object(candidate, "content").get("role", "model") != "model" for candidate in candidates):
+    if any(as_dict(candidate.get("content")).get("role", "model") != "model" for candidate in candidates):
         yield Note("a content's role is not model")
     if not broke and not any("usageMetadata" in data for data in events_data):
         yield Note("no usage is reported")

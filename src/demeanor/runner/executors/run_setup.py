@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
@@ -25,6 +24,7 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.archive import Archive, ArchiveError, pack
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_run import PYTHON
+from demeanor.runner.secrets import strings_of
 from demeanor.runner.tasks import NOT_ON_A_CLUSTER, has_tasks
 from demeanor.runner.users import plan_users
 
@@ -117,18 +117,14 @@ def _refuse_secrets(config: Config) -> None:
     for name, provider in config.providers.items():
         if provider.get("key"):
             _refuse(config, f"providers.{name}.key", 'key_env = "VARIABLE", and set the variable on the workers')
-        for header, value in _strings(provider.get("headers")).items():
+        for header, value in strings_of(provider.get("headers")).items():
             if can_be_secret(value) and telling({header: value}):
                 _refuse(config, f"providers.{name}.headers.{header}", "a key_env, and set the variable on the workers")
     for name, agent in config.agents.items():
-        for variable in telling(_strings(agent.get("env"))):
+        for variable in telling(strings_of(agent.get("env"))):
             _refuse(config, f"agents.{name}.env.{variable}", "pass_env, and set the variable on the workers")
 
 
 def _refuse(config: Config, key: str, instead: str) -> None:
     problem = "a secret in the configuration would be sent through the scheduler"
     raise BadInput(problem, where=config.where, key=key, remedy=f"use {instead}")
-
-
-def _strings(table: Any) -> Mapping[str, str]:
-    return {name: text for name, text in table.items() if isinstance(text, str)} if isinstance(table, dict) else {}
