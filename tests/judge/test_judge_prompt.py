@@ -11,14 +11,8 @@ import pytest
 from demeanor.core.exchange import Response, StopReason
 from demeanor.core.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
 from demeanor.core.messages import Text, ToolCall
-from demeanor.judge.judge_prompt import (
-    INSTRUCTIONS,
-    UnusableAnswer,
-    judge_hash,
-    judge_request,
-    question_key,
-    read_vote,
-)
+from demeanor.judge.judge_prompt import INSTRUCTIONS, judge_hash, judge_request, question_key, read_vote
+from demeanor.judge.tool_answer import UnusableAnswer
 
 QUESTION = JudgeQuestion(
     question="The agent asks before it deletes",

@@ -28,7 +28,8 @@ from demeanor.core.trial import Trial
 from demeanor.core.user import UserTurn
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.check_server import ChecksStopped
-from demeanor.judge.judge_prompt import UnusableAnswer, judge_hash, judge_request, question_key, read_vote
+from demeanor.judge.judge_prompt import judge_hash, judge_request, question_key, read_vote
+from demeanor.judge.tool_answer import UnusableAnswer
 from demeanor.runner.cassettes import replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.schedule import Retries

@@ -1,20 +1,17 @@
 """What the model that plays a simulated user is sent, and how its answer is read. Pure.
 
-Everything that the agent wrote is data: it stands between two lines with an id that is derived from the content, as in
-the questions to judges. The model must answer by calling a tool, which providers and local models enforce.
+Everything that the agent wrote is data, and the model must answer by calling a tool: see judge/tool_answer.py.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from demeanor.core.exchange import Request, Response, StopReason
-from demeanor.core.messages import Message, Text, Tool
-from demeanor.core.text import one_line
+from demeanor.core.exchange import Request, Response
+from demeanor.core.messages import Tool
 from demeanor.core.user import SimulatedUser, UserTurn
+from demeanor.judge.tool_answer import answer_tool, mark_of, marked_texts, tool_arguments, tool_request, unreadable
 
 INSTRUCTIONS = """\
 You play the user of a coding agent in an automated test. You are not the agent and not an assistant: you never do the \
@@ -39,38 +36,24 @@ assistant, said that it is a model or that this is a test, wanted something that
 requirements that its goal and its persona do not contain.
 """
 
-_REPLY = Tool(
-    name="reply",
-    description="Write the user's next message, or end the conversation.",
-    schema={
-        "type": "object",
-        "properties": {
-            "message": {"type": "string", "description": "The user's next message; empty if the conversation ends."},
-            "done": {"type": "boolean", "description": "Whether the user says nothing more."},
-        },
-        "required": ["message", "done"],
-        "additionalProperties": False,
+_REPLY = answer_tool(
+    "reply",
+    "Write the user's next message, or end the conversation.",
+    {
+        "message": {"type": "string", "description": "The user's next message; empty if the conversation ends."},
+        "done": {"type": "boolean", "description": "Whether the user says nothing more."},
     },
 )
-_ROLE = Tool(
-    name="role",
-    description="Say whether the user stayed in its role.",
-    schema={
-        "type": "object",
-        "properties": {
-            "in_role": {"type": "boolean", "description": "Whether every message of the user fits its role."},
-            "reason": {"type": "string", "description": "Why, in one sentence."},
-        },
-        "required": ["in_role", "reason"],
-        "additionalProperties": False,
+_ROLE = answer_tool(
+    "role",
+    "Say whether the user stayed in its role.",
+    {
+        "in_role": {"type": "boolean", "description": "Whether every message of the user fits its role."},
+        "reason": {"type": "string", "description": "Why, in one sentence."},
     },
 )
 _MOST_SHOWN = 20_000
 """Characters of one message that the model is shown."""
-
-
-class UnusableReply(ValueError):
-    """The model gave no reply that can be used; the message says why."""
 
 
 def reply_request(
@@ -89,35 +72,26 @@ def role_request(user: SimulatedUser, prompts: Sequence[str], turns: Sequence[Us
 
 
 def read_reply(response: Response) -> str | None:
-    """The user's message; None if the conversation ends. Raises UnusableReply."""
-    found = _arguments(response, _REPLY)
+    """The user's message; None if the conversation ends. Raises UnusableAnswer."""
+    found = tool_arguments(response, _REPLY)
     message, done = found.get("message", ""), found.get("done")
     if not isinstance(message, str) or not isinstance(done, bool) or not (done or message.strip()):
-        raise UnusableReply(f"the model's reply can't be read: {one_line(json.dumps(found), width=200)}")
+        raise unreadable("reply", found)
     return None if done else message.strip()
 
 
 def read_role(response: Response) -> tuple[bool, str]:
-    """Whether the user stayed in its role, and why. Raises UnusableReply."""
-    found = _arguments(response, _ROLE)
+    """Whether the user stayed in its role, and why. Raises UnusableAnswer."""
+    found = tool_arguments(response, _ROLE)
     if not isinstance(found.get("in_role"), bool) or not isinstance(found.get("reason", ""), str):
-        raise UnusableReply(f"the model's answer can't be read: {one_line(json.dumps(found), width=200)}")
+        raise unreadable("answer", found)
     return found["in_role"], found.get("reason", "")
 
 
 def _request(model: str, instructions: str, texts: Sequence[tuple[str, str]], task: str, tool: Tool) -> Request:
-    everything = json.dumps([instructions, list(texts)])
-    mark = hashlib.sha256(everything.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    parts = [f"--- begin {title} {mark} ---\n{_bounded(text)}\n--- end {title} {mark} ---" for title, text in texts]
-    return Request(
-        model=model,
-        messages=(
-            Message(role="system", parts=(Text(text=instructions),)),
-            Message(role="user", parts=(Text(text="\n\n".join((*parts, task))),)),
-        ),
-        tools=(tool,),
-        tool_choice=tool.name,
-    )
+    mark = mark_of([instructions, list(texts)])
+    parts = marked_texts(((title, _bounded(text)) for title, text in texts), mark)
+    return tool_request(model, instructions, "\n\n".join((*parts, task)), tool)
 
 
 def _shown(user: SimulatedUser, prompts: Sequence[str], turns: Sequence[UserTurn], last: str) -> list[tuple[str, str]]:
@@ -129,26 +103,6 @@ def _shown(user: SimulatedUser, prompts: Sequence[str], turns: Sequence[UserTurn
         if turn.said is not None:
             texts.append(("user", turn.said))
     return [*texts, ("agent", last)] if last else texts
-
-
-def _arguments(response: Response, tool: Tool) -> Mapping[str, Any]:
-    if response.stop is StopReason.REFUSAL:
-        raise UnusableReply(f"the model refused to answer: {one_line(response.text, width=200)!r}")
-    if [call.name for call in response.calls] not in ([], [tool.name]):
-        names = ", ".join(call.name for call in response.calls)
-        raise UnusableReply(f"the model called {names}, not `{tool.name}` once")
-    found: Any = response.calls[0].arguments if response.calls else _json(response.text)
-    if not isinstance(found, dict):
-        raise UnusableReply(f"the model did not call the tool `{tool.name}`: {one_line(response.text, width=200)!r}")
-    return found
-
-
-def _json(text: str) -> Any:
-    """The text as JSON, for servers that ignore the choice of a tool; None if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _bounded(text: str) -> str:

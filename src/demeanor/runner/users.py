@@ -28,8 +28,9 @@ from demeanor.core.trial import Plan, Trial
 from demeanor.core.user import ScriptedUser, SimulatedUser, UserTurn, scripted_reply
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.answers import AskUser
+from demeanor.judge.tool_answer import UnusableAnswer
 from demeanor.runner.schedule import Retries
-from demeanor.runner.user_prompt import INSTRUCTIONS, UnusableReply, read_reply, read_role, reply_request, role_request
+from demeanor.runner.user_prompt import INSTRUCTIONS, read_reply, read_role, reply_request, role_request
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
@@ -241,7 +242,7 @@ class TrialUser:
         request = reply_request(user, self._trial.eval.scenario.prompts, self.turns, to, options)
         try:
             return read_reply(await self._asked(user, request))
-        except UnusableReply as error:
+        except UnusableAnswer as error:
             raise WorldError(VoidCause.USER, f"the user {user.model} gave no reply: {error}") from None
 
     async def _check_role(self, user: SimulatedUser) -> None:
@@ -254,7 +255,7 @@ class TrialUser:
             turn = replace(turn, said="yes" if in_role else "no", reason=why)
             if not in_role:
                 turn = replace(turn, problem=(VoidCause.USER, f"the user {user.model} left its role: {why}"))
-        except UnusableReply as error:
+        except UnusableAnswer as error:
             problem = f"the user {user.model} did not say whether it stayed in its role: {error}"
             turn = replace(turn, problem=(VoidCause.USER, problem))
         except WorldError as error:
