@@ -38,17 +38,10 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.upstream import Upstream
     from demeanor.gateway.server.budget import BudgetAccount
     from demeanor.gateway.server.http_server import GatewayServer
-    from demeanor.gateway.server.own_request import ReceivedReply
     from demeanor.gateway.server.session import Session
 
 Asking: TypeAlias = Literal["never", "missing", "all"]
 """Whether a judge is asked: not at all, if no answer is recorded, or in any case."""
-
-_TIMEOUT = 600.0
-"""Seconds that a model gets for one answer."""
-
-_TEMPORARY = {"rate_limit", "overloaded", "server", "unreachable", "stalled", "cut"}
-_CAUSES = {"budget": VoidCause.BUDGET, "cassette": VoidCause.CASSETTE}
 
 
 class Judges:
@@ -154,24 +147,16 @@ class Judges:
         )
 
     async def _vote(self, session: Session, question: JudgeQuestion) -> JudgeVote:
-        """One answer of the model; temporary failures are retried."""
-        from demeanor.gateway.server.own_request import send_request
+        """One answer of the model."""
+        from demeanor.runner.model_request import ask_model
 
-        reply = await send_request(session, judge_request(question), timeout=_TIMEOUT)
-        for attempt in range(1, self._retries.most):
-            if not _is_temporary(reply):
-                break
-            await asyncio.sleep(self._retries.seconds(attempt))
-            reply = await send_request(session, judge_request(question), timeout=_TIMEOUT)
-        error = reply.exchange.error
-        asked = f"the judge {question.model} gave no answer"
-        if reply.response is None:
-            cause = _CAUSES.get(error.reason, VoidCause.JUDGE) if error else VoidCause.JUDGE
-            raise WorldError(cause, f"{asked}: {reply.problem}")
+        failed = f"the judge {question.model} gave no answer"
+        request = judge_request(question)
+        response = await ask_model(session, request, self._retries, cause=VoidCause.JUDGE, failed=failed)
         try:
-            return read_vote(reply.response)
+            return read_vote(response)
         except UnusableAnswer as unusable:
-            raise WorldError(VoidCause.JUDGE, f"{asked}: {unusable}") from None
+            raise WorldError(VoidCause.JUDGE, f"{failed}: {unusable}") from None
 
     async def _started(self) -> GatewayServer:
         async with self._starting:
@@ -283,12 +268,6 @@ class TrialJudge:
             if path := self._facts.get(name):
                 text = text.replace(path, f"${name.upper()}")
         return without_digits(self._redactor.steady.text(text))
-
-
-def _is_temporary(reply: ReceivedReply) -> bool:
-    """Whether asking again may help."""
-    error = reply.exchange.error
-    return reply.response is None and (error is None or error.reason in _TEMPORARY)
 
 
 def judge_spent(answers: Iterable[JudgeAnswer | UserTurn]) -> Spent:

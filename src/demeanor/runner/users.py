@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 SoFar: TypeAlias = Callable[[str], Awaitable[Evidence]]
 """The evidence of the trial so far, given the agent's last message."""
 
-_TIMEOUT = 600.0
-"""Seconds that a model gets for one reply."""
-
-_TEMPORARY = {"rate_limit", "overloaded", "server", "unreachable", "stalled", "cut"}
-_CAUSES = {"budget": VoidCause.BUDGET, "cassette": VoidCause.CASSETTE}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UserContext:
@@ -263,23 +257,10 @@ class TrialUser:
         self.turns.append(replace(turn, exchanges=self._exchanges()[known:]))
 
     async def _asked(self, user: SimulatedUser, request: Request) -> Response:
-        """The model's response; temporary failures are retried."""
-        from demeanor.gateway.server.own_request import send_request
+        from demeanor.runner.model_request import ask_model
 
-        session = await self._opened()
-        retries = self._context.retries
-        reply = await send_request(session, request, timeout=_TIMEOUT)
-        for attempt in range(1, retries.most):
-            error = reply.exchange.error
-            if reply.response is not None or (error is not None and error.reason not in _TEMPORARY):
-                break
-            await asyncio.sleep(retries.seconds(attempt))
-            reply = await send_request(session, request, timeout=_TIMEOUT)
-        if reply.response is None:
-            error = reply.exchange.error
-            cause = _CAUSES.get(error.reason, VoidCause.USER) if error else VoidCause.USER
-            raise WorldError(cause, f"the user {user.model} gave no reply: {reply.problem}")
-        return reply.response
+        session, failed = await self._opened(), f"the user {user.model} gave no reply"
+        return await ask_model(session, request, self._context.retries, cause=VoidCause.USER, failed=failed)
 
     async def _opened(self) -> GatewaySession:
         if self._session is None:
