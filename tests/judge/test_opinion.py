@@ -20,8 +20,9 @@ from demeanor.core.verdict import Fail, Pass, Void, VoidCause
 from demeanor.judge.answers import Rehearsals
 from demeanor.judge.check_server import CheckServer
 from demeanor.judge.judge import judge
-from demeanor.judge.opinion import MOST_SHOWN, JudgeAccess
+from demeanor.judge.opinion import JudgeAccess
 from demeanor.judge.rig import Rig
+from demeanor.judge.tool_answer import MOST_SHOWN
 from tests.judge.helpers import called, evidence, lay_out, no_command, read_back, tree
 
 EVIDENCE = evidence(

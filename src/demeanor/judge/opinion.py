@@ -14,6 +14,7 @@ from demeanor.core.text import one_line, printable
 from demeanor.core.trajectory import Called, Event, Said
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.judge_prompt import INSTRUCTIONS
+from demeanor.judge.tool_answer import without_middle
 from demeanor.judge.unknowable import unknowable
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ EVIDENCE = ("prompt", "final_text", "said", "trajectory", "diff")
 """What a judge can be shown by name."""
 
 DEFAULT_EVIDENCE = ("prompt", "final_text")
-MOST_SHOWN = 20_000
-"""Characters of each piece of evidence; the middle of a longer one is left out."""
-
 _MOST_OF_CALL = 600
 Shown: TypeAlias = str | Sequence[str] | Mapping[str, str]
 
@@ -135,17 +133,9 @@ def ask_judge(
         model=model or access.settings.model,
         instructions=access.settings.instructions or INSTRUCTIONS,
         votes=votes,
-        texts={title: bounded(text) for title, text in _texts(rig, evidence, access.prompts).items()},
+        texts={title: without_middle(text) for title, text in _texts(rig, evidence, access.prompts).items()},
     )
     return Opinion(access.ask(asked), asked.texts.values())
-
-
-def bounded(text: str) -> str:
-    """The text without its middle if it is too long."""
-    if len(text) <= MOST_SHOWN:
-        return text
-    half = MOST_SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
 def _texts(rig: Rig, evidence: Shown, prompts: Sequence[str]) -> dict[str, str]:

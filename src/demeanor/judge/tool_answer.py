@@ -15,6 +15,9 @@ from demeanor.core.exchange import Request, Response, StopReason
 from demeanor.core.messages import Message, Text, Tool
 from demeanor.core.text import one_line
 
+MOST_SHOWN = 20_000
+"""Characters of one text; the middle of a longer one is left out."""
+
 
 class UnusableAnswer(ValueError):
     """The model gave no answer that can be used; the message says why."""
@@ -36,6 +39,14 @@ def tool_request(model: str, instructions: str, text: str, tool: Tool) -> Reques
 def marked_texts(texts: Iterable[tuple[str, str]], mark: str) -> list[str]:
     """The texts, given with their titles, each between two lines with the id `mark`."""
     return [f"--- begin {title} {mark} ---\n{text}\n--- end {title} {mark} ---" for title, text in texts]
+
+
+def without_middle(text: str) -> str:
+    """The text without its middle if it is too long."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    half = MOST_SHOWN // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
 def mark_of(content: Any) -> str:

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from demeanor.core.exchange import Request, Response
 from demeanor.core.messages import Tool
 from demeanor.core.user import SimulatedUser, UserTurn
-from demeanor.judge.tool_answer import answer_tool, mark_of, marked_texts, tool_arguments, tool_request, unreadable
+from demeanor.judge.tool_answer import (
+    answer_tool,
+    mark_of,
+    marked_texts,
+    tool_arguments,
+    tool_request,
+    unreadable,
+    without_middle,
+)
 
 INSTRUCTIONS = """\
 You play the user of a coding agent in an automated test. You are not the agent and not an assistant: you never do the \
@@ -52,8 +60,6 @@ _ROLE = answer_tool(
         "reason": {"type": "string", "description": "Why, in one sentence."},
     },
 )
-_MOST_SHOWN = 20_000
-"""Characters of one message that the model is shown."""
 
 
 def reply_request(
@@ -90,7 +96,7 @@ def read_role(response: Response) -> tuple[bool, str]:
 
 def _request(model: str, instructions: str, texts: Sequence[tuple[str, str]], task: str, tool: Tool) -> Request:
     mark = mark_of([instructions, list(texts)])
-    parts = marked_texts(((title, _bounded(text)) for title, text in texts), mark)
+    parts = marked_texts(((title, without_middle(text)) for title, text in texts), mark)
     return tool_request(model, instructions, "\n\n".join((*parts, task)), tool)
 
 
@@ -103,10 +109,3 @@ def _shown(user: SimulatedUser, prompts: Sequence[str], turns: Sequence[UserTurn
         if turn.said is not None:
             texts.append(("user", turn.said))
     return [*texts, ("agent", last)] if last else texts
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= _MOST_SHOWN:
-        return text
-    half = _MOST_SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
