@@ -153,7 +153,7 @@ def test_percentages_are_written_in_one_way() -> None:
 _SHORTENS = {
     "core/text.py": "where text is shortened",
     "define/python/assert_details.py": "removes secrets itself",
-    "core/word_diff.py": "removes secrets itself",
+    "judge/word_diff.py": "removes secrets itself",
     "runner/build.py": "removes secrets itself",
     "commands/gate/comment.py": "cuts between lines of a report, from which secrets were removed",
     "gateway/script/rule_reader.py": "reads the beginning of a prompt, and shows none of it",

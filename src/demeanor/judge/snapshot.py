@@ -7,7 +7,7 @@ from pathlib import Path
 from demeanor.core.checks import PromptSnapshot
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
-from demeanor.core.word_diff import unified_diff
+from demeanor.judge.word_diff import unified_diff
 
 _UPDATE = "`demeanor run --update-snapshots` updates it"
 

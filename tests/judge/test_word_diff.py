@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.core.word_diff import changed_words, unified_diff
+from demeanor.judge.word_diff import changed_words, unified_diff
 
 NAMES = ("snapshot", "sent now")
 LONG = " ".join(f"word{number}" for number in range(5000))
