@@ -15,6 +15,7 @@ from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, 
 from demeanor.commands.bisect.report import BISECT_DOCUMENT
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.cover.report import COVER_DOCUMENT
+from demeanor.commands.docs_folder import schemas
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.fork.report import FORK_DOCUMENT
 from demeanor.commands.gate.report import GATE_DOCUMENT
@@ -27,7 +28,6 @@ from demeanor.commands.simulate.report import SIMULATE_DOCUMENT
 from demeanor.commands.simulate.rules import ProviderLimit, TrialLoad
 from demeanor.commands.simulate.workflow import Workload, forecast
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
-from demeanor.core.docs_folder import schemas
 from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, compact_object, json_data, one_item_per_line
 from demeanor.runner.calibrations import CorrectedRate

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from demeanor.commands.docs_folder import schemas
 from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.config.config import Config, read_config
-from demeanor.core.docs_folder import schemas
 from demeanor.core.errors import DemeanorError
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.selection import collect_evals

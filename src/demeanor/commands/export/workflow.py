@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.commands.export.reporters import check_format, render
+from demeanor.commands.file_set import new_folder, unwritable, write_files
 from demeanor.commands.report.workflow import find_past_run
 from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.workflow import make_report
 from demeanor.commands.trace.trials import load_capture, read_steps
 from demeanor.core.errors import BadInput
 from demeanor.core.exchange import Exchange
-from demeanor.core.file_set import new_folder, unwritable, write_files
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
 from demeanor.core.record import Record

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
+from demeanor.commands.text_search import TextLocation
 from demeanor.commands.trace.render import trace_diff, trace_text
+from demeanor.commands.trajectory_diff import align, first_divergence
 from demeanor.commands.triage.render import NO_INSTRUCTION
 from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import count, opening, slug
-from demeanor.core.text_search import TextLocation
-from demeanor.core.trajectory_diff import align, first_divergence
 from demeanor.render.documents import json_data
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import percent, trials

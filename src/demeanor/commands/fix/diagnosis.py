@@ -14,6 +14,7 @@ from demeanor.commands.report.build import failing
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
 from demeanor.commands.report.step_pairs import load_step_pairs
 from demeanor.commands.report.workflow import find_past_run, make_night_report
+from demeanor.commands.text_search import TextLocation, find_texts
 from demeanor.commands.trace.trials import TrialSteps, load_capture
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, UnknownName, UsageError
@@ -22,7 +23,6 @@ from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.text import count
-from demeanor.core.text_search import TextLocation, find_texts
 from demeanor.observe import observe
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store

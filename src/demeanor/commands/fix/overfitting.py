@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
+from demeanor.commands.text_search import words_of
 from demeanor.core.checks import FunctionCheck, PromptSnapshot
 from demeanor.core.eval import Eval
-from demeanor.core.text_search import words_of
 from demeanor.core.trajectory import usual_kinds
 
 _PHRASE_WORDS = 4

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import PurePosixPath
 
+from demeanor.commands.docs_folder import schemas
 from demeanor.config.providers import WELL_KNOWN
-from demeanor.core.docs_folder import schemas
 from demeanor.gateway.local.weights import DEFAULT_MODEL
 
 NATIVE = "native"

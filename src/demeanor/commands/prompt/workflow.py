@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demeanor.commands.run.stored_runs import StoredRun
+from demeanor.commands.text_search import TextLocation, find_texts
 from demeanor.commands.trace.trials import load_capture
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import GitError
 from demeanor.core.instructions import PromptInstruction, instructions
 from demeanor.core.record import Record
-from demeanor.core.text_search import TextLocation, find_texts
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.vcs.text_files import tracked_text_files

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from demeanor.commands.report.report import FailingCell, NightReport, NightRow
 from demeanor.commands.trace.trials import TrialSteps, load_steps
+from demeanor.commands.trajectory_diff import distance
 from demeanor.config.config import Config
 from demeanor.core.history import PastRun
 from demeanor.core.ports import History
 from demeanor.core.record import Record
-from demeanor.core.trajectory_diff import distance
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.runs.run_dirs import place_of
 

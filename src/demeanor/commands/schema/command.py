@@ -14,7 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Print a schema, or the names of all."""
-    from demeanor.core.docs_folder import schemas
+    from demeanor.commands.docs_folder import schemas
     from demeanor.core.errors import UnknownName
 
     found = schemas()

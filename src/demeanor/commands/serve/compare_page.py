@@ -16,12 +16,12 @@ from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.trial_files import DiffLine, diff_kind
 from demeanor.commands.trace.step_rows import AlignedSteps, step_rows
 from demeanor.commands.trace.trials import TrialSteps, load_capture, load_steps
+from demeanor.commands.trajectory_diff import distance
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
 from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import opening
-from demeanor.core.trajectory_diff import distance
 from demeanor.core.verdict import Pass
 from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory

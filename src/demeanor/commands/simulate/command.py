@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.commands.file_set import write_files
 from demeanor.commands.options import (
     choice_arguments,
     config_argument,
@@ -22,7 +23,6 @@ from demeanor.commands.options import (
 from demeanor.commands.output_path import new_file
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.file_set import write_files
 
 if TYPE_CHECKING:
     from demeanor.commands.simulate.rules import ProviderLimit

@@ -89,7 +89,7 @@ def _print_side_by_side(
 ) -> None:
     from demeanor.commands.trace.render import trace_diff
     from demeanor.commands.trace.trials import TrialSteps, read_steps
-    from demeanor.core.trajectory_diff import align
+    from demeanor.commands.trajectory_diff import align
     from demeanor.render.terminal import screen_of
 
     record, events = one

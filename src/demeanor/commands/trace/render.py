@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from demeanor.commands.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.record import Record
 from demeanor.core.text import all_of, count, one_line, opening, printable
 from demeanor.core.trajectory import (
@@ -21,7 +22,6 @@ from demeanor.core.trajectory import (
     Steered,
     Thought,
 )
-from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.user import UserTurn
 from demeanor.core.verdict import Pass
 from demeanor.render.terminal import Screen, fitted

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from demeanor.commands.trace.render import place_replies, steer_title
 from demeanor.commands.trace.trials import TrialSteps
+from demeanor.commands.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.text import one_line, opening
 from demeanor.core.trajectory import (
     Aside,
@@ -21,7 +22,6 @@ from demeanor.core.trajectory import (
     Steered,
     Thought,
 )
-from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.user import UserTurn
 from demeanor.render.numbers import duration
 from demeanor.store.history.page_queries import ExchangeTime

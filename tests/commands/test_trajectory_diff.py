@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demeanor.commands.trajectory_diff import Pair, align, distance, first_divergence
 from demeanor.core.trajectory import Called, Event, Kind, Said, Thought
-from demeanor.core.trajectory_diff import Pair, align, distance, first_divergence
 
 TOOLS = st.sampled_from(["read_file", "write_file", "shell"])
 CALLS = st.builds(

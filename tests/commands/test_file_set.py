@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demeanor.commands.file_set import new_folder, write_files
 from demeanor.core.errors import BadInput
-from demeanor.core.file_set import new_folder, write_files
 
 
 def test_files_and_their_folders_are_written(tmp_path: Path) -> None:

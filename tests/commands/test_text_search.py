@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.core.text_search import find_texts
+from demeanor.commands.text_search import find_texts
 
 PROMPT = """\
 You are Toy, an agent that works in the user's folder.
