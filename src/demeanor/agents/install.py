@@ -180,7 +180,7 @@ def _python(one: _Installation) -> str:
 def _by_npm(one: _Installation) -> None:
     package = one.package
     npm = shutil.which("npm", path=one.environ.get("PATH")) or "npm"
-    words = [*_NPM, "--prefix", str(one.folder)] + ([] if package.scripts else ["--ignore-scripts"])
+    words = [*_NPM, "--prefix", str(one.folder), "--ignore-scripts"]
     lock = one.lock()
     if lock is None:
         wanted = (f"{package.full_name}@{one.version}", *package.extra_packages)

@@ -39,9 +39,6 @@ class Package:
     also: tuple[str, ...] = ()
     """Packages that it needs but does not depend on, each with its exact version; `{platform}` as in the name."""
 
-    scripts: bool = False
-    """Whether its install scripts must run."""
-
     helpers: tuple[str, ...] = ()
     """Programs of the installation that the agent itself starts, relative to its folder; `*` matches any name, and
     `{platform}` is as in the name. They are made executable, because npm unpacks some without that permission."""

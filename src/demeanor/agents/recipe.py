@@ -107,9 +107,6 @@ class Recipe:
     start_seconds: float = 0.0
     """How long it may take to start on a busy machine; default time limits are longer by that. 0 for a few seconds."""
 
-    tells_requests: bool = False
-    """Whether its log reports each request for permission."""
-
     prints_events: bool = True
     """Whether its standard output is a log of events instead of text for the user."""
 
@@ -181,8 +178,8 @@ class RecipeAgent:
 
     @property
     def tells_requests(self) -> bool:
-        """Whether its log reports each request for permission."""
-        return self.recipe.tells_requests
+        """No agent with a recipe reports each request for permission."""
+        return False
 
     @property
     def prints_events(self) -> bool:
