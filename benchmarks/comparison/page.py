@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.comparison.bar_chart import BarRow, as_file, bar_chart
 from benchmarks.comparison.measure import Sample, Spread
 from markupsafe import Markup
-
-from demeanor.web.charts import BarRow, as_file, bar_chart
 
 BEGIN, END = "<!-- measured -->", "<!-- end measured -->"
 WORKS = {

@@ -29,7 +29,7 @@ from demeanor.commands.simulate.rules import ProviderLimit, TrialLoad
 from demeanor.commands.simulate.workflow import Workload, forecast
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.notes import TrialNote
-from demeanor.render.documents import ReportDocument, compact_object, json_data, one_item_per_line
+from demeanor.render.documents import ReportDocument, compact_object, item_pieces, json_data
 from demeanor.runner.calibrations import CorrectedRate
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.cover.test_render import a_cover
@@ -161,7 +161,7 @@ def test_numbers_that_json_does_not_have_become_null(number: float) -> None:
 def test_one_item_per_line_is_the_same_data() -> None:
     """And each item of a list is on its own line."""
     data = {"a": [{"b": 1}, {"c": "ü"}], "d": {}, "e": []}
-    text = one_item_per_line(data)
+    text = "".join(item_pieces(data))
     assert json.loads(text) == data
     assert '    {"b":1},\n' in text
 
@@ -171,9 +171,8 @@ def test_an_object_in_pieces_is_the_same_text(records: list[Any]) -> None:
     """A list may be given item by item; the text does not tell."""
     cell = {"status": "PASS", "records": records, "more": [1, 2]}
     pieces = compact_object({**cell, "records": iter(records)})
-    assert one_item_per_line({"cells": [pieces, {}, compact_object({})]}) == one_item_per_line(
-        {"cells": [cell, {}, {}]}
-    )
+    in_pieces = item_pieces({"cells": [pieces, {}, compact_object({})]})
+    assert "".join(in_pieces) == "".join(item_pieces({"cells": [cell, {}, {}]}))
 
 
 def test_missing_values_are_null() -> None:

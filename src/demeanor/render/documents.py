@@ -72,14 +72,6 @@ def json_data(value: Any) -> Any:
     return value
 
 
-def one_item_per_line(data: Mapping[str, Any]) -> str:
-    """A large document as ASCII text: one line per key, and one per item of a list, without blanks inside items.
-
-    `json.dumps(indent=…)` takes several times as long as everything else that a report needs.
-    """
-    return "".join(item_pieces(data))
-
-
 def grouped(pieces: Iterable[str], size: int = 2**16) -> Iterator[str]:
     """The same text in pieces of at least `size` characters, apart from the last one; no piece is cut."""
     waiting: list[str] = []
@@ -111,7 +103,9 @@ def compact_object(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def item_pieces(data: Mapping[str, Any]) -> Iterator[str]:
-    """The text of `one_item_per_line`, in pieces."""
+    """A large document as ASCII text, in pieces: one line per key, and one per item of a list, without blanks inside
+    items. `json.dumps(indent=…)` takes several times as long as everything else that a report needs.
+    """
     between = "{\n"
     for key, value in data.items():
         yield f"{between}  {json.dumps(key)}: "

@@ -9,9 +9,8 @@ from demeanor.core.history import RunCell
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.tally import Estimate
-from demeanor.core.text import count, one_line
+from demeanor.core.text import one_line
 from demeanor.runner.change_points import rate_histories
-from demeanor.statistics.change import NIGHTS_BETWEEN_FALSE_ALARMS
 from demeanor.statistics.intervals import wilson
 
 
@@ -130,13 +129,6 @@ def may_have_changed(cells: Iterable[RunCell]) -> bool:
         passed += cell.passed
         failed += cell.failed
     return passed > 0 and failed > 0
-
-
-def false_alarms(evals: int) -> str:
-    """How often to expect a false alarm in a suite."""
-    nights = NIGHTS_BETWEEN_FALSE_ALARMS / max(1, evals)
-    rare = f"at most one false alarm in {count(round(nights), 'night')}"
-    return f"with {count(evals, 'eval')}, expect {rare if nights >= 2 else f'up to {1 / nights:.1g} a night'}"
 
 
 def _shift(name: str, subject: str, point: ChangePoint, cells: Iterable[RunCell]) -> RateShift:

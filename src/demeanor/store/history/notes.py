@@ -59,8 +59,3 @@ def read_notes(
         )
         for made, of, one, who, trial, said, text, author in rows
     )  # fmt: skip
-
-
-def notes_state(history: SqlHistory) -> str:
-    """A text that changes with every new note."""
-    return str(history.query("SELECT MAX(id) FROM notes")[0][0])

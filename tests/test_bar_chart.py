@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from demeanor.web.charts import BarRow, as_file, bar_chart
+from benchmarks.comparison.bar_chart import BarRow, as_file, bar_chart
 
 ROWS = (
     BarRow(label="ours", value=2.0, low=1.5, high=4.0, text="2 ms", own=True),
