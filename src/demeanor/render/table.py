@@ -9,6 +9,7 @@ from rich.text import Text
 
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import without_secrets
+from demeanor.render.terminal import Screen
 
 _GAP = 2
 
@@ -44,10 +45,26 @@ class Column:
         return max([len(self.title), *(cell.cell_len for cell in self.cells)])
 
 
-def table(columns: Sequence[Column], width: int, *, ellipsis: str = "…") -> list[Text]:
-    """The lines of the table, heading first. A line is longer than `width` only if the rank-0 columns need more."""
-    kept = _fitting_columns(columns, width)
-    over = max(0, _total_width([column.width for column in kept]) - width)
+def text_column(
+    title: str,
+    cells: Iterable[str],
+    screen: Screen,
+    style: str = "",
+    *,
+    align: Literal["left", "right"] = "left",
+    rank: int = 0,
+    comfort: int | None = None,
+    least: int | None = None,
+) -> Column:
+    """A column of texts in one style, in the characters that the screen can show."""
+    shown = [Text(screen.safe(cell), style) for cell in cells]
+    return Column(title=title, cells=shown, align=align, rank=rank, comfort=comfort, least=least)
+
+
+def table(columns: Iterable[Column], screen: Screen) -> list[Text]:
+    """The lines of the table, heading first. They are wider than the screen only if the rank-0 columns need more."""
+    kept = _fitting_columns(columns, screen.width)
+    over = max(0, _total_width([column.width for column in kept]) - screen.width)
     widths = []
     for column in kept:
         less = 0 if column.least is None else min(over, max(0, column.width - column.least))
@@ -55,13 +72,14 @@ def table(columns: Sequence[Column], width: int, *, ellipsis: str = "…") -> li
         widths.append(column.width - less)
     heading = [Text(column.title, "dim") for column in kept]
     rows = zip(*(column.cells for column in kept), strict=True)
-    return [_line(row, kept, widths, ellipsis) for row in [heading, *rows]]
+    return [_line(row, kept, widths, screen) for row in [heading, *rows]]
 
 
-def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
+def cut(text: Text, width: int, screen: Screen) -> Text:
     """`text` in at most `width` columns."""
     if text.cell_len <= width:
         return text
+    ellipsis = screen.safe("…")
     clean = without_secrets(text.plain)
     short = text.copy() if clean == text.plain else Text(clean, text.style)
     short.truncate(max(0, width - len(ellipsis)))
@@ -89,13 +107,24 @@ def _wrapped_line(line: Text, width: int) -> Iterable[Text]:
     return parts
 
 
-def labelled(lead: str, text: Text, width: int) -> list[Text]:
+def paragraph(text: str, screen: Screen, style: str = "", *, indent: int = 0) -> list[Text]:
+    """`text` in lines that fit the screen, in the characters that it can show."""
+    return wrapped(Text(screen.safe(text), style), screen.width, indent=indent)
+
+
+def hanging(text: str, screen: Screen, style: str = "", *, indent: int = 0) -> list[Text]:
+    """A paragraph whose further lines are indented by two more."""
+    first, *more = wrapped(Text(screen.safe(text), style), screen.width - 2, indent=indent)
+    return [first, *(Text.assemble("  ", line) for line in more)]
+
+
+def labelled(lead: str, text: str, screen: Screen, style: str = "") -> list[Text]:
     """`text` after `lead`, with the further lines aligned to the first."""
-    first, *more = wrapped(text, width, indent=len(lead))
+    first, *more = paragraph(text, screen, style, indent=len(lead))
     return [Text.assemble((lead, "dim"), first[len(lead) :]), *more]
 
 
-def _fitting_columns(columns: Sequence[Column], width: int) -> list[Column]:
+def _fitting_columns(columns: Iterable[Column], width: int) -> list[Column]:
     """The columns that fit."""
     kept = list(columns)
     while _total_width([_preferred_width(column) for column in kept]) > width:
@@ -114,10 +143,10 @@ def _total_width(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
-def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int], ellipsis: str) -> Text:
+def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int], screen: Screen) -> Text:
     shown = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
-        text = cut(cell, width, ellipsis=ellipsis)
+        text = cut(cell, width, screen)
         padding = " " * (width - text.cell_len)
         shown.append(Text.assemble(padding, text) if column.align == "right" else Text.assemble(text, padding))
     return Text(" " * _GAP).join(shown)

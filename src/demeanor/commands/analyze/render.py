@@ -12,7 +12,7 @@ from demeanor.commands.run.phrases import known_bad, policy_word
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers as figures
-from demeanor.render.table import Column, table, wrapped
+from demeanor.render.table import Column, paragraph, table
 from demeanor.render.terminal import Screen, paint
 
 _EXAMPLES = 3
@@ -27,25 +27,25 @@ def analysis_terminal(found: Analysis, screen: Screen | None = None) -> str:
 def _lines(found: Analysis, screen: Screen) -> Iterator[Text]:
     names = ", ".join(one_line(name) for name in found.sources[:5])
     more = f" and {len(found.sources) - 5} more" if len(found.sources) > 5 else ""
-    yield from wrapped(Text(screen.safe(f"{count(len(found.sources), 'run')}: {names}{more}"), "bold"), screen.width)
+    yield from paragraph(f"{count(len(found.sources), 'run')}: {names}{more}", screen, "bold")
     for one in found.summaries:
         yield Text()
         rows = [row for row in found.rows if row.tally.subject == one.subject]
         yield Text(screen.safe(one_line(one.subject)), "bold")
-        yield from table(list(_columns(found, rows, one, screen)), screen.width, ellipsis=screen.safe("…"))
+        yield from table(_columns(found, rows, one, screen), screen)
     for one in found.summaries:
         if one.known_bad:
             text = f"{one_line(one.subject)}: {known_bad(one)}: failing is expected"
-            yield from wrapped(Text(screen.safe(text), "dim"), screen.width)
+            yield from paragraph(text, screen, "dim")
     for note in _notes(found):
-        yield from wrapped(Text(screen.safe(note), "dim"), screen.width)
+        yield from paragraph(note, screen, "dim")
     yield Text()
     yield Text("Why trials did not pass", "bold")
     for category, number in found.categories.items():
         yield Text(screen.safe(f"{number:>5}  {one_line(category)}"), "" if number else "dim")
         own = [one for one in found.classified if one.first.category == category]
         for example in _examples(own):
-            yield from wrapped(Text(screen.safe(example), "dim"), screen.width, indent=7)
+            yield from paragraph(example, screen, "dim", indent=7)
 
 
 def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen: Screen) -> Iterator[Column]:

@@ -14,7 +14,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.percent import share
 from demeanor.core.text import count, one_line
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -52,21 +52,21 @@ def bisect_terminal(report: BisectReport, screen: Screen | None = None) -> str:
 
 
 def _lines(report: BisectReport, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(screen.safe(headline(report)), _STYLES.get(report.outcome, "bold yellow")), screen.width)
+    yield from paragraph(headline(report), screen, _STYLES.get(report.outcome, "bold yellow"))
     for label, text in _facts(report):
-        yield from _labelled(label, text, screen)
+        yield from labelled(f"{label:<8}", text, screen)
     if report.outcome is not BisectOutcome.NO_DIFFERENCE:
         yield Text()
         yield Text(screen.safe(chances_line([one.chance for one in report.commits[1:]], screen)))
     yield Text()
-    yield from table(list(_columns(_shown(report), screen)), screen.width, ellipsis=screen.safe("…"))
+    yield from table(_columns(_shown(report), screen), screen)
     yield Text()
     for advice in _advice(report):
-        yield from wrapped(Text(screen.safe(f"→ {advice}")), screen.width)
+        yield from paragraph(f"→ {advice}", screen)
     for command in _commands(report):
         yield Text(screen.safe(f"→ {command}"))  # whole, so that it can be copied
     for note in dict.fromkeys(report.notes):
-        yield from _labelled("note", one_line(note, width=400), screen)
+        yield from labelled("note    ", one_line(note, width=400), screen)
 
 
 def headline(report: BisectReport) -> str:
@@ -129,15 +129,12 @@ def _shown(report: BisectReport) -> list[CommitFound]:
 
 
 def _columns(shown: list[CommitFound], screen: Screen) -> Iterator[Column]:
-    def texts(cells: list[str]) -> list[Text]:
-        return [Text(screen.safe(cell)) for cell in cells]
-
     scores = [f"{one.passed}/{one.passed + one.failed}" if one.passed + one.failed else "–" for one in shown]
-    yield Column(title="commit", cells=texts([one.commit.hash[:12] for one in shown]))
-    yield Column(title="passed", cells=texts(scores), align="right")
-    yield Column(title="chance", cells=texts([share(one.chance) for one in shown]), align="right")
+    yield text_column("commit", [one.commit.hash[:12] for one in shown], screen)
+    yield text_column("passed", scores, screen, align="right")
+    yield text_column("chance", [share(one.chance) for one in shown], screen, align="right")
     subjects = [f"skipped: {one_line(one.skipped)}" if one.skipped else one_line(one.commit.subject) for one in shown]
-    yield Column(title="", cells=texts(subjects), comfort=30, least=10)
+    yield text_column("", subjects, screen, comfort=30, least=10)
 
 
 def _advice(report: BisectReport) -> Iterator[str]:
@@ -164,7 +161,3 @@ def _commands(report: BisectReport) -> Iterator[str]:
     after = [one for one in report.commits[report.commits.index(culprit) :] if one.run and one.failed]
     if before and after:
         yield f"demeanor trace {shlex.quote(report.eval)} --run {after[0].run} --against {before[-1].run}"
-
-
-def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
-    return labelled(f"{label:<8}", Text(screen.safe(text)), screen.width)

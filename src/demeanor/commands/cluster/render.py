@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from demeanor.core.text import count
-from demeanor.render.table import Column, table
+from demeanor.render.table import table, text_column
 from demeanor.render.terminal import Screen, paint
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 def workers_text(workers: Sequence[CheckedWorker], screen: Screen) -> str:
     """A table of the workers, and why some of them are not used."""
     columns = [
-        _column("worker", [worker.name for worker in workers], screen),
-        _column("used", ["yes" if not worker.problem else "no" for worker in workers], screen),
-        _column("slots", [str(worker.slots) for worker in workers], screen),
-        _column("host", [worker.report.host for worker in workers], screen, rank=4),
-        _column("demeanor", [worker.report.version for worker in workers], screen, rank=2),
-        _column("python", [worker.report.python for worker in workers], screen, rank=3),
-        _column("cores", [str(worker.report.cores or "") for worker in workers], screen, rank=5),
-        _column("sandbox", [worker.report.sandbox or "-" for worker in workers], screen, rank=1),
-        _column("agents", [_agents(worker) for worker in workers], screen, rank=1),
-        _column("keys", [_keys(worker) for worker in workers], screen, rank=1),
-        _column("clock", [f"{worker.clock_skew:+.0f} s" for worker in workers], screen, rank=2),
+        text_column("worker", [worker.name for worker in workers], screen),
+        text_column("used", ["yes" if not worker.problem else "no" for worker in workers], screen),
+        text_column("slots", [str(worker.slots) for worker in workers], screen),
+        text_column("host", [worker.report.host for worker in workers], screen, rank=4),
+        text_column("demeanor", [worker.report.version for worker in workers], screen, rank=2),
+        text_column("python", [worker.report.python for worker in workers], screen, rank=3),
+        text_column("cores", [str(worker.report.cores or "") for worker in workers], screen, rank=5),
+        text_column("sandbox", [worker.report.sandbox or "-" for worker in workers], screen, rank=1),
+        text_column("agents", [_agents(worker) for worker in workers], screen, rank=1),
+        text_column("keys", [_keys(worker) for worker in workers], screen, rank=1),
+        text_column("clock", [f"{worker.clock_skew:+.0f} s" for worker in workers], screen, rank=2),
     ]
-    lines = table(columns, screen.width, ellipsis=screen.safe("…"))
+    lines = table(columns, screen)
     reasons = [
         Text(screen.safe(f"{worker.name} is not used: {worker.problem}")) for worker in workers if worker.problem
     ]
@@ -81,7 +81,3 @@ def _agents(worker: CheckedWorker) -> str:
 
 def _keys(worker: CheckedWorker) -> str:
     return ", ".join(f"{name} {'yes' if there else 'no'}" for name, there in worker.report.keys.items()) or "-"
-
-
-def _column(title: str, cells: Sequence[str], screen: Screen, *, rank: int = 0) -> Column:
-    return Column(title=title, cells=[Text(screen.safe(cell)) for cell in cells], rank=rank)

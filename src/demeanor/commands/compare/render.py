@@ -14,7 +14,7 @@ from demeanor.core.percent import rate
 from demeanor.core.text import all_of, count, one_line
 from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, exit_style, paint
 
 _DETECTABLE = "detectable"
@@ -126,10 +126,10 @@ def _money(value: float) -> str:
 
 
 def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(headline(report), exit_style(report.exit_code)), screen.width)
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
     for label, side in (("base", report.base), ("new", report.new)):
         yield from _labelled(label, _side(side), screen)
-    lines = table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
+    lines = table(_columns(report, screen), screen)
     if report.comparison.evals:
         yield Text()
         yield from lines
@@ -140,43 +140,35 @@ def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
         yield Text()
         yield Text("Not compared", "bold")
         for name, why in report.comparison.incomparable:
-            yield from wrapped(
-                Text(screen.safe(f"{one_line(name, width=300)}: {one_line(why, width=300)}")), screen.width
-            )
+            yield from paragraph(f"{one_line(name, width=300)}: {one_line(why, width=300)}", screen)
     yield Text()
     level = rate(report.comparison.level)
     note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
-    yield from wrapped(Text(note, "dim"), screen.width)
+    yield from paragraph(note, screen, "dim")
     if _DETECTABLE in lines[0].plain:
         note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
-        yield from wrapped(Text(note, "dim"), screen.width)
+        yield from paragraph(note, screen, "dim")
     for note in all_notes(report):
         yield from _labelled("note", one_line(note, width=400), screen)
 
 
 def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
-    return labelled(f"{label:<10}", Text(screen.safe(text)), screen.width)
+    return labelled(f"{label:<10}", text, screen)
 
 
 def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
     evals = report.comparison.evals
-
-    def figure(title: str, cells: list[str], *, rank: int = 0) -> Column:
-        return Column(title=title, cells=[Text(screen.safe(cell)) for cell in cells], align="right", rank=rank)
-
     yield Column(title="", cells=[Text(one.outcome.value, _STYLES[one.outcome]) for one in evals])
-    names = [Text(screen.safe(one_line(one.eval, width=300))) for one in evals]
-    yield Column(title="eval", cells=names, comfort=24, least=8)
+    yield text_column("eval", [one_line(one.eval, width=300) for one in evals], screen, comfort=24, least=8)
     if len({one.subject for one in evals}) > 1:
-        who = [Text(screen.safe(one_line(one.subject, width=300)), "dim") for one in evals]
-        yield Column(title="subject", cells=who, comfort=20, least=8)
-    policies = [Text(policy_word(one.policy, screen.width)) for one in evals]
-    yield Column(title="policy", cells=policies, rank=4)
-    yield figure("base", [_score(one.base) for one in evals])
-    yield figure("new", [_score(one.new) for one in evals])
-    yield figure("p", [p_value(one.p_value) for one in evals], rank=2)
-    yield figure("adjusted", [p_value(one.adjusted) for one in evals], rank=1)
-    yield figure(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], rank=3)
+        subjects = [one_line(one.subject, width=300) for one in evals]
+        yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
+    yield text_column("policy", [policy_word(one.policy, screen.width) for one in evals], screen, rank=4)
+    yield text_column("base", [_score(one.base) for one in evals], screen, align="right")
+    yield text_column("new", [_score(one.new) for one in evals], screen, align="right")
+    yield text_column("p", [p_value(one.p_value) for one in evals], screen, align="right", rank=2)
+    yield text_column("adjusted", [p_value(one.adjusted) for one in evals], screen, align="right", rank=1)
+    yield text_column(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], screen, align="right", rank=3)
 
 
 def _markdown(report: CompareReport) -> Iterator[str]:

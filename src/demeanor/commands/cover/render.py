@@ -15,7 +15,7 @@ from demeanor.core.percent import rate, share
 from demeanor.core.text import count, one_line
 from demeanor.render import markdown
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, exit_style, paint
 
 ORDER: tuple[InstructionAnswer, ...] = ("harmful", "held", "redundant", "not held", "not tried")
@@ -59,9 +59,9 @@ def headline(report: CoverReport) -> str:
 
 
 def _lines(report: CoverReport, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(screen.safe(headline(report)), exit_style(report.exit_code)), screen.width)
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
     for label, text in facts(report):
-        yield from labelled(f"{label:<8}", Text(screen.safe(text)), screen.width)
+        yield from labelled(f"{label:<8}", text, screen)
     usable = {one.eval for one in report.evals if one.unusable is None}
     for answer in ORDER:
         rows = [one for one in report.instructions if one.answer == answer]
@@ -71,12 +71,12 @@ def _lines(report: CoverReport, screen: Screen) -> Iterator[Text]:
             for one in rows:
                 yield from _instruction(one, screen, usable)
     yield Text()
-    yield from table(list(_columns(report.evals, screen)), screen.width, ellipsis=screen.safe("…"))
+    yield from table(_columns(report.evals, screen), screen)
     for text in left_out(report):
-        yield from labelled("left out  ", Text(screen.safe(text)), screen.width)
+        yield from labelled("left out  ", text, screen)
     yield Text()
     for note in (*promises(report), *dict.fromkeys(report.notes)):
-        yield from labelled(f"{'note':<8}", Text(screen.safe(one_line(note, width=400))), screen.width)
+        yield from labelled("note    ", one_line(note, width=400), screen)
 
 
 def facts(report: CoverReport) -> Iterator[tuple[str, str]]:
@@ -116,10 +116,10 @@ def _instruction(one: CoveredInstruction, screen: Screen, usable: set[str]) -> I
     text = one_line(_named(one), width=max(30, screen.width - len(head)))
     yield Text(screen.safe(f"{head}{text}"))
     for by in one.noticed_by:
-        yield from labelled(_INDENT, Text(screen.safe(noticed(by)), "dim"), screen.width)
+        yield from labelled(_INDENT, noticed(by), screen, "dim")
     if one.untried and not usable <= {*one.untried}:
         names = ", ".join(map(one_line, one.untried))
-        yield from labelled(_INDENT, Text(screen.safe(f"not tried with {names}"), "dim"), screen.width)
+        yield from labelled(_INDENT, f"not tried with {names}", screen, "dim")
     if one.file is not None:
         yield Text(screen.safe(f"{_INDENT}{one_line(one.file)}:{one.line}"), "dim")
 
@@ -137,13 +137,10 @@ def noticed(by: NoticedBy) -> str:
 
 
 def _columns(evals: tuple[CoveringEval, ...], screen: Screen) -> Iterator[Column]:
-    def texts(cells: list[str]) -> list[Text]:
-        return [Text(screen.safe(cell)) for cell in cells]
-
-    yield Column(title="eval", cells=texts([one_line(one.eval) for one in evals]), least=12)
-    yield Column(title="passed", cells=texts([f"{one.passed}/{one.judged}" for one in evals]), align="right")
-    yield Column(title="from", cells=texts([one.source for one in evals]), rank=2)
-    yield Column(title="notices", cells=texts([notices(one) for one in evals]))
+    yield text_column("eval", [one_line(one.eval) for one in evals], screen, least=12)
+    yield text_column("passed", [f"{one.passed}/{one.judged}" for one in evals], screen, align="right")
+    yield text_column("from", [one.source for one in evals], screen, rank=2)
+    yield text_column("notices", [notices(one) for one in evals], screen)
 
 
 def notices(one: CoveringEval) -> str:

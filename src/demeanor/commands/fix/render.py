@@ -13,7 +13,7 @@ from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import p_value
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _TITLES = {
@@ -41,11 +41,6 @@ def _rate(score: Score | None) -> str:
     return f"{score.passed}/{score.judged}, {figures.rate(score.rate)}{voids}"
 
 
-def _chance(cell: FixCell) -> str:
-    """Format the p-value of an increase; empty when nothing was compared."""
-    return p_value(cell.p_value) if cell.p_value is not None else ""
-
-
 def _refusal(one: Refusal) -> str:
     """Format a refusal as `outside: src/agent.py: changed, but it is not in the allowed paths`."""
     return ": ".join(part for part in (one.foul.value, one.path, one_line(one.detail, width=300)) if part)
@@ -61,7 +56,7 @@ def _lines(report: FixReport, screen: Screen) -> Iterator[Text]:
     best = report.best
     headline = f"{_title(report)}; {one_line(best.detail, width=200)}" if best else _title(report)
     style = _STYLES.get(report.exit_code, "bold yellow")
-    yield from wrapped(Text(screen.safe(headline), style), screen.width)
+    yield from paragraph(headline, screen, style)
     yield from _labelled("evals", ", ".join(report.evals), screen)
     yield from _labelled("failed in", f"run {report.run}; the fix is for commit {report.commit[:12]}", screen)
     if not report.rounds:
@@ -83,19 +78,19 @@ def _lines(report: FixReport, screen: Screen) -> Iterator[Text]:
 def _round(one: FixRound, screen: Screen) -> Iterator[Text]:
     yield Text()
     yield Text(f"Round {one.number}: {one.outcome.value}", "bold")
-    yield from wrapped(Text(screen.safe(one_line(one.detail, width=600))), screen.width, indent=2)
+    yield from paragraph(one_line(one.detail, width=600), screen, indent=2)
     for refused in one.refusals:
-        yield from wrapped(Text(screen.safe(f"refused: {_refusal(refused)}"), "red"), screen.width, indent=2)
+        yield from paragraph(f"refused: {_refusal(refused)}", screen, "red", indent=2)
     if one.wire is not None:
         if not one.wire.dropped:  # if it was, this is the result of the round
             on_wire = f"on the wire, before it was built: {one_line(one.wire.detail, width=600)}"
-            yield from wrapped(Text(screen.safe(on_wire)), screen.width, indent=2)
+            yield from paragraph(on_wire, screen, indent=2)
         yield from _scores("on the wire", one.wire.cells, screen)
     yield from _scores("the evals", one.cells, screen)
     yield from _scores("the guard suite", one.guard, screen)
     if one.root_cause:
         yield Text("root cause, according to the fixer", "dim")
-        yield from wrapped(Text(screen.safe(opening(one.root_cause, lines=12))), screen.width, indent=2)
+        yield from paragraph(opening(one.root_cause, lines=12), screen, indent=2)
     if one.patch:
         yield Text("the change", "dim")
         for line in opening(one.patch, lines=60).splitlines():
@@ -105,24 +100,20 @@ def _round(one: FixRound, screen: Screen) -> Iterator[Text]:
 def _scores(title: str, cells: Sequence[FixCell], screen: Screen) -> Iterator[Text]:
     if not cells:
         return
-
-    def column(name: str, texts: list[str], *, rank: int = 0) -> Column:
-        return Column(title=name, cells=[Text(screen.safe(text)) for text in texts], align="right", rank=rank)
-
     names = [Text(screen.safe(one_line(cell.eval, width=300)), "red" if cell.worse else "") for cell in cells]
-    subjects = [Text(screen.safe(one_line(cell.subject, width=300)), "dim") for cell in cells]
+    subjects = [one_line(cell.subject, width=300) for cell in cells]
     columns = [
         Column(title=title, cells=names, comfort=24, least=8),
-        Column(title="subject", cells=subjects, comfort=20, least=8),
-        column("before", [_rate(cell.before) for cell in cells]),
-        column("after", [_rate(cell.after) for cell in cells]),
-        column("p", [_chance(cell) for cell in cells], rank=1),
+        text_column("subject", subjects, screen, "dim", comfort=20, least=8),
+        text_column("before", [_rate(cell.before) for cell in cells], screen, align="right"),
+        text_column("after", [_rate(cell.after) for cell in cells], screen, align="right"),
+        text_column("p", [p_value(cell.p_value) for cell in cells], screen, align="right", rank=1),
     ]
-    yield from table(columns, screen.width, ellipsis=screen.safe("…"))
+    yield from table(columns, screen)
 
 
-def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
-    yield from labelled(f"{label:<10}", Text(screen.safe(text)), screen.width)
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<10}", text, screen)
 
 
 def fix_markdown(report: FixReport) -> str:
@@ -175,7 +166,7 @@ def _markdown_table(cells: Sequence[FixCell]) -> Iterator[str]:
     yield "| --- | --- | --: | --: | --: |"
     for cell in cells:
         names = f"{inline_code(cell.eval)} | {inline_code(cell.subject)}"
-        chance = _chance(cell).replace("<", "&lt;")
+        chance = p_value(cell.p_value).replace("<", "&lt;")
         yield f"| {names} | {_rate(cell.before)} | {_rate(cell.after)} | {chance} |"
     yield ""
 

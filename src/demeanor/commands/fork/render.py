@@ -12,7 +12,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.percent import share
 from demeanor.core.text import count, one_line
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _BAR = 10
@@ -66,17 +66,17 @@ def _steps(found: DecisiveStep) -> str:
 
 
 def _lines(report: ForkReport, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(screen.safe(headline(report)), _STYLES.get(report.outcome, "bold yellow")), screen.width)
+    yield from paragraph(headline(report), screen, _STYLES.get(report.outcome, "bold yellow"))
     for label, text in _facts(report):
-        yield from _labelled(label, text, screen)
+        yield from labelled(f"{label:<8}", text, screen)
     if report.at is None:
         yield Text()
-        yield from table(list(_curve(report, screen)), screen.width, ellipsis=screen.safe("…"))
+        yield from table(_curve(report, screen), screen)
     yield Text()
     for command in _commands(report):
         yield Text(screen.safe(f"→ {command}"))  # whole, so that it can be copied
     for note in dict.fromkeys(report.notes):
-        yield from _labelled("note", one_line(note, width=400), screen)
+        yield from labelled("note    ", one_line(note, width=400), screen)
 
 
 def _facts(report: ForkReport) -> Iterator[tuple[str, str]]:
@@ -120,9 +120,6 @@ def _score(found: tuple[int, int], where: str) -> str:
 def _curve(report: ForkReport, screen: Screen) -> Iterator[Column]:
     """The pass rate by the step at which trials start."""
 
-    def texts(cells: list[str]) -> list[Text]:
-        return [Text(screen.safe(cell)) for cell in cells]
-
     def mark(one: ForkStep) -> str:
         found = report.decisive
         decisive = (
@@ -131,13 +128,13 @@ def _curve(report: ForkReport, screen: Screen) -> Iterator[Column]:
         return "►" if decisive else ""
 
     steps = report.steps
-    yield Column(title="", cells=texts([mark(one) for one in steps]))
-    yield Column(title="from", cells=texts([str(one.step) for one in steps]), align="right")
+    yield text_column("", [mark(one) for one in steps], screen)
+    yield text_column("from", [str(one.step) for one in steps], screen, align="right")
     if screen.width >= _NARROW:
-        yield Column(title="pass rate", cells=texts([_bar(one, screen) for one in steps]))
-    yield Column(title="passed", cells=texts([_passed(one) for one in steps]), align="right")
-    yield Column(title="decisive", cells=texts([share(one.chance or 0.0) for one in steps]), align="right")
-    yield Column(title="what it did", cells=texts([one_line(one.did) for one in steps]), comfort=30, least=10)
+        yield text_column("pass rate", [_bar(one, screen) for one in steps], screen)
+    yield text_column("passed", [_passed(one) for one in steps], screen, align="right")
+    yield text_column("decisive", [share(one.chance or 0.0) for one in steps], screen, align="right")
+    yield text_column("what it did", [one_line(one.did) for one in steps], screen, comfort=30, least=10)
 
 
 def _bar(one: ForkStep, screen: Screen) -> str:
@@ -164,7 +161,3 @@ def _commands(report: ForkReport) -> Iterator[str]:
         yield f"demeanor fork {shlex.quote(report.trial)} --run {report.run} --at {step} --save NAME"
     elif report.outcome is ForkOutcome.NO_DROP:
         yield f"demeanor run --scenario '{name}' --trials 10"
-
-
-def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
-    return labelled(f"{label:<8}", Text(screen.safe(text)), screen.width)

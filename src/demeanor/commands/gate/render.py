@@ -18,7 +18,7 @@ from demeanor.core.text import all_of, count, one_line
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.numbers import p_value
-from demeanor.render.table import Column, table, wrapped
+from demeanor.render.table import Column, paragraph, table, text_column, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.runner.baselines import Baseline
 
@@ -100,9 +100,9 @@ def _bounded(value: float | None, row: GateRow) -> str:
 
 
 def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(headline(report), exit_style(report.exit_code)), screen.width)
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
     yield Text()
-    yield from table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
+    yield from table(_columns(report, screen), screen)
     undecided = report.answered("undecided")
     if undecided:
         yield Text()
@@ -115,47 +115,41 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
         yield Text()
         yield Text("Removed evals", "bold")
         for name, what in _removal(report):
-            yield from wrapped(Text(screen.safe(f"{one_line(name)}: {one_line(what)}")), screen.width, indent=4)
+            yield from paragraph(f"{one_line(name)}: {one_line(what)}", screen, indent=4)
     if report.characteristics:
         yield Text()
         yield Text(_ERROR_RATES, "bold")
         for found in report.characteristics:
-            yield from wrapped(Text(screen.safe(error_rates_line(found)), "dim"), screen.width)
+            yield from paragraph(error_rates_line(found), screen, "dim")
         for sentence in report.suite.sentences() if report.suite else ():
-            yield from wrapped(Text(screen.safe(sentence)), screen.width)
-        yield from wrapped(Text(screen.safe(f"more: demeanor power --rule {report.rule}"), "dim"), screen.width)
+            yield from paragraph(sentence, screen)
+        yield from paragraph(f"more: demeanor power --rule {report.rule}", screen, "dim")
     yield from details(run, screen, resumable=False)
 
 
 def _reason(row: GateRow, screen: Screen) -> Iterator[Text]:
     name = screen.safe(f"{one_line(row.eval)} · {one_line(row.subject)}")
     yield from wrapped(Text.assemble(sign("undecided", screen), " ", (name, "bold")), screen.width)
-    yield from wrapped(Text(screen.safe(one_line(row.decision.reason, width=400))), screen.width, indent=4)
+    yield from paragraph(one_line(row.decision.reason, width=400), screen, indent=4)
 
 
 def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
     rows = report.rows
-
-    def column(title: str, cells: list[str], *, rank: int = 0, right: bool = False, style: str = "") -> Column:
-        shown = [Text(screen.safe(cell), style) for cell in cells]
-        return Column(title=title, cells=shown, rank=rank, align="right" if right else "left")
-
     answers = [Text(_ANSWERS[row.decision.answer], STYLES[row.decision.answer]) for row in rows]
-    names = [Text(screen.safe(one_line(row.eval, width=300))) for row in rows]
     yield Column(title="", cells=answers)
-    yield Column(title="eval", cells=names, comfort=24, least=8)
+    yield text_column("eval", [one_line(row.eval, width=300) for row in rows], screen, comfort=24, least=8)
     if len({row.subject for row in rows}) > 1:
-        subjects = [Text(screen.safe(one_line(row.subject, width=300)), "dim") for row in rows]
-        yield Column(title="subject", cells=subjects, comfort=20, least=8)
-    yield column("policy", [policy_word(row.policy, screen.width) for row in rows], style="dim")
+        subjects = [one_line(row.subject, width=300) for row in rows]
+        yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
+    yield text_column("policy", [policy_word(row.policy, screen.width) for row in rows], screen, "dim")
     if any(row.edit for row in rows):
-        yield column("change", [row.edit for row in rows], rank=3)
-    yield column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows])
-    yield column("history", [_history(row.past) for row in rows], rank=2, style="dim")
+        yield text_column("change", [row.edit for row in rows], screen, rank=3)
+    yield text_column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows], screen)
+    yield text_column("history", [_history(row.past) for row in rows], screen, "dim", rank=2)
     if any(row.p_value is not None for row in rows):
-        yield column("p", [_bounded(row.p_value, row) for row in rows], rank=1, right=True)
-        yield column("adjusted", [_bounded(row.adjusted, row) for row in rows], right=True)
-    yield column("rule", [row.decision.rule for row in rows], rank=5, style="dim")
+        yield text_column("p", [_bounded(row.p_value, row) for row in rows], screen, align="right", rank=1)
+        yield text_column("adjusted", [_bounded(row.adjusted, row) for row in rows], screen, align="right")
+    yield text_column("rule", [row.decision.rule for row in rows], screen, "dim", rank=5)
 
 
 def _markdown(report: GateReport) -> Iterator[str]:

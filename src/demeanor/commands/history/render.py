@@ -13,7 +13,7 @@ from demeanor.commands.run.phrases import LAYERS, POLICIES
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
-from demeanor.render.table import wrapped
+from demeanor.render.table import hanging, wrapped
 from demeanor.render.terminal import Screen, paint
 
 _NOT_ENOUGH = "not enough nights yet to detect a change"
@@ -102,7 +102,5 @@ def _false_alarms(one: SubjectHistory) -> str:
     return f"{_NOT_ENOUGH} ({count(one.course.nights, 'night')} since the last change of the eval or its rate)"
 
 
-def _paragraph(text: str, screen: Screen, style: str = "") -> Iterator[Text]:
-    first, *more = wrapped(Text(screen.safe(text), style), screen.width - 2, indent=2)
-    yield first
-    yield from (Text.assemble("  ", line) for line in more)
+def _paragraph(text: str, screen: Screen, style: str = "") -> list[Text]:
+    return hanging(text, screen, style, indent=2)

@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.commands.note.report import NotesReport
 from demeanor.core.notes import TrialNote
 from demeanor.core.text import one_line, opening
-from demeanor.render.table import wrapped
+from demeanor.render.table import paragraph, wrapped
 from demeanor.render.terminal import Screen, paint
 
 _LONGEST = 500
@@ -36,4 +36,4 @@ def _note(note: TrialNote, screen: Screen, *, written: bool) -> Iterator[Text]:
     head.append(screen.safe(f"  {note.made[:16].replace('T', ' ')} UTC{author}"), "dim")
     yield from wrapped(head, screen.width)
     for line in opening(note.text, lines=40, width=_LONGEST).splitlines():
-        yield from wrapped(Text(screen.safe(line)), screen.width, indent=2)
+        yield from paragraph(line, screen, indent=2)

@@ -12,6 +12,7 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count
 from demeanor.render.table import Column, table, wrapped
+from demeanor.render.terminal import Screen
 
 _NARROW = 80
 
@@ -82,7 +83,7 @@ def _visible(report: PowerReport, width: int) -> list[Text]:
             align="right",
         ),
     ]
-    return table(columns, width - 2)
+    return table(columns, Screen(width=width - 2))
 
 
 def _gate(report: PowerReport, width: int) -> list[Text]:
@@ -100,7 +101,7 @@ def _gate(report: PowerReport, width: int) -> list[Text]:
             Column(title=f"trials at {base}", cells=[spent(one.trials) for _, one, _ in rows], align="right", rank=1),
             Column(title=f"at {new}", cells=[spent(one.trials) for _, _, one in rows], align="right", rank=2),
         ],
-        width - 2,
+        Screen(width=width - 2),
     )
 
 
@@ -130,7 +131,7 @@ def _gates(report: PowerReport, width: int) -> list[Text]:
                 align="right",
             ),
         ],
-        width - 2,
+        Screen(width=width - 2),
     )
 
 
@@ -143,7 +144,7 @@ def _policy(report: PowerReport, width: int) -> list[Text]:
             Column(title=f"at {rate(report.new)}", cells=_acts(rows, report.new), align="right"),
             Column(title="for", cells=[Text(one.setting) for one in rows], rank=1, comfort=30, least=20),
         ],
-        width - 2,
+        Screen(width=width - 2),
     )
 
 
@@ -171,7 +172,7 @@ def error_rates_lines(found: ErrorRates, width: int) -> list[Text]:
         columns.append(Column(title="mean trials", cells=means, align="right"))
     lines = wrapped(Text.assemble((found.rule, "bold"), f": {found.about}"), width)
     lines += wrapped(Text(f"for {found.setting}:", "dim"), width, indent=2)
-    lines += [Text.assemble("  ", line) for line in table(columns, width - 2)]
+    lines += [Text.assemble("  ", line) for line in table(columns, Screen(width=width - 2))]
     for note in found.notes:
         lines += wrapped(Text(note, "dim"), width, indent=2)
     return lines

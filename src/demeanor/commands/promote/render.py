@@ -12,7 +12,7 @@ from demeanor.commands.promote.report import Candidate, Night, PromotionReport
 from demeanor.commands.promote.workflow import TARGETS, Action
 from demeanor.core.text import count, one_line
 from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
-from demeanor.render.table import Column, table, wrapped
+from demeanor.render.table import Column, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _STYLES = {"promote": "bold green", "demote": "bold red", "wait": "yellow", "keep": "green", "refuse": "red"}
@@ -32,10 +32,10 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     target = TARGETS[report.action].value
     evals = count(len(report.candidates), "eval")
     ready = f"{len(report.ready)} of {evals}" if report.ready else f"No eval of {len(report.candidates)}"
-    yield from wrapped(Text(f"{ready} to {report.action} to {target}", "bold"), screen.width)
+    yield from paragraph(f"{ready} to {report.action} to {target}", screen, "bold")
     if report.candidates:
         yield Text()
-        yield from table(list(_columns(report.candidates, screen)), screen.width, ellipsis=screen.safe("…"))
+        yield from table(_columns(report.candidates, screen), screen)
     yield from _section("Evidence", [(one, _evidence(one)) for one in report.ready], screen)
     misses = [one for one in report.candidates if one.answer in {"wait", "refuse"}][:_MAX_MISSES]
     yield from _section("Nearest misses", [(one, _misses(one)) for one in misses], screen)
@@ -43,25 +43,23 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no night yet"
     known += "; nights across changes of the subject count together (--across)" if report.across else ""
     for text in (known, *(f"note: {note}" for note in report.notes)):
-        yield from wrapped(Text(screen.safe(text), "dim"), screen.width)
-    yield from wrapped(Text(screen.safe(error_rates_line(report.characteristics)), "dim"), screen.width)
+        yield from paragraph(text, screen, "dim")
+    yield from paragraph(error_rates_line(report.characteristics), screen, "dim")
     if report.ready:
         yield Text(screen.safe(f"next: demeanor {report.action} --apply"), "cyan")
 
 
 def _columns(found: Sequence[Candidate], screen: Screen) -> Iterator[Column]:
     yield Column(title="", cells=[Text(one.answer, _STYLES[one.answer]) for one in found])
-    names = [Text(screen.safe(one_line(one.eval, width=300))) for one in found]
-    yield Column(title="eval", cells=names, comfort=24, least=8)
+    yield text_column("eval", [one_line(one.eval, width=300) for one in found], screen, comfort=24, least=8)
     yield Column(title="nights", cells=[_nights(one.nights, screen) for one in found])
     scores = [(one.counts or {}).values() for one in found]
     passed = [f"{sum(p for p, _ in score)}/{sum(n for _, n in score)}" for score in scores]
-    yield Column(title="passed", cells=[Text(text) for text in passed], align="right")
-    subjects = [Text(str(len(one.counts or {}))) for one in found]
-    yield Column(title="subjects", cells=subjects, align="right", rank=1)
+    yield text_column("passed", passed, screen, align="right")
+    yield text_column("subjects", [str(len(one.counts or {})) for one in found], screen, align="right", rank=1)
     if any(one.distance for one in found):
-        to_go = [Text(f"{count(one.distance, 'night')} to go" if one.distance else "") for one in found]
-        yield Column(title="", cells=to_go, rank=2)
+        to_go = [f"{count(one.distance, 'night')} to go" if one.distance else "" for one in found]
+        yield text_column("", to_go, screen, rank=2)
 
 
 def _nights(nights: Sequence[Night], screen: Screen) -> Text:
@@ -87,9 +85,9 @@ def _section(heading: str, parts: Sequence[tuple[Candidate, list[str]]], screen:
     yield Text()
     yield Text(heading, "bold")
     for one, sentences in parts:
-        yield from wrapped(Text(screen.safe(one_line(one.eval, width=300)), "bold"), screen.width)
+        yield from paragraph(one_line(one.eval, width=300), screen, "bold")
         for sentence in sentences:
-            yield from wrapped(Text(screen.safe(one_line(sentence, width=400))), screen.width, indent=4)
+            yield from paragraph(one_line(sentence, width=400), screen, indent=4)
 
 
 def _evidence(one: Candidate) -> list[str]:

@@ -8,13 +8,13 @@ from rich.text import Text
 
 from demeanor.commands.rejudge.report import AnswerChange, CellComparison, Rejudgement, TrialComparison
 from demeanor.commands.run import phrases as words
-from demeanor.core.exit_code import ExitCode
+from demeanor.commands.run.terminal import exit_lines
 from demeanor.core.tally import Tally
 from demeanor.core.text import count, one_line, opening
 from demeanor.core.verdict import Pass, Verdict
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, paint
 
 _REASON_LINES = 8
@@ -24,7 +24,7 @@ _MOST_PARTS = 20
 def rejudge_terminal(report: Rejudgement, screen: Screen | None = None) -> str:
     """Return the report as text for `screen`."""
     screen = screen or Screen()
-    return paint((*_lines(report, screen), *_exit_lines(report, screen)), screen)
+    return paint((*_lines(report, screen), *exit_lines(report.exit_code, screen)), screen)
 
 
 def rejudgement_text(report: Rejudgement, screen: Screen) -> str:
@@ -33,10 +33,10 @@ def rejudgement_text(report: Rejudgement, screen: Screen) -> str:
 
 
 def _lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(screen.safe(_headline(report)), "bold"), screen.width)
+    yield from paragraph(_headline(report), screen, "bold")
     if report.cells:
         yield Text()
-        yield from table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
+        yield from table(_columns(report, screen), screen)
     yield from _section("Changed", list(_changes(report.changed, screen)))
     yield from _section("The same verdict, for other reasons", list(_changes(report.reworded, screen)))
     yield from _section("Can't be judged again", list(_refusals(report.refused, screen)))
@@ -48,14 +48,6 @@ def _lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
         yield from _labelled("kept in", folder, screen)
     for note in report.notes:
         yield from _labelled("note", one_line(note, width=400), screen)
-
-
-def _exit_lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
-    yield Text()
-    style = {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red"}.get(report.exit_code, "bold yellow")
-    first, *more = wrapped(Text(words.MEANINGS[report.exit_code]), screen.width, indent=10)
-    yield Text.assemble((f"{f'exit {int(report.exit_code)}':<10}", style), first[10:])
-    yield from more
 
 
 def _headline(report: Rejudgement) -> str:
@@ -153,7 +145,7 @@ def _change(own: Sequence[TrialComparison], screen: Screen) -> Iterator[Text]:
 def _answer(change: AnswerChange, screen: Screen) -> Iterator[Text]:
     before = change.before.answer if change.before else "not asked"
     after = change.after.answer if change.after else "no longer asked"
-    yield from wrapped(Text(screen.safe(f"{one_line(change.check)}: {_both(before, after)}")), screen.width, indent=4)
+    yield from paragraph(f"{one_line(change.check)}: {_both(before, after)}", screen, indent=4)
     for label, finding in (("was", change.before), ("is", change.after)):
         if finding is not None and finding.answer != "yes" and finding.reason:
             yield from _labelled(f"      {label}", opening(finding.reason, lines=_REASON_LINES), screen)
@@ -172,10 +164,10 @@ def _refusals(trials: Sequence[TrialComparison], screen: Screen) -> Iterator[lis
         head.append(screen.safe(figures.trials(numbers)), "dim")
         yield [
             *wrapped(head, screen.width),
-            *wrapped(Text(screen.safe(one_line(refusal, width=400))), screen.width, indent=4),
+            *paragraph(one_line(refusal, width=400), screen, indent=4),
         ]
 
 
-def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
     lead = f"{label:<8}" if len(label) < 8 else f"{label}  "
-    yield from labelled(lead, Text(screen.safe(text)), screen.width)
+    return labelled(lead, text, screen)

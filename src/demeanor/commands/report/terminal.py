@@ -14,7 +14,7 @@ from demeanor.commands.run.phrases import policy_word
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers
 from demeanor.render.marks import STYLES, sign
-from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.table import Column, hanging, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 MOST_ROWS = 60
@@ -34,10 +34,10 @@ def night_terminal(report: NightReport, screen: Screen | None = None, *, most_ro
 
 def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Text]:
     yield Text(screen.safe(phrases.title(report)), "bold")
-    yield from wrapped(Text(screen.safe(verdict(report)), _VERDICT_STYLES[report.verdict]), screen.width)
-    yield from wrapped(Text(screen.safe(phrases.origin(report)), "dim"), screen.width)
+    yield from paragraph(verdict(report), screen, _VERDICT_STYLES[report.verdict])
+    yield from paragraph(phrases.origin(report), screen, "dim")
     if layers := phrases.layers(report):
-        yield from wrapped(Text(screen.safe(layers)), screen.width)
+        yield from paragraph(layers, screen)
     yield from _digest(report, screen)
     for one in report.subjects:
         yield Text()
@@ -49,18 +49,16 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
         yield Text()
         yield Text("What changed", "bold")
     for mark, text in changes:
-        first, *more = wrapped(Text(screen.safe(f"{mark} {text}")), screen.width - 2)
-        yield first
-        yield from (Text.assemble("  ", line) for line in more)
+        yield from hanging(f"{mark} {text}", screen)
     yield Text()
     for mark in phrases.used_marks(report):
         shown = "." if screen.ascii and mark == "·" else screen.safe(mark)
         yield Text(f"{shown}  {phrases.LEGEND[mark]}", "dim")
     if phrases.expected_fails(report):
-        yield from wrapped(Text(phrases.EXPECTED_LEGEND, "dim"), screen.width)
-    yield from wrapped(Text(screen.safe(f"history: {phrases.history(report)}"), "dim"), screen.width)
+        yield from paragraph(phrases.EXPECTED_LEGEND, screen, "dim")
+    yield from paragraph(f"history: {phrases.history(report)}", screen, "dim")
     for note in report.notes:
-        yield from wrapped(Text(screen.safe(f"note: {one_line(note, width=400)}"), "dim"), screen.width)
+        yield from paragraph(f"note: {one_line(note, width=400)}", screen, "dim")
 
 
 def _digest(report: NightReport, screen: Screen) -> Iterator[Text]:
@@ -68,9 +66,7 @@ def _digest(report: NightReport, screen: Screen) -> Iterator[Text]:
         yield Text()
         yield Text(section.title, "bold")
         for item in section.items:
-            first, *rest = wrapped(Text(screen.safe(item.text)), screen.width - 2)
-            yield first
-            yield from (Text.assemble("  ", line) for line in rest)
+            yield from hanging(item.text, screen)
             for command in item.commands:
                 yield Text(f"  $ {screen.safe(command)}", "cyan")
         if section.more:
@@ -88,9 +84,9 @@ def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows:
     ]
     for label, text in facts:
         if text:
-            yield from labelled(f"  {label:<15}  ", Text(screen.safe(text)), screen.width)
+            yield from labelled(f"  {label:<15}  ", text, screen)
     rows = most_important(one.rows, most_rows)
-    yield from table(list(_columns(report, rows, screen)), screen.width, ellipsis=screen.safe("…"))
+    yield from table(_columns(report, rows, screen), screen)
     if len(rows) < len(one.rows):
         left = f"… and {count(len(one.rows) - len(rows), 'more eval')} without news (--all shows them)"
         yield Text(screen.safe(left), "dim")
@@ -107,12 +103,11 @@ def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> I
 
         return column(title, text, rank=rank)
 
-    names = [Text(screen.safe(one_line(row.eval, width=300))) for row in rows]
     tonight = "tonight" if report.run.kind == "nightly" else "this run"
     many = len(report.nights) - 1
     yield column("", lambda row: _sign(row, screen), right=False)
     yield column("", _status, rank=3, right=False)
-    yield Column(title="eval", cells=names, comfort=24, least=8)
+    yield text_column("eval", [one_line(row.eval, width=300) for row in rows], screen, comfort=24, least=8)
     yield column("policy", lambda row: Text(policy_word(row.policy, screen.width), "dim"), right=False)
     if phrases.has_tasks(rows):
         yield column("layer", lambda row: Text(str(row.layer), "dim"), rank=3)
@@ -166,12 +161,10 @@ def _failing_cells(
     for one in found:
         row = report.row(one.eval, one.subject)
         name = f"{one_line(one.eval)} · {one_line(one.subject)}"
-        yield from wrapped(
-            Text(screen.safe(f"{name}  {row.tonight.passed} of {row.tonight.judged} passed"), "bold"), screen.width
-        )
+        yield from paragraph(f"{name}  {row.tonight.passed} of {row.tonight.judged} passed", screen, "bold")
         for way in one.ways:
             yield Text("  " + screen.safe(numbers.trials(list(way.trials))), "dim")
-            yield from wrapped(Text(screen.safe(opening(way.reason, lines=_REASON_LINES))), screen.width, indent=4)
+            yield from paragraph(opening(way.reason, lines=_REASON_LINES), screen, indent=4)
         for command in phrases.commands(report, one):
             yield Text(f"  $ {screen.safe(command)}", "cyan")
     if more:

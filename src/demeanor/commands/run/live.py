@@ -169,7 +169,7 @@ def frame(state: ProgressState, screen: Screen, *, height: int, now: float) -> l
     """What a terminal of `height` lines shows: as many rows as fit, one per eval and subject, and the totals."""
     rows, hidden = _visible_rows(list(state.rows.values()), max(2, height - 4))
     widest = max((len(row.eval) for row in state.rows.values()), default=0)
-    lines = table(_columns(rows, widest, screen), screen.width, ellipsis=screen.safe("…"))[1:] if rows else []
+    lines = table(_columns(rows, widest, screen), screen)[1:] if rows else []
     if hidden:
         lines.append(Text(screen.safe(f"… and {hidden} more"), "dim"))
     return [*lines, _totals(state, screen, now)]
@@ -205,7 +205,7 @@ def _totals(state: ProgressState, screen: Screen, now: float) -> Text:
         parts.append(f"about {figures.duration(eta)} left")
     if spent.cost_usd is not None:
         parts.append(figures.money(spent, unpriced))
-    return cut(Text(screen.safe(" · ".join(parts)), "bold"), screen.width, ellipsis=screen.safe("…"))
+    return cut(Text(screen.safe(" · ".join(parts)), "bold"), screen.width, screen)
 
 
 @contextmanager

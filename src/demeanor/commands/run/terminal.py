@@ -21,8 +21,8 @@ from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots, sign
-from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen, paint
+from demeanor.render.table import Column, labelled, paragraph, table, wrapped
+from demeanor.render.terminal import Screen, exit_style, paint
 
 _REASON_LINES = 16
 _CHAIN_LINES = 6
@@ -43,7 +43,7 @@ def cell_text(cell: CellReport, screen: Screen | None = None) -> str:
 
 
 def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
-    yield from wrapped(Text(words.headline(report), _style(report)), screen.width)
+    yield from paragraph(words.headline(report), screen, exit_style(report.exit_code))
     for summary in report.summaries:
         yield Text()
         yield from _subject_table(report, summary, screen)
@@ -56,13 +56,13 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
     held = sum(cell.decision.answer == "accept" for cell in cells)
     ran = count(sum(cell.decision.answer != "skipped" for cell in cells), "eval")
     yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))
-    lines = table(list(_columns(report, cells, summary, screen)), screen.width, ellipsis=screen.safe("…"))
+    lines = table(_columns(report, cells, summary, screen), screen)
     yield from lines
     notes = [words.case_group(one) for one in report.case_groups if one.subject == summary.subject]
     notes += [words.known_bad(summary)] if summary.known_bad else []
     notes += _footnotes(report, summary) if "pass^" in lines[0].plain else []
     for note in notes:
-        yield from wrapped(Text(screen.safe(note), "dim"), screen.width)
+        yield from paragraph(note, screen, "dim")
 
 
 def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
         for chain, numbers in failure.chains.items():
             which = f" {figures.numbers(numbers)}" if len(failure.chains) > 1 else ""
             calls = opening(chain, lines=_CHAIN_LINES, width=400) or "none"
-            yield from _labelled(f"calls{which}", calls, screen, indent=6)
+            yield from labelled(f"      calls{screen.safe(which)}  ", calls, screen)
     for failure in failures(cell)[:1]:
         yield from _command([words.trace(failure.trials[0])], screen)
     yield from _command(words.reproduce(cell), screen)
@@ -173,7 +173,7 @@ def _void(cell: CellReport, screen: Screen, *, resumable: bool) -> Iterator[Text
         folder = screen.safe(one_line(failure.trials[0].folder, width=300))
         if folder:
             yield Text.assemble(("      kept in  ", "dim"), folder)
-        yield from _labelled("remedy ", words.remedy(failure, resumable=resumable).replace("`", ""), screen, indent=6)
+        yield from labelled("      remedy   ", words.remedy(failure, resumable=resumable).replace("`", ""), screen)
     for failure in voids(cell)[:1]:
         yield from _command([words.trace(failure.trials[0])], screen)
 
@@ -183,7 +183,7 @@ def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:
     trials, evals = count(len(failure.trials), "trial"), count(failure.evals, "eval")
     name = Text(screen.safe(one_line(failure.subject)), "bold")
     yield Text.assemble(sign("undecided", screen), " ", name, f"  {trials} of {evals} void")
-    yield from wrapped(Text(screen.safe(opening(failure.reason, lines=_REASON_LINES))), screen.width, indent=6)
+    yield from paragraph(opening(failure.reason, lines=_REASON_LINES), screen, indent=6)
     folder = screen.safe(one_line(failure.trials[0].folder, width=300))
     if folder:
         yield Text.assemble(("      kept in  ", "dim"), folder)
@@ -208,15 +208,7 @@ def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
     attempts = max(trial.attempt for trial in failure.trials)
     tries = f", after {count(attempts, 'attempt')}" if attempts > 1 else ""
     yield Text("    " + screen.safe(figures.trials(failure.numbers) + tries), "dim")
-    reason = screen.safe(opening(failure.reason, lines=_REASON_LINES))
-    yield from wrapped(Text(reason), screen.width, indent=6)
-
-
-def _labelled(label: str, text: str, screen: Screen, *, indent: int) -> Iterator[Text]:
-    """A label and `text`, whose further lines are indented as its first."""
-    lead = " " * indent + screen.safe(label) + "  "
-    for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
-        yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
+    yield from paragraph(opening(failure.reason, lines=_REASON_LINES), screen, indent=6)
 
 
 def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
@@ -231,16 +223,16 @@ def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
 
 def _footer(report: RunReport, screen: Screen, step: str | None) -> Iterator[Text]:
     for label, text in (*_facts(report), *([("next", step)] if step else ())):
-        yield from _labelled(f"{label:<8}", text, screen, indent=0)
+        yield from labelled(f"{label:<10}", text, screen)
+    yield from exit_lines(report.exit_code, screen)
+
+
+def exit_lines(code: ExitCode, screen: Screen) -> Iterator[Text]:
+    """The exit code and what it means, after an empty line."""
     yield Text()
-    code, meaning = f"exit {int(report.exit_code)}", words.MEANINGS[report.exit_code]
-    first, *more = wrapped(Text(meaning), screen.width, indent=10)
-    yield Text.assemble((f"{code:<10}", _style(report)), first[10:])
+    first, *more = wrapped(Text(words.MEANINGS[code]), screen.width, indent=10)
+    yield Text.assemble((f"{f'exit {int(code)}':<10}", exit_style(code)), first[10:])
     yield from more
-
-
-def _style(report: RunReport) -> str:
-    return {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red"}.get(report.exit_code, "bold yellow")
 
 
 def _facts(report: RunReport) -> Iterator[tuple[str, str]]:

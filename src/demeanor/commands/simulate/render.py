@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.text import Text
 
 from demeanor.commands.simulate.report import FleetForecast, Forecast
 from demeanor.commands.simulate.rules import ProviderLimit
 from demeanor.core.text import count
 from demeanor.render.numbers import duration, percent
-from demeanor.render.table import Column, table
+from demeanor.render.table import table, text_column
 from demeanor.render.terminal import Screen, paint
 
 
@@ -19,14 +17,14 @@ def forecast_text(report: Forecast, screen: Screen) -> str:
     cost = "cost unknown" if report.cost_usd is None else f"${report.cost_usd:.2f}"
     lines = [Text(f"{count(report.trials, 'trial')} of {count(report.cells, 'cell')}, {cost}", "bold"), Text()]
     columns = [
-        _column("workers", [str(fleet.workers) for fleet in report.fleets], screen),
-        _column("slots", [str(fleet.slots) for fleet in report.fleets], screen),
-        _column("wall time", [duration(fleet.seconds) for fleet in report.fleets], screen),
-        _column("slots busy", [percent(fleet.busy) for fleet in report.fleets], screen),
-        _column("bottleneck", [fleet.bottleneck for fleet in report.fleets], screen),
-        _column("with twice as much", [_twice(fleet) for fleet in report.fleets], screen),
+        text_column("workers", [str(fleet.workers) for fleet in report.fleets], screen),
+        text_column("slots", [str(fleet.slots) for fleet in report.fleets], screen),
+        text_column("wall time", [duration(fleet.seconds) for fleet in report.fleets], screen),
+        text_column("slots busy", [percent(fleet.busy) for fleet in report.fleets], screen),
+        text_column("bottleneck", [fleet.bottleneck for fleet in report.fleets], screen),
+        text_column("with twice as much", [_twice(fleet) for fleet in report.fleets], screen),
     ]
-    lines += table(columns, screen.width, ellipsis=screen.safe("…"))
+    lines += table(columns, screen)
     lines.append(Text())
     for name, requests in report.requests.items():
         limit = report.limits.get(name)
@@ -48,7 +46,3 @@ def _limit(limit: ProviderLimit | None) -> str:
     texts = [f"{limit.concurrency} at once"] * bool(limit.concurrency)
     texts += [f"{limit.per_minute} per minute"] * bool(limit.per_minute)
     return "limit " + ", ".join(texts)
-
-
-def _column(title: str, cells: Sequence[str], screen: Screen) -> Column:
-    return Column(title=title, cells=[Text(screen.safe(cell)) for cell in cells])

@@ -14,7 +14,7 @@ from rich.text import Text
 from demeanor.commands.triage.report import Group, Triage
 from demeanor.core.text import count, one_line, opening
 from demeanor.render.markdown import code_block, inline_code
-from demeanor.render.table import labelled, wrapped
+from demeanor.render.table import labelled, paragraph, wrapped
 from demeanor.render.terminal import Screen, paint
 
 NO_INSTRUCTION = (
@@ -40,7 +40,7 @@ def triage_terminal(triage: Triage, screen: Screen | None = None, *, most: int =
 
 
 def _lines(triage: Triage, screen: Screen, most: int) -> Iterator[Text]:
-    yield from wrapped(Text(screen.safe(_headline(triage)), "bold"), screen.width)
+    yield from paragraph(_headline(triage), screen, "bold")
     for note in triage.notes:
         yield from _labelled("note", one_line(note, width=400), screen)
     for number, group in enumerate(triage.groups[:most], 1):
@@ -53,7 +53,7 @@ def _lines(triage: Triage, screen: Screen, most: int) -> Iterator[Text]:
     if triage.groups:
         yield Text()
         hint = "demeanor triage --brief N prints a group as a task for an engineer or an agent"
-        yield from wrapped(Text(hint, "dim"), screen.width)
+        yield from paragraph(hint, screen, "dim")
 
 
 def _headline(triage: Triage) -> str:
@@ -120,8 +120,8 @@ def _command(command: str, screen: Screen) -> Iterator[Text]:
         yield Text(f"{' ' * _INDENT}{lead}{screen.safe(line)}{end}", "cyan")
 
 
-def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
-    yield from labelled(f"{label:<12}", Text(screen.safe(text)), screen.width)
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<12}", text, screen)
 
 
 def triage_markdown(triage: Triage) -> str:
