@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from demeanor.core.evidence import Spent
 from demeanor.core.tally import Estimate
+from demeanor.core.text import one_line
 
 UNKNOWN = "n/a"
 
@@ -45,6 +46,11 @@ def duration(seconds: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def when(started: str) -> str:
+    """`2026-11-16 01:00 UTC`."""
+    return f"{started[:10]} {started[11:16]} UTC" if len(started) >= 16 else one_line(started)
 
 
 def money(spent: Spent, unpriced: int = 0) -> str:

@@ -55,7 +55,7 @@ def _environment() -> Environment:
         "opening": opening,
         "breakable": breakable,
         "segment": lambda text: quote(text, safe=""),
-        "when": when,
+        "when": numbers.when,
         "shell": shlex.join,
         "plural": count,
         "signed": signed_points,
@@ -89,8 +89,3 @@ def signed_points(share: float) -> str:
     """A difference of two rates in points: `+20`, `−80`, `0`."""
     points = round(share * 100)
     return f"{'+' if points > 0 else '−' if points < 0 else ''}{abs(points)}"
-
-
-def when(started: str) -> str:
-    """`2026-11-16 01:00 UTC`."""
-    return f"{started[:10]} {started[11:16]} UTC" if len(started) >= 16 else one_line(started)

@@ -13,21 +13,17 @@ from typing import TypeAlias
 
 from demeanor.commands.analyze.classify import Classified, by_category, classify
 from demeanor.commands.analyze.pattern_file import Pattern
-from demeanor.commands.report.rows import estimate
-from demeanor.commands.run.tallies import summary
+from demeanor.commands.run.tallies import summary, tally_trials
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, last_attempts
 from demeanor.core.tally import Estimator, Summary, Tally
-from demeanor.core.usage import price_notes, total
-from demeanor.core.verdict import Fail, Pass, Void
+from demeanor.core.usage import price_notes
+from demeanor.core.verdict import Void
 from demeanor.render.documents import ReportDocument
 from demeanor.statistics.flakiness import flakiness
-from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
 Name: TypeAlias = tuple[str, str]
 """An eval and a subject."""
-
-_ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,7 +197,16 @@ def _rows(
         group.missing += max(0, plan.trials - len(trials))
     for group in groups.values():
         reason = skipped if not group.attempts else None
-        tally = _tally(name, policy, group, reason, ks, estimator)
+        tally = tally_trials(
+            *name,
+            policy,
+            group.trials,
+            group.attempts,
+            missing=0 if reason is not None else group.missing,
+            skipped=reason,
+            ks=ks,
+            estimator=estimator,
+        )
         score = flakiness(tally.judged, tally.passed)
         yield AnalysisRow(
             runs=tuple(group.runs),
@@ -228,31 +233,3 @@ def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Group]) ->
     subjects = dict.fromkeys(trial.fingerprint for trial in judged if trial.fingerprint)
     last = next(reversed(known), ("", ""))
     return " + ".join(evals) or last[0], " + ".join(subjects) or last[1]
-
-
-def _tally(
-    name: Name, policy: Policy, group: _Group, skipped: str | None, ks: Sequence[int], estimator: Estimator
-) -> Tally:
-    passed = sum(isinstance(trial.verdict, Pass) for trial in group.trials)
-    failed = sum(isinstance(trial.verdict, Fail) for trial in group.trials)
-    judged = passed + failed
-    at, hat = _ESTIMATORS[estimator]
-    spent, unpriced, uncounted = total(record.spent for record in group.attempts)
-    return Tally(
-        eval=name[0],
-        subject=name[1],
-        policy=policy,
-        passed=passed,
-        failed=failed,
-        voided=sum(isinstance(trial.verdict, Void) for trial in group.trials),
-        missing=0 if skipped is not None else group.missing,
-        attempts=len(group.attempts),
-        skipped=skipped,
-        rate=estimate(passed, judged) if judged else None,
-        pass_at={k: at(judged, passed, k) for k in sorted(set(ks))},
-        pass_hat={k: hat(judged, passed, k) for k in sorted(set(ks))},
-        estimator=estimator,
-        spent=spent,
-        unpriced=unpriced,
-        uncounted=uncounted,
-    )

@@ -39,7 +39,7 @@ def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
     facts = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
     yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (facts, "dim")), screen.width)
     yield from _bars(one.past, screen)
-    days = {past.run: phrases.when(past.started) for past in one.past}
+    days = {past.run: numbers.when(past.started) for past in one.past}
     for segment in one.stretches:
         yield from _paragraph(_segment(segment, days), screen)
     if not one.course.points and one.course.enough:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from demeanor.commands.report.report import Mark, NightCell
-from demeanor.commands.report.rows import estimate, night_cells
+from demeanor.commands.report.rows import night_cells
+from demeanor.commands.run.tallies import estimate
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RateHistory

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -20,15 +19,14 @@ from demeanor.commands.report.rows import Needed, night_row
 from demeanor.commands.report.shifts import RateShift, rate_shifts
 from demeanor.commands.run.failure_groups import Failure
 from demeanor.commands.run.policies import exit_code
-from demeanor.commands.run.tallies import summary
+from demeanor.commands.run.tallies import mean_rate, summary
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import Part, RunDiff
-from demeanor.core.tally import Estimate, Tally
+from demeanor.core.tally import Tally
 from demeanor.core.text import all_of, count
 from demeanor.core.usage import total
-from demeanor.statistics.intervals import wilson_of_mean
 from demeanor.statistics.paired import paired_rates
 from demeanor.store.history.nights import changes
 
@@ -163,22 +161,16 @@ def _total(cells: Sequence[RunCell]) -> NightTotal:
     known_bad = [cell for cell in cells if cell.judged and cell.policy is Policy.USUALLY_FAILS]
     spent, _, _ = total(cell.spent for cell in cells if cell.attempts)
     return NightTotal(
-        rate=_mean(judged) if judged else None,
+        rate=mean_rate(judged) if judged else None,
         judged=len(judged),
         known_bad=len(known_bad),
-        known_bad_rate=_mean(known_bad) if known_bad else None,
+        known_bad_rate=mean_rate(known_bad) if known_bad else None,
         evals=len(cells),
         voided=sum(cell.voided for cell in cells),
         spent=spent,
         unpriced=sum(cell.unpriced for cell in cells),
         uncounted=sum(cell.uncounted for cell in cells),
     )
-
-
-def _mean(judged: Sequence[RunCell]) -> Estimate:
-    rates = [cell.passed / cell.judged for cell in judged]
-    low, high = wilson_of_mean(rates, [cell.judged for cell in judged])
-    return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)
 
 
 def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:

@@ -55,8 +55,11 @@ def kept_shifts(history: SqlHistory, shown: Sequence[PastRun], *, branch: str | 
 def nights_before(history: History, run: PastRun, number: int, *, branch: str | None = None) -> Sequence[PastRun]:
     """The last nightly runs that started before `run`, oldest first."""
     began = (run.info.started, run.name)
-    found = history.runs(kind="nightly", branch=branch)
-    earlier = [night for night in found if (night.info.started, night.name) < began and night.name != run.name]
+    found = history.runs(kind="nightly", branch=branch, limit=number + 1)
+    earlier = [night for night in found if (night.info.started, night.name) < began]
+    if len(earlier) < number < len(found):  # an old run
+        every = history.runs(kind="nightly", branch=branch)
+        earlier = [night for night in every if (night.info.started, night.name) < began]
     return earlier[:number][::-1]
 
 

@@ -57,7 +57,7 @@ _LONGEST = 1000
 def title(report: NightReport) -> str:
     """The title of the report."""
     what = {"nightly": "Night", "ci": "CI run", "local": "Run"}[report.run.kind]
-    return f"{what} of {when(report.run.started)}"
+    return f"{what} of {numbers.when(report.run.started)}"
 
 
 def origin(report: NightReport) -> str:
@@ -83,11 +83,6 @@ def layers(report: NightReport) -> str | None:
 def has_tasks(rows: Iterable[NightRow]) -> bool:
     """Whether an eval of a table is a whole task, so that there are layers to tell apart."""
     return any(row.layer == 3 for row in rows)
-
-
-def when(started: str) -> str:
-    """`2026-11-16 01:00 UTC`."""
-    return f"{started[:10]} {started[11:16]} UTC" if len(started) >= 16 else one_line(started)
 
 
 def day(night: PastRun) -> str:
@@ -248,7 +243,7 @@ def _change(found: NightChange, report: NightReport) -> str:
     values = f" {one_line(found.before, width=40)} → {one_line(found.after, width=40)}" if found.before else ""
     names = ", ".join(one_line(name, width=60) for name in found.evals[:3])
     more = f" and {len(found.evals) - 3} more" if len(found.evals) > 3 else ""
-    return f"{when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
+    return f"{numbers.when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
 
 
 def commands(report: NightReport, found: FailingCell) -> Iterator[str]:

@@ -8,25 +8,18 @@ from typing import TypeAlias
 
 from demeanor.commands.report.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
 from demeanor.commands.run.policies import decide
+from demeanor.commands.run.tallies import estimate
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RunDiff
-from demeanor.core.tally import Estimate, Tally
+from demeanor.core.tally import Tally
 from demeanor.statistics.difference import newcombe
-from demeanor.statistics.intervals import wilson
 
 _MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
 _MIXED = " + "
 
 Needed: TypeAlias = Callable[[Policy, int], int]
 """Policy and planned trials → how many of them must be judged."""
-
-
-@lru_cache(maxsize=4096)
-def estimate(passed: int, judged: int) -> Estimate:
-    """A rate with its interval. Cached, because the same few counts occur thousands of times."""
-    low, high = wilson(passed, judged)
-    return Estimate(value=passed / judged, low=low, high=high)
 
 
 @lru_cache(maxsize=4096)

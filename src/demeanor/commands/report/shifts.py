@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Set
 
+from demeanor.commands.run.tallies import estimate
 from demeanor.core.history import RunCell
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.tally import Estimate
 from demeanor.core.text import one_line
 from demeanor.runner.change_points import rate_histories
-from demeanor.statistics.intervals import wilson
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,15 +141,10 @@ def _shift(name: str, subject: str, point: ChangePoint, cells: Iterable[RunCell]
         eval=name,
         subject=subject,
         fell=point.direction == "fall",
-        before=_estimate(*point.before),
-        after=_estimate(*point.after),
+        before=estimate(*point.before),
+        after=estimate(*point.after),
         counts=(point.before, point.after),
         last_before=nights[point.last_before],
         first_after=nights[point.first_after],
         began=point.began,
     )
-
-
-def _estimate(passed: int, judged: int) -> Estimate:
-    low, high = wilson(passed, judged)
-    return Estimate(value=passed / judged, low=low, high=high)

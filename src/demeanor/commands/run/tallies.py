@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from demeanor.core.policy import Policy
@@ -16,36 +17,62 @@ from demeanor.statistics.paired import clustered_mean
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
 if TYPE_CHECKING:
+    from demeanor.core.history import RunCell
     from demeanor.core.trial import Cell
 
 _ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
 
 
-def tally(
-    cell: Cell, records: Iterable[Record], *, ks: Sequence[int] | None = None, estimator: Estimator = "unbiased"
-) -> Tally:
-    """Count the verdicts of one cell and ignore those of other cells. By default k is 1, 3 and the number of trials."""
+def tally(cell: Cell, records: Iterable[Record], *, estimator: Estimator = "unbiased") -> Tally:
+    """Count the verdicts of one cell and ignore those of other cells; k is 1, 3 and the number of trials."""
     own = [record for record in records if record.cell == cell.id]
     last = last_attempts(own)
-    outcomes = Counter(record.verdict.outcome for record in last)
+    return tally_trials(
+        cell.eval.name,
+        str(cell.subject),
+        cell.eval.policy,
+        last,
+        own,
+        missing=max(0, len(cell.trials) - len(last)),
+        needed=cell.needed,
+        skipped=cell.skipped,
+        ks={1, 3, len(cell.trials)} - {0},
+        estimator=estimator,
+    )
+
+
+def tally_trials(
+    name: str,
+    subject: str,
+    policy: Policy,
+    trials: Sequence[Record],
+    attempts: Sequence[Record],
+    *,
+    missing: int,
+    needed: int | None = None,
+    skipped: str | None,
+    ks: Iterable[int],
+    estimator: Estimator,
+) -> Tally:
+    """Count the verdicts of `trials`, the attempts that count, and what all their attempts used."""
+    outcomes = Counter(record.verdict.outcome for record in trials)
     passed, judged = outcomes["pass"], outcomes["pass"] + outcomes["fail"]
     at, hat = _ESTIMATORS[estimator]
-    wanted_ks = sorted(set(ks)) if ks is not None else sorted({1, 3, len(cell.trials)} - {0})
-    spent, unpriced, uncounted = total(record.spent for record in own)
+    spent, unpriced, uncounted = total(record.spent for record in attempts)
     return Tally(
-        eval=cell.eval.name,
-        subject=str(cell.subject),
-        policy=cell.eval.policy,
+        eval=name,
+        subject=subject,
+        policy=policy,
         passed=passed,
         failed=outcomes["fail"],
         voided=outcomes["void"],
-        missing=max(0, len(cell.trials) - len(last)),
-        attempts=len(own),
-        needed=cell.needed,
-        skipped=cell.skipped,
-        rate=_rate(passed, judged) if judged else None,
-        pass_at={k: at(judged, passed, k) for k in wanted_ks},
-        pass_hat={k: hat(judged, passed, k) for k in wanted_ks},
+        missing=missing,
+        attempts=len(attempts),
+        needed=needed,
+        skipped=skipped,
+        rate=estimate(passed, judged) if judged else None,
+        pass_at={k: at(judged, passed, k) for k in sorted(set(ks))},
+        pass_hat={k: hat(judged, passed, k) for k in sorted(set(ks))},
         estimator=estimator,
         spent=spent,
         unpriced=unpriced,
@@ -71,9 +98,9 @@ def _summary_of(subject: str, tallies: Sequence[Tally]) -> Summary:
         evals=len(tallies),
         judged=len(judged),
         known_bad=len(known_bad),
-        known_bad_rate=_mean_rate(known_bad) if known_bad else None,
+        known_bad_rate=mean_rate(known_bad) if known_bad else None,
         statuses=dict(Counter(found.status for found in tallies)),
-        rate=_mean_rate(judged) if judged else None,
+        rate=mean_rate(judged) if judged else None,
         pass_at=_means([found.pass_at for found in counted]),
         pass_hat=_means([found.pass_hat for found in counted]),
         spent=spent,
@@ -98,12 +125,15 @@ def _case_group(name: str, subject: str, tallies: Sequence[Tally]) -> CaseGroup:
     return CaseGroup(name=name, subject=subject, cases=len(tallies), judged=len(counts), rate=rate)
 
 
-def _rate(passed: int, judged: int) -> Estimate:
+@lru_cache(maxsize=4096)
+def estimate(passed: int, judged: int) -> Estimate:
+    """A rate with its interval. Cached, because the same few counts occur thousands of times."""
     low, high = wilson(passed, judged)
     return Estimate(value=passed / judged, low=low, high=high)
 
 
-def _mean_rate(judged: Sequence[Tally]) -> Estimate:
+def mean_rate(judged: Sequence[Tally | RunCell]) -> Estimate:
+    """The mean of the rates of some cells that have judged trials, with its interval."""
     rates = [found.passed / found.judged for found in judged]
     low, high = wilson_of_mean(rates, [found.judged for found in judged])
     return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)

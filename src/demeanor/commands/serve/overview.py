@@ -10,7 +10,7 @@ from demeanor.commands.promote.near import near_promotion
 from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report.build import night_report
-from demeanor.commands.report.kept_shifts import kept_shifts
+from demeanor.commands.report.kept_shifts import kept_shifts, nights_before
 from demeanor.commands.report.night_view import NightView, night_view
 from demeanor.commands.report.workflow import with_examples
 from demeanor.commands.serve.context import PageContext
@@ -31,7 +31,7 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
     if not query.get("run") and not newest:
         return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
     run = history.run(query["run"]) if query.get("run") else newest[0]
-    shown = _nights(history, run)
+    shown = [*nights_before(history, run, NIGHTS), run]
     state = context.state([night.name for night in shown])
     whole = query.get("rows") == "all"
     view = context.cached(("night", run.name, whole), state, lambda: _view(history, shown, whole=whole))
@@ -44,17 +44,6 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
         "most_shifts": _MOST_SHIFTS,
         "whole": whole,
     }
-
-
-def _nights(history: SqlHistory, run: PastRun) -> list[PastRun]:
-    """The run and the nights before it, the oldest first."""
-    began = (run.info.started, run.name)
-    found = history.runs(kind="nightly", limit=NIGHTS + 1)
-    earlier = [night for night in found if (night.info.started, night.name) < began]
-    if len(earlier) < NIGHTS and len(found) > NIGHTS:  # an old run
-        every = history.runs(kind="nightly")
-        earlier = [night for night in every if (night.info.started, night.name) < began]
-    return [*earlier[:NIGHTS][::-1], run]
 
 
 def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
