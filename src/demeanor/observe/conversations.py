@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import field
 from functools import cached_property
 
-from demeanor.core.exchange import Exchange
+from demeanor.core.exchange import Exchange, Request
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import ToolCall
 from demeanor.observe.request_text import RequestText, plain
@@ -78,6 +78,11 @@ class Conversations:
         for index in range(len(self.exchanges)):
             found.place(index)
         return tuple(found.main), tuple(found.threads)
+
+
+def first_request(exchanges: Sequence[Exchange]) -> Request | None:
+    """The first request of the main agent; None if it made none."""
+    return next((exchange.request for exchange in Conversations(exchanges).main[:1]), None)
 
 
 class _Separation:

@@ -17,7 +17,6 @@ from demeanor.commands.cover.operators import CoverOperator, change, changeable
 from demeanor.commands.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
 from demeanor.core.capture import Capture
 from demeanor.core.errors import UsageError
-from demeanor.core.exchange import Request
 from demeanor.core.instructions import PromptInstruction, PromptPiece, instructions, pieces
 from demeanor.core.intervention import Intervention
 from demeanor.core.progress import AttemptJudged, Progress
@@ -27,7 +26,7 @@ from demeanor.core.text import count, one_line
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void, VoidCause
-from demeanor.observe.conversations import Conversations
+from demeanor.observe.conversations import first_request
 from demeanor.runner.baselines import Baseline
 from demeanor.statistics.bisection import Tries
 from demeanor.store.captures.capture_store import read_capture
@@ -266,14 +265,14 @@ class CoverRun:
 
     def _instructions(self, record: Record) -> tuple[PromptInstruction, ...]:
         capture = self._capture(record)
-        request = _first_request(capture)
+        request = first_request(capture.exchanges)
         return instructions(request, capture.facts) if request else ()
 
     def prompt(self) -> tuple[PromptPiece, ...]:
         """The prompt and the tools as a whole, as the first eval sends them."""
         for records in self._base.values():
             capture = self._capture(records[0])
-            if request := _first_request(capture):
+            if request := first_request(capture.exchanges):
                 return pieces(request, capture.facts)
         return ()
 
@@ -285,11 +284,6 @@ class CoverRun:
 
     def _capture(self, record: Record) -> Capture:
         return read_capture(record, Tree(), run=self.folder)
-
-
-def _first_request(capture: Capture) -> Request | None:
-    """The first request of the main agent."""
-    return next((exchange.request for exchange in Conversations(capture.exchanges).main[:1]), None)
 
 
 def _progress(state: CoverState, trials: int) -> str:

@@ -24,7 +24,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.text import count
 from demeanor.observe import observe
-from demeanor.observe.conversations import Conversations
+from demeanor.observe.conversations import first_request
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
@@ -136,9 +136,9 @@ def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run:
     report = make_night_report(history, past, details=10**6)
     cells, notes = _choose_failures(project, report, requested)
     failures, requests = [], []
-    for failure, first_request in _load_failures(project, history, replace(report, failures=cells)):
+    for failure, request in _load_failures(project, history, replace(report, failures=cells)):
         failures.append(failure)
-        requests += first_request
+        requests += [(failure.subject, request)] if request else []
     names = tuple(dict.fromkeys(one.eval for one in failures))
     places = find_texts(_prompt_texts(requests), tracked_text_files(project.tree, leave_out=bounds_of(project).is_eval))
     diagnosis = Diagnosis(
@@ -208,13 +208,14 @@ def _choose_failures(
 
 def _load_failures(
     project: FixProject, history: SqlHistory, report: NightReport
-) -> Iterator[tuple[FailingEval, list[tuple[str, Request]]]]:
-    """Yield each failure with its trials and captures, and the first request of the failing trial, by subject."""
+) -> Iterator[tuple[FailingEval, Request | None]]:
+    """Yield each failure with its trials and captures, and the first request of the failing trial."""
     nights = {night.name: night for night in report.nights}
     pairs = load_step_pairs(history, report, project.config, project.results)
     for one, pair in zip(report.failures, pairs, strict=True):
         row = report.row(one.eval, one.subject)
         capture, absence = _capture(project, nights, pair.failing)
+        request = first_request(capture.exchanges) if capture else None
         passing, _ = _capture(project, nights, pair.passing)
         yield (
             FailingEval(
@@ -231,9 +232,7 @@ def _load_failures(
                 log=_log(capture) if capture else "",
                 absence=absence,
             ),
-            [(one.subject, exchange.request) for exchange in Conversations(capture.exchanges).main[:1]]
-            if capture
-            else [],
+            request,
         )
 
 

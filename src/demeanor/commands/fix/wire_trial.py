@@ -18,7 +18,7 @@ from demeanor.core.intervention import Intervention
 from demeanor.core.record import Record
 from demeanor.core.text import count
 from demeanor.core.tree import Change, Tree
-from demeanor.observe.conversations import Conversations
+from demeanor.observe.conversations import first_request
 from demeanor.store.captures.capture_store import read_capture
 from demeanor.store.runs.run_folder import RunFolder
 
@@ -97,6 +97,6 @@ def _sent(records: Sequence[Record], folder: RunFolder) -> Sequence[PromptInstru
             capture = read_capture(record, Tree(), run=folder)
         except StoreError:
             continue
-        for exchange in Conversations(capture.exchanges).main[:1]:
-            return instructions(exchange.request, capture.facts)
+        if request := first_request(capture.exchanges):
+            return instructions(request, capture.facts)
     raise NotOnTheWire("the gateway saw no request of the agent")

@@ -14,7 +14,7 @@ from demeanor.core.errors import UsageError
 from demeanor.core.git import GitError
 from demeanor.core.instructions import PromptInstruction, instructions
 from demeanor.core.record import Record
-from demeanor.observe.conversations import Conversations
+from demeanor.observe.conversations import first_request
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.vcs.text_files import tracked_text_files
 
@@ -33,11 +33,11 @@ class LocatedInstruction:
 def sent_instructions(run: StoredRun, record: Record, config: Config) -> tuple[PromptInstruction, ...]:
     """The instructions of the main agent's first request; raises UsageError if it made none."""
     capture = load_capture(run.place, record, open_capture_store(config))
-    requests = [exchange.request for exchange in Conversations(capture.exchanges).main[:1]]
-    if not requests:
+    request = first_request(capture.exchanges)
+    if request is None:
         remedy = f"see what happened: demeanor trace {shlex.quote(str(record.trial))}"
         raise UsageError(f"{record.trial}: the agent sent no request to a model\n  → {remedy}")
-    return instructions(requests[0], capture.facts)
+    return instructions(request, capture.facts)
 
 
 def locate(found: Sequence[PromptInstruction], config: Config) -> tuple[LocatedInstruction, ...]:
