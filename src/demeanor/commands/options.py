@@ -120,6 +120,27 @@ def subject_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--provider", metavar="NAME", help="the provider of --model: short for --model NAME/MODEL")
 
 
+def trial_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the name of a stored trial; see `find_record` of trace."""
+    parser.add_argument(
+        "trial",
+        nargs="?",
+        metavar="TRIAL",
+        help="EVAL, EVAL/SUBJECT or EVAL/SUBJECT/N (default: the first trial of the run that did not pass)",
+    )
+
+
+def format_arguments(group: argparse._ArgumentGroup) -> None:
+    """Add `--format` and `--json`, for reports that are also written as markdown; see `print_report`."""
+    group.add_argument(
+        "--format",
+        choices=("terminal", "markdown", "json"),
+        default="terminal",
+        help="output format (default: terminal)",
+    )
+    group.add_argument("--json", action="store_true", help="the same as --format json")
+
+
 def trial_arguments(group: argparse._ArgumentGroup) -> None:
     """Add the options of all commands that run trials."""
     from demeanor.core.agent import DEBUG_VARIABLE

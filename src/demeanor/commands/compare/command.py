@@ -14,6 +14,7 @@ from demeanor.commands.options import (
     config_argument,
     env_argument,
     executor_arguments,
+    format_arguments,
     load_config,
     output_format,
     positive_int,
@@ -66,13 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     env_argument(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "--format",
-        choices=("terminal", "markdown", "json"),
-        default="terminal",
-        help="output format (default: terminal)",
-    )
-    out.add_argument("--json", action="store_true", help="the same as --format json")
+    format_arguments(out)
     out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
@@ -81,6 +76,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Find or run both sides, compare, record and print."""
     from demeanor.commands.compare.render import compare_markdown, compare_terminal
     from demeanor.commands.compare.report import COMPARE_DOCUMENT
+    from demeanor.commands.compare.workflow import compare_decisions
+    from demeanor.runner.history import keep_decisions
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -98,6 +95,8 @@ def run(args: argparse.Namespace) -> ExitCode:
                 "  → to run this commit and main: demeanor compare --base main"
             )
         report, interrupted = _from_history(args, config, results), False
+    unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
+    report = replace(report, notes=(*report.notes, *unkept))
     print_report(args, report, COMPARE_DOCUMENT, compare_terminal, compare_markdown)
     return ExitCode.INTERRUPTED if interrupted else report.exit_code
 
@@ -107,9 +106,9 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     from demeanor.commands.compare.identical import refuse_identical, refuse_same_trials
     from demeanor.commands.compare.operands import chosen_cells, sides_of, without_shared
     from demeanor.commands.compare.versions import latest_versions
-    from demeanor.commands.compare.workflow import compare_decisions, make_comparison
+    from demeanor.commands.compare.workflow import make_comparison
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.history import keep_decisions, open_project_history
+    from demeanor.runner.history import open_project_history
     from demeanor.store.history.price_notes import stored_price_notes
 
     if args.keyword or args.suite or args.tag or args.model:
@@ -127,19 +126,16 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
         if not args.allow_identical:
             notes += refuse_identical(Catalog(config=config, environ=os.environ), base, new)
         notes += stored_price_notes(history, [*base.runs, *new.runs])
-    report = make_comparison(base, new, notes=notes)
-    unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
-    return replace(report, notes=(*report.notes, *unkept))
+    return make_comparison(base, new, notes=notes)
 
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
-    from demeanor.commands.compare.workflow import compare_decisions, make_comparison, prepare_sides, side_results
+    from demeanor.commands.compare.workflow import make_comparison, prepare_sides, side_results
     from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.execute import execute_together
-    from demeanor.runner.history import keep_decisions
     from demeanor.runner.selection import collect_evals, select_evals
 
     ui = make_ui(events=events)
@@ -172,6 +168,4 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     notes += [note for result in found for note in result.notes]
     notes += [*left_out, *tried_notes(config, known, {one.name for one in evals}, revisions)]
     notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
-    report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
-    unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
-    return replace(report, notes=(*report.notes, *unkept)), interrupted
+    return make_comparison(base, new, notes=tuple(dict.fromkeys(notes))), interrupted

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.commands.options import (
     config_argument,
+    format_arguments,
     load_config,
     output_format,
     positive_int,
@@ -62,13 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--apply", action="store_true", help="if everything is fixed, apply the patch to this tree and its index"
     )
-    out.add_argument(
-        "--format",
-        choices=("terminal", "markdown", "json"),
-        default="terminal",
-        help="output format (default: terminal)",
-    )
-    out.add_argument("--json", action="store_true", help="the same as --format json")
+    format_arguments(out)
     out.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     config_argument(parser)
 

@@ -18,6 +18,7 @@ from demeanor.commands.options import (
     print_report,
     rate_argument,
     request_of,
+    trial_argument,
     trial_arguments,
 )
 from demeanor.commands.run.intervention import intervention_arguments, read_intervention
@@ -37,12 +38,7 @@ _TRIALS, _AT_ONCE, _MOST = 10, 2, 100
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "trial",
-        nargs="?",
-        metavar="TRIAL",
-        help="EVAL, EVAL/SUBJECT or EVAL/SUBJECT/N (default: the first trial of the run that did not pass)",
-    )
+    trial_argument(parser)
     parser.add_argument("--run", default="latest", metavar="RUN", help="a run's name or path (default: latest)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--at", type=positive_int, metavar="K", help="start trials at step K (default: list the steps)")

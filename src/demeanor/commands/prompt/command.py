@@ -8,18 +8,13 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, trial_argument
 from demeanor.core.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "trial",
-        nargs="?",
-        metavar="TRIAL",
-        help="EVAL, EVAL/SUBJECT or EVAL/SUBJECT/N (default: the first trial of the run that did not pass)",
-    )
+    trial_argument(parser)
     parser.add_argument("--run", default="latest", metavar="RUN", help="a run's name or path (default: latest)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     parser.add_argument("--full", action="store_true", help="do not shorten long texts")

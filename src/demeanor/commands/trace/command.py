@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config
+from demeanor.commands.options import config_argument, load_config, trial_argument
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "trial",
-        nargs="?",
-        metavar="TRIAL",
-        help="EVAL, EVAL/SUBJECT or EVAL/SUBJECT/N (default: the first trial of the run that did not pass)",
-    )
+    trial_argument(parser)
     parser.add_argument("other", nargs="?", metavar="OTHER", help="a second trial to show side by side")
     parser.add_argument(
         "--diff", action="store_true", help="show it side by side with the most similar trial of its eval that passed"
