@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -197,13 +196,11 @@ def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
     from demeanor.commands.cover.render import cover_markdown
     from demeanor.commands.cover.report import COVER_DOCUMENT
     from demeanor.commands.cover.workflow import REPORT
+    from demeanor.commands.run.workflow import append_step_summary
     from demeanor.core.atomic_file import write_atomically
 
     redact = catalog.redactor.text
     write_atomically(result.folder / REPORT, redact(COVER_DOCUMENT.write(report)))
     summary = redact(cover_markdown(report))
     write_atomically(result.folder / "cover.md", summary)
-    if step_summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(step_summary).open("a", encoding="utf-8") as file:
-            file.write(summary)
-    sys.stderr.flush()
+    append_step_summary(summary, os.environ)

@@ -157,7 +157,11 @@ def _write(
 
         junit.parent.mkdir(parents=True, exist_ok=True)
         write_output(junit, redactor.text(junit_xml(report)))
-    step_summary = environ.get("GITHUB_STEP_SUMMARY")
-    if step_summary:
-        with Path(step_summary).open("a", encoding="utf-8") as file:
-            file.write(summary)
+    append_step_summary(summary, environ)
+
+
+def append_step_summary(text: str, environ: Mapping[str, str]) -> None:
+    """Append a text to the summary of a GitHub job, in one."""
+    if path := environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
