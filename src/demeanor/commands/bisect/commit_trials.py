@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum
 from pathlib import Path
 
 from demeanor.core.eval import Eval
@@ -42,16 +41,9 @@ class Visited:
         return last_attempts(self.records)
 
     @property
-    def cost_usd(self) -> float | None:
-        """The cost of all attempts, as far as known."""
-        costs = [record.spent.cost_usd for record in self.records if record.spent.cost_usd is not None]
-        return fsum(costs) if costs else None
-
-    @property
     def tries(self) -> Tries:
         """The trials that were judged."""
-        outcomes = [record.verdict.outcome for record in self.trials]
-        return Tries(outcomes.count("pass"), outcomes.count("fail"))
+        return tries_of(self.trials)
 
     @property
     def fingerprints(self) -> set[str]:
@@ -63,6 +55,12 @@ class Visited:
         """Why none of its trials was judged."""
         voids = [record.verdict.reason for record in self.trials if isinstance(record.verdict, Void)]
         return f"all its trials are void: {voids[-1]}" if voids else "none of its trials was run"
+
+
+def tries_of(trials: Sequence[Record]) -> Tries:
+    """The judged ones of some trials."""
+    outcomes = [record.verdict.outcome for record in trials]
+    return Tries(outcomes.count("pass"), outcomes.count("fail"))
 
 
 def visit(

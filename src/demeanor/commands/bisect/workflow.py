@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import fsum
 from pathlib import Path
 
 from demeanor.commands.bisect.commit_trials import Visited, visit
@@ -21,6 +20,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count, one_line
 from demeanor.core.trial import Cell, Plan
+from demeanor.core.usage import total
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.budget import RunBudget
@@ -116,8 +116,7 @@ class BisectState:
     @property
     def cost_usd(self) -> float | None:
         """Their cost, as far as known."""
-        known = [visited.cost_usd for visited in self.visited.values() if visited.cost_usd is not None]
-        return fsum(known) if known else None
+        return total(record.spent for visited in self.visited.values() for record in visited.records).spent.cost_usd
 
     def run(self, ui: UI, show: Callable[[BisectState, int], None]) -> BisectOutcome:
         """Search to the end; calls `show` after each tested commit. Raises KeyboardInterrupt on Ctrl-C."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import fsum
 from pathlib import Path
 
+from demeanor.commands.bisect.commit_trials import tries_of
 from demeanor.commands.bisect.report import BisectOutcome
 from demeanor.commands.bisect.rules import AT_THE_ENDS
 from demeanor.commands.fork.report import (
@@ -30,12 +30,12 @@ from demeanor.core.record import Record, last_attempts
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.usage import total
 from demeanor.core.verdict import Pass, Void
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import RunResult, execute, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI
-from demeanor.statistics.bisection import Tries
 from demeanor.statistics.intervals import wilson
 from demeanor.store.runs.run_folder import RunFolder
 
@@ -141,12 +141,6 @@ class ForkState:
         return Plan(cells=tuple(cells))
 
 
-def tries_of(records: Sequence[Record]) -> Tries:
-    """The judged ones of some trials."""
-    outcomes = [record.verdict.outcome for record in records]
-    return Tries(outcomes.count("pass"), outcomes.count("fail"))
-
-
 def fork_at(source: ForkSource, step: int, catalog: Catalog, options: ForkOptions, ui: UI) -> ForkReport:
     """Run trials that start at a step; raises UsageError if there is no such step."""
     source.require_step(step)
@@ -232,7 +226,6 @@ def _report(
     options: ForkOptions,
 ) -> ForkReport:
     """The report of trials by place."""
-    known = [record.spent.cost_usd for record in result.records if record.spent.cost_usd is not None]
     trials = [record for own in records.values() for record in own]
     judged = tries_of(trials).judged
     redact = catalog.redactor.text
@@ -248,7 +241,7 @@ def _report(
         changed=options.changed,
         trials=judged,
         voided=len(trials) - judged,
-        cost_usd=fsum(known) if known else None,
+        cost_usd=total(record.spent for record in result.records).spent.cost_usd,
         folder=str(result.folder),
         notes=result.notes,
     )
