@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,9 +68,9 @@ def adopt(
     )
 
 
-def write_adopted(found: Iterable[Adopted], more: Mapping[Path, str | bytes] | None = None) -> None:
-    """Write the files of some evals, and `more`, all or none; an existing file of an eval is never overwritten."""
-    files: dict[Path, str | bytes] = dict(more or {})
+def write_adopted(found: Iterable[Adopted]) -> None:
+    """Write the files of some evals, all or none; an existing file of an eval is never overwritten."""
+    files: dict[Path, str | bytes] = {}
     for one in found:
         for path in one.files:
             taken = path.parent if path.parent.name == f"{one.name}_files" else path

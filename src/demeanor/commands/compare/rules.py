@@ -17,7 +17,7 @@ from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.false_discovery import adjusted
-from demeanor.statistics.paired import Count, paired_difference, paired_rates
+from demeanor.statistics.paired import Count, Difference, paired_difference, paired_rates
 from demeanor.statistics.power import detectable_drop, region_of
 from demeanor.store.history.nights import count, fingerprints
 
@@ -42,9 +42,7 @@ _MAX_BOSCHLOO = 40_000
 _ORDER = list(CompareOutcome)
 
 
-def compare(
-    base: Iterable[RunCell], new: Iterable[RunCell], *, level: float = LEVEL, concern: float = CONCERN
-) -> Comparison:
+def compare(base: Iterable[RunCell], new: Iterable[RunCell]) -> Comparison:
     """Compare `new` with `base` by eval and subject; by eval only if each side has one subject and they differ."""
     pairs, left_out = pair_up(list(base), list(new))
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
@@ -56,13 +54,12 @@ def compare(
     for (name, subject), (a, b) in scores.items():
         p, limit = p_values[name, subject], limits[name, subject]
         detectable = smallest_detectable_drop(a, b[1])
-        outcome = _outcome(a, b, limit, detectable, level=level, concern=concern)
         evals.append(
             EvalComparison(
                 eval=name,
                 subject=subject,
                 policy=policies[name, subject],
-                outcome=outcome,
+                outcome=_outcome(a, b, limit, detectable),
                 base=a,
                 new=b,
                 p_value=p,
@@ -76,8 +73,8 @@ def compare(
         suite=suite_shift({key: score for key, score in scores.items() if key not in known_bad}),
         known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}),
         incomparable=tuple(left_out),
-        level=level,
-        concern=concern,
+        level=LEVEL,
+        concern=CONCERN,
         **usage_shifts(pairs),
     )
 
@@ -135,13 +132,11 @@ def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
     return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=DETECT_POWER)
 
 
-def _outcome(
-    base: Counts, new: Counts, p: float, detectable: float | None, *, level: float, concern: float
-) -> CompareOutcome:
-    if p <= level:
+def _outcome(base: Counts, new: Counts, p: float, detectable: float | None) -> CompareOutcome:
+    if p <= LEVEL:
         dropped = new[0] * base[1] < base[0] * new[1]
         return CompareOutcome.REGRESSED if dropped else CompareOutcome.IMPROVED
-    return CompareOutcome.UNDERPOWERED if detectable is None or detectable > concern else CompareOutcome.NO_EVIDENCE
+    return CompareOutcome.UNDERPOWERED if detectable is None or detectable > CONCERN else CompareOutcome.NO_EVIDENCE
 
 
 def _grouped(cells: Iterable[RunCell], *, crossed: bool) -> Mapping[Key, list[RunCell]]:
@@ -179,7 +174,7 @@ def _score(cells: Iterable[RunCell]) -> Counts:
     return passed, passed + failed
 
 
-def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]], *, level: float = 0.95) -> Shift | None:
+def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]]) -> Shift | None:
     """The mean difference of pass rates. All evals have the same weight; the subjects of an eval are averaged."""
     strata: dict[str, tuple[list[Count], list[Count]]] = {}
     for (name, _), (base, new) in scores.items():
@@ -189,17 +184,12 @@ def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]], *, level: float = 0
     if not strata:
         return None
     a, b = [pair[0] for pair in strata.values()], [pair[1] for pair in strata.values()]
-    before, after = _mean_rate(a), _mean_rate(b)
-    found = paired_rates(a, b, level=level)
-    return Shift(
-        base=before,
-        new=after,
-        value=after - before,
-        low=found.low if found else None,
-        high=found.high if found else None,
-        evals=len(strata),
-        level=level,
-    )
+    return _difference(_mean_rate(a), _mean_rate(b), paired_rates(a, b), len(strata))
+
+
+def _difference(before: float, after: float, found: Difference | None, evals: int) -> Shift:
+    low, high = (found.low, found.high) if found else (None, None)
+    return Shift(base=before, new=after, value=after - before, low=low, high=high, evals=evals)
 
 
 def _mean_rate(evals: list[list[Count]]) -> float:
@@ -238,16 +228,7 @@ def _shift(pairs: Pairs, of: Callable[[RunCell], float | None]) -> Shift | None:
     if not known:
         return None
     a, b = ([fsum(pair[side] for pair in strata) / len(strata) for strata in known.values()] for side in (0, 1))
-    found = paired_difference(a, b)
-    before, after = fsum(a) / len(a), fsum(b) / len(b)
-    return Shift(
-        base=before,
-        new=after,
-        value=after - before,
-        low=found.low if found else None,
-        high=found.high if found else None,
-        evals=len(known),
-    )
+    return _difference(fsum(a) / len(a), fsum(b) / len(b), paired_difference(a, b), len(known))
 
 
 def _per_trial(cells: Sequence[RunCell], of: Callable[[RunCell], float | None]) -> float | None:

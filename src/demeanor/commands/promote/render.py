@@ -20,6 +20,7 @@ _MARKS = {"eval": EVAL_MARK, "policy": EVAL_MARK}
 _MAX_MISSES = 10
 _MAX_MISSING = 3
 _MAX_NIGHTS = 10
+_COMMIT_WIDTH = 72
 
 
 def promotion_terminal(report: PromotionReport, screen: Screen | None = None) -> str:
@@ -121,9 +122,7 @@ def _misses(one: Candidate) -> list[str]:
     return [*one.missing[:_MAX_MISSING], *([f"and {left} more"] if left > 0 else [])]
 
 
-def commit_message(
-    action: Action, applied: Sequence[Candidate], verified: Mapping[str, str], *, width: int = 72
-) -> str:
+def commit_message(action: Action, applied: Sequence[Candidate], verified: Mapping[str, str]) -> str:
     """The commit message for applied changes, with the evidence."""
     target = TARGETS[action].value
     what = f"eval {one_line(applied[0].eval)}" if len(applied) == 1 else count(len(applied), "eval")
@@ -133,7 +132,7 @@ def commit_message(
         for sentence in [*_evidence(one), *_span(one), *([verified[one.eval]] if one.eval in verified else [])]:
             lines += textwrap.wrap(
                 one_line(sentence, width=400),
-                width,
+                _COMMIT_WIDTH,
                 initial_indent="- ",
                 subsequent_indent="  ",
                 break_on_hyphens=False,

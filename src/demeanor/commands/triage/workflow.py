@@ -80,12 +80,12 @@ def with_commands(group: Group, run: StoredRun, options: Sequence[str] = ()) -> 
     )
 
 
-def reproduce(record: Record, request: RunRequest, *, trials: int = 3) -> list[str]:
+def reproduce(record: Record, request: RunRequest) -> list[str]:
     """Return the command that runs a trial's eval and subject again, with the options of its run."""
     words = ["demeanor", "run", *dict.fromkeys(path.partition("::")[0] for path in request.paths)]
     words += ["--scenario", one_line(record.eval, width=_LONGEST)]
     words += ["--subject", one_line(record.subject, width=_LONGEST)]
-    words += ["--trials", str(trials)]
+    words += ["--trials", "3"]
     for fault in request.faults:
         words += ["--fault", str(fault)]
     for option, value in (("--sandbox", request.sandbox), ("--timeout", request.timeout), ("--replay", request.replay)):

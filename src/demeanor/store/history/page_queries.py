@@ -11,6 +11,8 @@ from demeanor.store.history.database import Row, batches, marks
 from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory
 
+_MOST_NAMES = 50
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrialOutcome:
@@ -266,16 +268,16 @@ def neighbour(history: SqlHistory, run: PastRun, *, older: bool) -> str:
     return str(found[0][0]) if found else ""
 
 
-def matching_names(history: SqlHistory, text: str, *, limit: int = 50) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def matching_names(history: SqlHistory, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of runs, and of evals of the latest runs, that contain a text in any case."""
     pattern = f"%{clean(text).lower().replace('!', '!!').replace('%', '!%').replace('_', '!_')}%"
     runs = history.query(
-        f"SELECT name FROM runs WHERE lower(name) LIKE ? ESCAPE '!' ORDER BY started DESC LIMIT {int(limit)}",
+        f"SELECT name FROM runs WHERE lower(name) LIKE ? ESCAPE '!' ORDER BY started DESC LIMIT {_MOST_NAMES}",
         (pattern,),
     )
     evals = history.query(
         "SELECT DISTINCT eval FROM cells WHERE run_id IN (SELECT id FROM (SELECT id FROM runs ORDER BY started DESC"
-        f" LIMIT 10) AS newest) AND lower(eval) LIKE ? ESCAPE '!' ORDER BY eval LIMIT {int(limit)}",
+        f" LIMIT 10) AS newest) AND lower(eval) LIKE ? ESCAPE '!' ORDER BY eval LIMIT {_MOST_NAMES}",
         (pattern,),
     )
     return tuple(name for (name,) in runs), tuple(name for (name,) in evals)
