@@ -23,8 +23,7 @@ from demeanor.store.history.page_queries import (
     planned_trials,
     run_totals,
 )
-from demeanor.store.runs.in_progress import is_being_written
-from demeanor.store.runs.ledger_progress import runs_in_progress
+from demeanor.store.runs.ledger_progress import is_being_written, runs_in_progress
 from demeanor.store.runs.run_folder import RunFolder
 
 _LATEST = 3

@@ -71,6 +71,17 @@ def marks(count: int) -> str:
     return ", ".join("?" * count)
 
 
+def conditions(wanted: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:
+    """The conditions whose value is not None, joined, and their values; without any, one that is always true."""
+    given = [(clause, value) for clause, value in wanted if value is not None]
+    return " AND ".join(clause for clause, _ in given) or "1 = 1", [value for _, value in given]
+
+
+def limit_clause(number: int | None) -> str:
+    """The end of a query that returns at most `number` rows; empty for all."""
+    return "" if number is None else f" LIMIT {int(number)}"
+
+
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """The items in batches that fit into the placeholders of one statement."""
     return (items[i : i + _MAX_PLACEHOLDERS] for i in range(0, len(items), _MAX_PLACEHOLDERS))

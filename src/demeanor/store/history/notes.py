@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demeanor.core.errors import UnknownName
 from demeanor.core.notes import NoteLabel, TrialNote
-from demeanor.store.history.database import marks
+from demeanor.store.history.database import conditions, limit_clause, marks
 from demeanor.store.history.rows import clean, digest
 from demeanor.store.history.sql_history import SqlHistory
 
@@ -44,14 +44,12 @@ def read_notes(
 ) -> tuple[TrialNote, ...]:
     """The notes, newest first."""
     wanted = [("r.name = ?", run), ("n.eval = ?", name), ("n.subject = ?", subject), ("n.number = ?", number)]
-    wanted.append(("n.label = ?", label))
-    where = " AND ".join(clause for clause, value in wanted if value is not None) or "1 = 1"
-    values = [clean(value) if isinstance(value, str) else value for _, value in wanted if value is not None]
+    where, values = conditions([*wanted, ("n.label = ?", label)])
     rows = history.query(
         "SELECT n.made, r.name, n.eval, n.subject, n.number, n.label, n.text, n.author"
         f" FROM notes n JOIN runs r ON r.id = n.run_id WHERE {where} ORDER BY n.made DESC, n.id DESC"
-        + ("" if limit is None else f" LIMIT {int(limit)}"),
-        values,
+        f"{limit_clause(limit)}",
+        [clean(value) if isinstance(value, str) else value for value in values],
     )
     return tuple(
         TrialNote(

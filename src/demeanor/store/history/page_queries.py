@@ -12,6 +12,11 @@ from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory
 
 _MOST_NAMES = 50
+_SUMS = (
+    "SUM(t.passed), SUM(t.failed), SUM(t.voided), SUM(t.seconds), SUM(t.turns), SUM(t.input_tokens),"
+    " SUM(t.output_tokens), SUM(t.cost_usd), SUM(t.unpriced), SUM(t.uncounted)"
+)
+"""The tallies of some cells, added up, as `_total` reads them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,9 +154,7 @@ def run_totals(history: SqlHistory, runs: Sequence[str]) -> Mapping[str, RunTota
     found: dict[str, RunTotal] = {}
     for batch in batches(runs):
         rows = history.query(
-            "SELECT r.name, SUM(t.passed), SUM(t.failed), SUM(t.voided), SUM(t.seconds), SUM(t.turns),"
-            " SUM(t.input_tokens), SUM(t.output_tokens), SUM(t.cost_usd), SUM(t.unpriced), SUM(t.uncounted)"
-            " FROM runs r JOIN cells c ON c.run_id = r.id JOIN tallies t ON t.cell_id = c.id"
+            f"SELECT r.name, {_SUMS} FROM runs r JOIN cells c ON c.run_id = r.id JOIN tallies t ON t.cell_id = c.id"
             f" WHERE r.name IN ({marks(len(batch))}) GROUP BY r.name",
             batch,
         )
@@ -222,11 +225,8 @@ def usage_by(history: SqlHistory, column: str, runs: Sequence[str]) -> tuple[tup
     if column not in {"eval", "subject"}:
         raise ValueError(f"column={column!r}: expected eval or subject")
     rows = history.query(
-        f"SELECT c.{column}, SUM(t.attempts), SUM(t.passed), SUM(t.failed), SUM(t.voided), SUM(t.seconds),"
-        " SUM(t.turns),"
-        " SUM(t.input_tokens), SUM(t.output_tokens), SUM(t.cost_usd), SUM(t.unpriced), SUM(t.uncounted)"
-        " FROM cells c JOIN tallies t ON t.cell_id = c.id JOIN runs r ON r.id = c.run_id"
-        f" WHERE r.name IN ({marks(len(runs))}) GROUP BY c.{column}",
+        f"SELECT c.{column}, SUM(t.attempts), {_SUMS} FROM cells c JOIN tallies t ON t.cell_id = c.id"
+        f" JOIN runs r ON r.id = c.run_id WHERE r.name IN ({marks(len(runs))}) GROUP BY c.{column}",
         list(runs),
     )
     return tuple((row[0], int(row[1]), _total((row[0], *row[2:]))) for row in rows)

@@ -13,7 +13,7 @@ from demeanor.core.history import KeptDecision, ModelUse, PastRun, Ruling, RunCe
 from demeanor.core.record import Record, RunKind
 from demeanor.core.verdict import Finding
 from demeanor.store.history import rows
-from demeanor.store.history.database import Database, Row, batches, marks
+from demeanor.store.history.database import Database, Row, batches, conditions, limit_clause, marks
 
 LATEST = "latest"
 _CELLS = f"SELECT {rows.CELL_COLUMNS} FROM cells c JOIN runs r ON r.id = c.run_id JOIN tallies t ON t.cell_id = c.id"
@@ -42,12 +42,9 @@ class SqlHistory:
         limit: int | None = None,
     ) -> tuple[PastRun, ...]:
         """The runs, newest first; `commit` may be a prefix."""
-        wanted = [("kind = ?", kind), ("branch = ?", branch), ("substr(commit_id, 1, ?) = ?", commit)]
-        where = " AND ".join(clause for clause, value in wanted if value is not None) or "1 = 1"
-        values: list[Any] = [value for _, value in wanted if value is not None]
-        if commit is not None:
-            values.insert(-1, len(commit))
-        return self._runs(f"{where} ORDER BY started DESC, id DESC{_limit(limit)}", values)
+        prefix = f"substr(commit_id, 1, {len(commit or '')}) = ?"
+        where, values = conditions([("kind = ?", kind), ("branch = ?", branch), (prefix, commit)])
+        return self._runs(f"{where} ORDER BY started DESC, id DESC{limit_clause(limit)}", values)
 
     def run(self, name: str = LATEST) -> PastRun:
         """One run by its name, by its uid, or the latest; raises UnknownName."""
@@ -70,7 +67,7 @@ class SqlHistory:
         runs: Collection[str] | None = None,
     ) -> tuple[RunCell, ...]:
         """The cells of the last nightly runs, oldest first; None means all of them. `runs` limits them by name."""
-        newest = f"SELECT id, name FROM runs WHERE kind = 'nightly' ORDER BY started DESC, id DESC{_limit(last)}"
+        newest = f"SELECT id, name FROM runs WHERE kind = 'nightly' ORDER BY started DESC, id DESC{limit_clause(last)}"
         where = "c.run_id = ?"
         values: list[str] = []
         for column, names in (("c.eval", evals), ("c.subject", subjects)):
@@ -94,9 +91,7 @@ class SqlHistory:
         self, name: str, subject: str | None = None, *, kind: RunKind | None = None
     ) -> tuple[RunCell, ...]:
         """The cells of one eval in all runs, oldest first."""
-        wanted = [("c.eval = ?", name), ("c.subject = ?", subject), ("r.kind = ?", kind)]
-        where = " AND ".join(clause for clause, value in wanted if value is not None)
-        values = [value for _, value in wanted if value is not None]
+        where, values = conditions([("c.eval = ?", name), ("c.subject = ?", subject), ("r.kind = ?", kind)])
         return self._cells(f"{where} ORDER BY r.started, r.id, c.id", values)
 
     def records(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
@@ -132,10 +127,9 @@ class SqlHistory:
         limit: int | None = None,
     ) -> tuple[KeptDecision, ...]:
         """The stored decisions, newest first."""
-        wanted = [("ruling = ?", ruling), ("eval = ?", name)]
-        where = " AND ".join(clause for clause, value in wanted if value is not None) or "1 = 1"
-        sql = f"{_DECISIONS} FROM decisions WHERE {where} ORDER BY made DESC, digest{_limit(limit)}"
-        found = self.query(sql, [value for _, value in wanted if value is not None])
+        where, values = conditions([("ruling = ?", ruling), ("eval = ?", name)])
+        sql = f"{_DECISIONS} FROM decisions WHERE {where} ORDER BY made DESC, digest{limit_clause(limit)}"
+        found = self.query(sql, values)
         return tuple(rows.kept_decision(row) for row in found)
 
     def last_decisions(self, ruling: Ruling) -> Mapping[str, KeptDecision]:
@@ -174,11 +168,7 @@ class SqlHistory:
     def _records(
         self, table: str, order: Callable[[Row], Any], run: str, name: str | None, subject: str | None
     ) -> tuple[Record, ...]:
-        where, values = "r.name = ?", [run]
-        if name is not None:
-            where, values = f"{where} AND c.eval = ?", [*values, name]
-        if subject is not None:
-            where, values = f"{where} AND c.subject = ?", [*values, subject]
+        where, values = conditions([("r.name = ?", run), ("c.eval = ?", name), ("c.subject = ?", subject)])
         own = self.query(
             f"SELECT c.id, c.eval, c.subject, c.policy FROM cells c JOIN runs r ON r.id = c.run_id WHERE {where}",
             values,
@@ -201,10 +191,6 @@ class SqlHistory:
                 findings.setdefault(tuple(key), []).append(Finding(check=check, answer=answer, reason=reason))
         attempts.sort(key=order)
         return tuple(rows.record_of(row, tuple(findings.get(tuple(row[3:6]), ()))) for row in attempts)
-
-
-def _limit(number: int | None) -> str:
-    return "" if number is None else f" LIMIT {int(number)}"
 
 
 def _by_end(row: Row) -> tuple[Any, ...]:

@@ -11,15 +11,14 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record
-from demeanor.store.runs.in_progress import is_being_written
+from demeanor.core.usage import RunningTotal
 from demeanor.store.runs.ledger import LEDGER, read_record
 from demeanor.store.runs.run_dirs import runs
 
-N = TypeVar("N", int, float)
+_LOCKS = Path("/proc/locks")
 _NEWEST = 8
 """Folders that are looked at: as many runs may be in progress at the same time."""
 
@@ -52,8 +51,7 @@ class LedgerReader:
         self._lock = threading.Lock()
         self._offset = self._lines = 0
         self._outcomes: dict[str, str] = {}
-        self._spent = Spent()
-        self._unpriced = self._uncounted = 0
+        self._total = RunningTotal()
         self._last: deque[Record] = deque(maxlen=keep)
 
     def read(self) -> LedgerProgress:
@@ -61,11 +59,12 @@ class LedgerReader:
         with self._lock:
             for record in self._added():
                 self._add(record)
+            spent, unpriced, uncounted = self._total.value
             return LedgerProgress(
                 outcomes=tuple(self._outcomes.values()),
-                spent=self._spent,
-                unpriced=self._unpriced,
-                uncounted=self._uncounted,
+                spent=spent,
+                unpriced=unpriced,
+                uncounted=uncounted,
                 last=tuple(reversed(self._last)),
             )
 
@@ -86,20 +85,20 @@ class LedgerReader:
         if record.final:
             self._outcomes[record.trial] = record.verdict.outcome
         self._last.append(record)
-        one, sums = record.spent, self._spent
-        self._unpriced += one.cost_usd is None
-        self._uncounted += one.input_tokens is None or one.output_tokens is None
-        self._spent = Spent(
-            seconds=sums.seconds + one.seconds,
-            turns=sums.turns + one.turns,
-            input_tokens=_sum(sums.input_tokens, one.input_tokens),
-            output_tokens=_sum(sums.output_tokens, one.output_tokens),
-            cost_usd=_sum(sums.cost_usd, one.cost_usd),
-        )
+        self._total.add(record.spent)
 
 
-def _sum(left: N | None, right: N | None) -> N | None:
-    return right if left is None else left if right is None else left + right
+def is_being_written(run: Path) -> bool | None:
+    """Whether a process holds the lock of a run's ledger; None where the system does not tell.
+
+    Trying to lock the ledger would answer too, but could make a run that is just starting fail.
+    """
+    try:
+        inode = (run / LEDGER).stat().st_ino
+        lines = _LOCKS.read_text("ascii").splitlines()
+    except OSError:
+        return None
+    return any(f":{inode}" in field for line in lines if "FLOCK" in line for field in line.split()[5:6])
 
 
 def runs_in_progress(results: Path) -> tuple[Path, ...]:
