@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Literal
 
 from demeanor.commands.gate.cell import GateAnswer, GateCell
-from demeanor.core.error_rates import ErrorRates, Operating
+from demeanor.commands.gate.frontier import operating
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
 from demeanor.core.text import count
-from demeanor.statistics.operating import operate
 
 NAME = "every_trial"
 
@@ -71,16 +71,12 @@ def given_up(cell: GateCell) -> bool:
 
 def error_rates(rates: Sequence[float] = RATES) -> ErrorRates:
     """How often an ALWAYS_PASSES eval is rejected, given its true rate."""
-    rows = []
-    for rate in rates:
-        found = operate(lambda passed, failed: "reject" if failed else None, rate, cap=TRIALS)
-        rows.append(Operating(rate=rate, chance=found.chance("reject"), trials=found.trials))
     return ErrorRates(
         rule=NAME,
         action="reject",
         about=f"ALWAYS_PASSES: {TRIALS} trials, all of which must pass; stops at the first failure",
         setting="one eval with one subject",
-        rows=tuple(rows),
+        rows=tuple(operating(lambda passed, failed: "reject" if failed else None, rate, cap=TRIALS) for rate in rates),
         notes=("an eval that passes less than 99 % of the time should not be ALWAYS_PASSES: it blocks good changes",),
     )
 

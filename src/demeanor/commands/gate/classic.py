@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from demeanor.commands.gate.always import RATES, ask_for, decide
 from demeanor.commands.gate.cell import GateAnswer, GateCell
-from demeanor.core.error_rates import ErrorRates, Operating
-from demeanor.statistics.operating import operate
+from demeanor.commands.gate.frontier import operating
+from demeanor.core.error_rates import ErrorRates
 
 NAME = "classic"
 TRIALS = 3
@@ -28,13 +28,12 @@ def verdict(passed: int, failed: int) -> str | None:
 
 def error_rates(rates: Sequence[float] = RATES, *, base: float = 0.95, past: int = 60) -> ErrorRates:
     """How often a cell is rejected, given its true rate. The rule ignores the history: `base` and `past`."""
-    found = [(rate, operate(verdict, rate, cap=TRIALS)) for rate in rates]
     return ErrorRates(
         rule=NAME,
         action="reject",
         about=f"USUALLY_PASSES: {TRIALS} trials, at least {NEEDED} of which must pass",
         setting="one eval with one subject",
-        rows=tuple(Operating(rate=rate, chance=one.chance("reject"), trials=one.trials) for rate, one in found),
+        rows=tuple(operating(verdict, rate, cap=TRIALS) for rate in rates),
         notes=("it ignores the history: an eval that has always passed 70 % of the time is rejected every fifth time",),
     )
 

@@ -15,7 +15,7 @@ from demeanor.commands.gate.effort import LARGE_DROP, SMALL_DROP, Effort
 from demeanor.core.error_rates import Operating
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.binomial import table
-from demeanor.statistics.operating import operate
+from demeanor.statistics.operating import Stop, operate
 from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
 
 EXPECTED = 0.95
@@ -80,12 +80,15 @@ def plan_after(passed: int, failed: int, effort: Effort) -> SequentialPlan:
 def cell_rates(passed: int, failed: int, effort: Effort) -> CellRates:
     """The error rates of that plan, for the rate that the history shows."""
     plan, expected = plan_after(passed, failed, effort), expected_rate(passed, failed)
-    healthy, small, large = (_operating(plan, round(expected * left, 2)) for left in (1.0, SMALL_DROP, LARGE_DROP))
+    healthy, small, large = (
+        operating(plan.stop, round(expected * left, 2), cap=plan.cap) for left in (1.0, SMALL_DROP, LARGE_DROP)
+    )
     return CellRates(healthy=healthy, small_drop=small, large_drop=large)
 
 
-def _operating(plan: SequentialPlan, rate: float) -> Operating:
-    found = operate(plan.stop, rate, cap=plan.cap)
+def operating(stop: Stop, rate: float, *, cap: int) -> Operating:
+    """How often a rule rejects a cell of this true rate, and its mean number of trials."""
+    found = operate(stop, rate, cap=cap)
     return Operating(rate=rate, chance=found.chance("reject"), trials=found.trials)
 
 

@@ -12,7 +12,6 @@ from demeanor.commands.gate.always import RATES
 from demeanor.commands.promote.incubation import Incubation, incubation
 from demeanor.commands.promote.report import Candidate, Night
 from demeanor.core.error_rates import ErrorRates, Operating
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy
@@ -24,106 +23,74 @@ NAME = "classic"
 TRIALS = 3
 """Trials per night, for the error rates."""
 
+INCUBATION = 10
+"""Nights in which every enabled subject must have been judged before a promotion."""
+
 WINDOW = 7
 """The latest nights, all of which must be perfect."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClassicPromotion:
-    """Promotion, with its parameters."""
-
-    incubation: int = 10
-    """Nights in which every enabled subject must have been judged."""
-
-    window: int = WINDOW
-    """The latest nights, all of which must be perfect."""
-
-    def judge(
-        self,
-        name: str,
-        cells: Mapping[str, ByRun],
-        nights: Sequence[RunId],
-        subjects: Sequence[str],
-        *,
-        across: bool = False,
-    ) -> Candidate:
-        """Decide on one eval."""
-        found = incubation(
-            cells,
-            nights,
-            subjects,
-            Policy.USUALLY_PASSES,
-            least=self.window,
-            complete=self.incubation,
-            across=across,
-        )
-        window = found.nights[-self.window :]
-        missing = self._missing(found, window)
-        latest = tuple(nights[-self.window :])
-        tally = {subject: found.counts(subject, latest) for subject in subjects}
-        perfect = sum(night.perfect for night in window)
-        return Candidate(
-            eval=name,
-            rule=NAME,
-            answer="wait" if missing else "promote",
-            reason=(
-                f"{perfect} of the last {count(self.window, 'night')} perfect "
-                f"on {all_of(len(subjects), 'subject')}, "
-                f"{min(found.complete, self.incubation)} of {count(self.incubation, 'night')} of incubation"
-            ),
-            missing=missing,
-            distance=max(0, self.incubation - found.complete, self.window - found.streak) if missing else 0,
-            nights=window,
-            counts={subject: (passed, passed + failed) for subject, (passed, failed) in tally.items()},
-            trials=found.trials(latest),
-            changes=found.changes(latest),
-        )
-
-    def _missing(self, incubation: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
-        missing = []
-        if incubation.complete < self.incubation:
-            missing.append(
-                f"{incubation.complete} of {count(self.incubation, 'night')} in which every enabled subject was judged"
-            )
-        if len(window) < self.window:
-            missing.append(f"{len(window)} of {count(self.window, 'night')} were run")
-        if not all(night.states for night in window):
-            missing.append("no subject is enabled for it")
-        for night in window:
-            for state, words in _STATES.items():
-                subjects = [subject for subject, found_state in night.states.items() if found_state == state]
-                if subjects:
-                    missing.append(f"{night.run}: {words} {', '.join(subjects)}")
-        return tuple(missing)
-
-    def error_rates(self, rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
-        """How often an eval is promoted, given its true rate, if the rule is applied every night."""
-
-        def within(rate: float, nights: int) -> float:
-            return chance_of_streak(
-                rate ** (trials * subjects), length=self.window, rounds=nights, earliest=self.incubation
-            )
-
-        later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
-        return ErrorRates(
-            rule=NAME,
-            action="promote",
-            about=(
-                f"at least {count(self.incubation, 'night')}, "
-                f"and no failure in the last {self.window} on any enabled subject"
-            ),
-            setting=(
-                f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night for 30 nights"
-            ),
-            rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
-            notes=(
-                f"promoted within 60 nights: {later}",
-                "given enough nights, nearly every eval is promoted; a promoted 95 % eval blocks one change in seven",
-            ),
-        )
-
-
 _STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval or the subject changed, on"}
+
+
+def judge_promotion(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = False
+) -> Candidate:
+    """Promote a USUALLY_PASSES eval whose last seven nights were perfect, after ten nights of incubation."""
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, least=WINDOW, complete=INCUBATION, across=across)
+    window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
+    missing = _missing(found, window)
+    perfect = sum(night.perfect for night in window)
+    return Candidate(
+        eval=name,
+        rule=NAME,
+        answer="wait" if missing else "promote",
+        reason=(
+            f"{perfect} of the last {WINDOW} nights perfect on {all_of(len(subjects), 'subject')}, "
+            f"{min(found.complete, INCUBATION)} of {INCUBATION} nights of incubation"
+        ),
+        missing=missing,
+        distance=max(0, INCUBATION - found.complete, WINDOW - found.streak) if missing else 0,
+        nights=window,
+        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
+        trials=found.trials(latest),
+        changes=found.changes(latest),
+    )
+
+
+def _missing(found: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
+    missing = []
+    if found.complete < INCUBATION:
+        missing.append(f"{found.complete} of {INCUBATION} nights in which every enabled subject was judged")
+    if len(window) < WINDOW:
+        missing.append(f"{len(window)} of {WINDOW} nights were run")
+    if not all(night.states for night in window):
+        missing.append("no subject is enabled for it")
+    for night in window:
+        for state, words in _STATES.items():
+            subjects = [subject for subject, found_state in night.states.items() if found_state == state]
+            if subjects:
+                missing.append(f"{night.run}: {words} {', '.join(subjects)}")
+    return tuple(missing)
+
+
+def promotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
+    """How often an eval is promoted, given its true rate, if the rule is applied every night."""
+
+    def within(rate: float, nights: int) -> float:
+        return chance_of_streak(rate ** (trials * subjects), length=WINDOW, rounds=nights, earliest=INCUBATION)
+
+    later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
+    return ErrorRates(
+        rule=NAME,
+        action="promote",
+        about=f"at least {INCUBATION} nights, and no failure in the last {WINDOW} on any enabled subject",
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night for 30 nights",
+        rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
+        notes=(
+            f"promoted within 60 nights: {later}",
+            "given enough nights, nearly every eval is promoted; a promoted 95 % eval blocks one change in seven",
+        ),
+    )
 
 
 def judge_demotion(

@@ -51,9 +51,7 @@ class PolicyRule:
 
 PROMOTE: Mapping[str, PolicyRule] = {
     classic.NAME: PolicyRule(
-        name=classic.NAME,
-        judge=classic.ClassicPromotion().judge,
-        error_rates=classic.ClassicPromotion().error_rates,
+        name=classic.NAME, judge=classic.judge_promotion, error_rates=classic.promotion_error_rates
     ),
     sprt.NAME: PolicyRule(name=sprt.NAME, judge=sprt.judge, error_rates=sprt.error_rates),
 }
