@@ -113,8 +113,7 @@ def _git() -> DoctorItem:
     try:
         require_git()
     except UsageError as error:
-        detail, _, remedy = str(error).partition("\n  → ")
-        return DoctorItem(name="git", state="broken", detail=detail, remedy=remedy)
+        return _problem("git", error)
     done = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False)
     return DoctorItem(name="git", state="ok", detail=done.stdout.strip().removeprefix("git version "))
 
@@ -222,9 +221,14 @@ def _checked(name: str, check: Callable[[], object], detail: str) -> DoctorItem:
     try:
         check()
     except DemeanorError as error:
-        problem, _, remedy = str(error).partition("\n  → ")
-        return DoctorItem(name=name, state="broken", detail=problem, remedy=remedy)
+        return _problem(name, error)
     return DoctorItem(name=name, state="ok", detail=detail)
+
+
+def _problem(name: str, error: DemeanorError, state: str = "broken") -> DoctorItem:
+    """What does not work, with the remedy that the error names."""
+    detail, _, remedy = str(error).partition("\n  → ")
+    return DoctorItem(name=name, state=state, detail=detail, remedy=remedy)
 
 
 def _sandbox(config: Config) -> DoctorItem:
@@ -234,8 +238,7 @@ def _sandbox(config: Config) -> DoctorItem:
     try:
         facts = probe_sandbox(config.sandbox, config)
     except DemeanorError as error:
-        problem, _, remedy = str(error).partition("\n  → ")
-        return DoctorItem(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
+        return _problem(f"sandbox {config.sandbox}", error)
     promise = _PROMISES.get(config.sandbox, "")
     if config.sandbox == "landlock" and facts["ends"] != "pid namespace":
         promise += ", and the host's, because namespaces can't be created here"
@@ -298,6 +301,5 @@ def _evals(config: Config) -> DoctorItem:
     try:
         evals = choose_evals(config)
     except DemeanorError as error:
-        first, _, remedy = str(error).partition("\n  → ")
-        return DoctorItem(name="evals", state="warning", detail=first, remedy=remedy)
+        return _problem("evals", error, "warning")
     return DoctorItem(name="evals", state="ok", detail=f"{len(evals)} defined; check them with `demeanor validate`")
