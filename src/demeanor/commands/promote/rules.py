@@ -17,6 +17,11 @@ from demeanor.store.history.nights import ByRun, RunId, by_eval, nights_of
 
 DEFAULT = classic.NAME
 
+_NEAR = 5
+"""An eval is near its promotion if it needs at most this many further nights: half of the shortest incubation."""
+
+_MOST_NEAR = 5
+
 
 class _PolicyErrorRates(Protocol):
     def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = 3) -> ErrorRates: ...
@@ -107,6 +112,13 @@ def _judge(
     evals = by_eval(known)
     found = [rule.judge(name, evals.get(name, {}), runs, subjects, across=across) for name, subjects in enabled.items()]
     return tuple(sorted(found, key=lambda one: (_ORDER[one.answer], one.distance, len(one.missing), one.eval)))
+
+
+def near_promotion(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """The evals that are ready, then those that need only a few further nights."""
+    ready = {"promote": 0, "wait": _NEAR}
+    found = [one for one in candidates if one.answer in ready and one.distance <= ready[one.answer]]
+    return tuple(sorted(found, key=lambda one: (one.answer, one.distance))[:_MOST_NEAR])
 
 
 def policy_rule(action: Literal["promote", "demote"], name: str) -> PolicyRule:

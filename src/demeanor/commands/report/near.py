@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.commands.promote.near import near_promotion
 from demeanor.commands.promote.report import Candidate
-from demeanor.commands.promote.rules import promote
+from demeanor.commands.promote.rules import near_promotion, promote
 from demeanor.commands.report.report import NearPromotion
 from demeanor.config.config import Config
 from demeanor.core.history import PastRun

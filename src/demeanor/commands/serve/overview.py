@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.commands.promote.near import near_promotion
 from demeanor.commands.promote.report import Candidate
+from demeanor.commands.promote.rules import near_promotion
 from demeanor.commands.promote.workflow import make_promotion_report
 from demeanor.commands.report.build import night_report
 from demeanor.commands.report.kept_shifts import kept_shifts, nights_before
