@@ -81,20 +81,21 @@ def estimate_plan(
 
 
 def earlier_cells(cells: Iterable[Cell], history: SqlHistory) -> dict[tuple[str, str], list[RunCell]]:
-    """Eval and subject → their results in earlier runs, oldest first; raises StoreError."""
+    """Eval and subject → their results in the last runs that have any, oldest first; raises StoreError."""
     earlier: dict[tuple[str, str], list[RunCell]] = {}
     for name in dict.fromkeys(cell.eval.name for cell in cells):
         for past in history.eval_history(name):
-            earlier.setdefault((past.eval, past.subject), []).append(past)
-    return earlier
+            if past.judged + past.voided:
+                earlier.setdefault((past.eval, past.subject), []).append(past)
+    return {cell: results[-_RUNS:] for cell, results in earlier.items()}
 
 
 def _estimate(cell: Cell, earlier: Sequence[RunCell], catalog: Catalog, history: SqlHistory) -> CellEstimate:
     """The estimate of one cell; runs in which a cost or a token count is unknown tell nothing about it."""
-    trials, ran = len(cell.trials), [past for past in earlier if past.judged + past.voided][-_RUNS:]
-    costs = [(_cost(cell, past, catalog, history), past.judged + past.voided) for past in ran]
+    trials = len(cell.trials)
+    costs = [(_cost(cell, past, catalog, history), past.judged + past.voided) for past in earlier]
     cost = _mean((amount, of) for amount, of in costs if amount is not None)
-    counted = [past for past in ran if not past.uncounted and past.spent.tokens is not None]
+    counted = [past for past in earlier if not past.uncounted and past.spent.tokens is not None]
     tokens = _mean((past.spent.tokens or 0, past.judged + past.voided) for past in counted)
     return CellEstimate(
         cost_usd=None if cost is None else trials * cost, tokens=None if tokens is None else round(trials * tokens)

@@ -17,8 +17,6 @@ from demeanor.core.trial import Cell, Plan
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
 
-_RUNS = 5
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workload:
@@ -127,9 +125,8 @@ def provider_limits(config: Config) -> dict[str, ProviderLimit]:
     return found
 
 
-def _per_trial(earlier: Sequence[RunCell]) -> _PerTrial | None:
+def _per_trial(ran: Sequence[RunCell]) -> _PerTrial | None:
     """The means of the last runs of a cell; None if it has none."""
-    ran = [cell for cell in earlier if cell.judged + cell.voided][-_RUNS:]
     if not ran:
         return None
     trials = sum(cell.judged + cell.voided for cell in ran)
