@@ -27,6 +27,12 @@ def rate(estimate: Estimate | None) -> str:
     return f"{percent(estimate.value)} [{estimate.low * 100:.0f}–{estimate.high * 100:.0f}]"
 
 
+def points(difference: float) -> str:
+    """A difference of two rates in percentage points: `+20`, `−80`, `0`."""
+    whole = round(difference * 100)
+    return "0" if whole == 0 else f"{'+' if whole > 0 else '−'}{abs(whole)}"
+
+
 def p_value(value: float | None) -> str:
     """`0.034`, `<0.001`; empty if there is none."""
     if value is None:

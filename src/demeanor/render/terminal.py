@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from demeanor.core.exit_code import ExitCode
@@ -98,6 +98,12 @@ def paint(lines: Iterable[Text], screen: Screen) -> str:
         line.rstrip()
         console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
     return out.getvalue()
+
+
+def next_steps(steps: Sequence[tuple[str, str]]) -> str:
+    """Commands to paste, below a heading, with a few words about each in one column."""
+    width = max(len(command) for command, _ in steps)
+    return "\n".join(["next:", *(f"  {command:<{width}}   {words}".rstrip() for command, words in steps)])
 
 
 def exit_style(code: ExitCode) -> str:

@@ -58,7 +58,7 @@ def _environment() -> Environment:
         "when": numbers.when,
         "shell": shlex.join,
         "plural": count,
-        "signed": signed_points,
+        "signed": numbers.points,
     }
     made.globals |= {"bar": bar, "static_text": lambda name: Markup(static_text(name))}  # noqa: S704 - files of this package
     return made
@@ -83,9 +83,3 @@ def breakable(name: str) -> Markup:
     """A long name that a browser may break after `_`, `-`, `.`, `:` and `/`."""
     pieces = re.split(r"(?<=[-_.:/])(?=.)", one_line(name, width=300))
     return Markup("<wbr>").join(escape(piece) for piece in pieces)
-
-
-def signed_points(share: float) -> str:
-    """A difference of two rates in points: `+20`, `−80`, `0`."""
-    points = round(share * 100)
-    return f"{'+' if points > 0 else '−' if points < 0 else ''}{abs(points)}"

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets a line."""
     from demeanor.commands.adopt.groups import grouped_text
     from demeanor.commands.init.starter_files import left_for_ci, schema_files, starter_files, steps
-    from demeanor.render.next_steps import next_steps
+    from demeanor.render.terminal import next_steps
 
     grouped = _grouped(args) if args.from_sessions else None
     schemas = {args.folder / path: text for path, text in schema_files().items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.commands.judge.report import CalibrationReport, ErrorRateEstimate
+from demeanor.commands.judge.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.core.tally import Estimate
 from demeanor.render.numbers import UNKNOWN, percent, rate
 from demeanor.render.table import wrapped
@@ -31,9 +31,8 @@ def _lines(report: CalibrationReport) -> Iterator[Text]:
     number = UNKNOWN if kappa is None else f"{kappa.value:.2f} [{kappa.low:.2f}–{kappa.high:.2f}]"
     yield Text(f"kappa         {number}  agreement with people beyond chance{base}")
     yield Text(f"consistency   {_shown(report.consistency)}  trials on which all votes agree")
-    other = report.tuning
-    left = other.passed_good + other.failed_good + other.passed_bad + other.failed_bad
-    yield Text(f"labels        {_total(report)} held out, used above; {left} for work on the question")
+    held, tuning = _total(report.held_out), _total(report.tuning)
+    yield Text(f"labels        {held} held out, used above; {tuning} for work on the question")
     for one in report.rates:
         corrected = rate(Estimate(value=one.rate, low=one.low, high=one.high))
         yield Text(f"{one.subject}: {corrected} of trials are good; the judge passed {one.passed} of {one.judged}")
@@ -41,9 +40,8 @@ def _lines(report: CalibrationReport) -> Iterator[Text]:
         yield Text(f"note: {note}")
 
 
-def _total(report: CalibrationReport) -> int:
-    held = report.held_out
-    return held.passed_good + held.failed_good + held.passed_bad + held.failed_bad
+def _total(split: LabelSplit) -> int:
+    return split.passed_good + split.failed_good + split.passed_bad + split.failed_bad
 
 
 def _shown(estimate: ErrorRateEstimate | None) -> str:

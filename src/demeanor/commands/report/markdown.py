@@ -119,8 +119,7 @@ def _cell(cell: NightCell) -> str:
 
 
 def _marks(cell: NightCell) -> str:
-    subject = phrases.SUBJECT_MARK if "subject" in cell.marks or cell.mixed else ""
-    found = subject + (phrases.EVAL_MARK if "eval" in cell.marks else "")
+    found = phrases.marks_of(cell)
     return found + " " if found else ""
 
 

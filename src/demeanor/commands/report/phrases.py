@@ -131,7 +131,7 @@ def points(step: NightStep | None) -> str:
     """`−33`, `+7`, `0`: percentage points; `▼ −100` if it is significant."""
     if step is None:
         return MISSING
-    return _clear(step) + _signed(step.value)
+    return _clear(step) + numbers.points(step.value)
 
 
 def points_with_interval(step: NightStep | None) -> str:
@@ -139,7 +139,7 @@ def points_with_interval(step: NightStep | None) -> str:
     if step is None:
         return MISSING
     other = "" if step.alike else f" {SUBJECT_MARK}"
-    return f"{_clear(step)}{_signed(step.value)} [{_signed(step.low)}…{_signed(step.high)}]{other}"
+    return f"{_clear(step)}{numbers.points(step.value)} [{numbers.points(step.low)}…{numbers.points(step.high)}]{other}"
 
 
 def total(one: SubjectNights) -> str:
@@ -156,7 +156,7 @@ def compared(one: SubjectNights) -> str:
         return ""
     sure = "significant" if step.clear else "not significant"
     other = "; the subject has changed" if not step.alike else ""
-    interval = f"{_signed(step.value)} points [{_signed(step.low)}…{_signed(step.high)}]"
+    interval = f"{numbers.points(step.value)} points [{numbers.points(step.low)}…{numbers.points(step.high)}]"
     return f"{interval} since the night before, over {count(step.evals, 'eval')}: {sure}{other}"
 
 
@@ -284,8 +284,3 @@ def marks_of(cell: NightCell) -> str:
 
 def _clear(step: NightStep) -> str:
     return ("▲ " if step.value > 0 else "▼ ") if step.clear else ""
-
-
-def _signed(value: float) -> str:
-    whole = round(value * 100)
-    return "0" if whole == 0 else f"{'+' if whole > 0 else '−'}{abs(whole)}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from demeanor.commands.file_set import write_files
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
-from demeanor.render.next_steps import next_steps
+from demeanor.render.terminal import next_steps
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SCRIPTS = (".sh",)
