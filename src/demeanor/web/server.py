@@ -89,15 +89,10 @@ def _page_handler(site: Site, pool: ThreadPoolExecutor, name: str) -> _Handler:
     async def handle(request: web.Request) -> web.Response:
         loop = asyncio.get_running_loop()
         parts, query = dict(request.match_info), dict(request.query)
-        status, text = await loop.run_in_executor(pool, _answer, site, name, parts, query)
+        status, text = await loop.run_in_executor(pool, _answered, lambda: site.page(name, parts, query))
         return _html(text, status)
 
     return handle
-
-
-def _answer(site: Site, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> tuple[int, str]:
-    """A page, or a page that says what is wrong."""
-    return _answered(lambda: site.page(name, parts, query))
 
 
 def _answered(make: Callable[[], str]) -> tuple[int, str]:
@@ -146,7 +141,7 @@ def _problem(title: str, text: str) -> str:
     return render("problem.html", ServedLinks(), title=title, text=text, here="")
 
 
-def _html(text: str, status: int = 200) -> web.Response:
+def _html(text: str, status: int) -> web.Response:
     response = web.Response(text=text, status=status, content_type="text/html")
     if len(text) > _COMPRESSED_FROM:
         response.enable_compression()

@@ -8,7 +8,7 @@ import re
 import zlib
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 from demeanor.core.capture import Capture
 from demeanor.core.codec import decode, encode
@@ -18,6 +18,7 @@ from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.tree import Tree
 
 SCHEMA = "demeanor-capture/2"
+T = TypeVar("T")
 _READ = {SCHEMA, "demeanor-capture/1"}
 """Version 1 did not store the hash of the starting state."""
 
@@ -59,16 +60,17 @@ def read_start_hash(text: bytes, *, where: str) -> str | None:
 
 def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
     """The exchanges of a capture; these need no starting state."""
-    try:
-        return tuple(decode(Exchange, one) for one in _data(text, where).get("exchanges", ()))
-    except (ValueError, TypeError) as error:
-        raise StoreError(f"{where}: the capture can't be read: {error}") from None
+    return _items(Exchange, text, "exchanges", where)
 
 
 def read_capture_answers(text: bytes, *, where: str) -> tuple[JudgeAnswer, ...]:
     """The answers of judges in a capture; these need no starting state."""
+    return _items(JudgeAnswer, text, "judge_answers", where)
+
+
+def _items(kind: type[T], text: bytes, key: str, where: str) -> tuple[T, ...]:
     try:
-        return tuple(decode(JudgeAnswer, one) for one in _data(text, where).get("judge_answers", ()))
+        return tuple(decode(kind, one) for one in _data(text, where).get(key, ()))
     except (ValueError, TypeError) as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
 
