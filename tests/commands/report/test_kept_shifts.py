@@ -72,3 +72,15 @@ def test_quick_results_are_not_stored(history: SqlHistory, monkeypatch: pytest.M
     monkeypatch.setattr(module, "_WORTH_KEEPING", 1e9)
     assert len(ask(history)) == 1
     assert history.query("SELECT * FROM derived") == []
+
+
+@pytest.mark.parametrize(
+    ("run", "number", "expected"),
+    [("night-08", 2, [6, 7]), ("night-03", 2, [1, 2]), ("night-03", 7, [1, 2]), ("night-06", 9, [1, 2, 3, 4, 5])],
+)
+def test_the_nights_before_an_old_run_are_found_too(
+    history: SqlHistory, run: str, number: int, expected: list[int]
+) -> None:
+    """However many nights there are after it."""
+    found = nights_before(history, history.run(run), number)
+    assert [night.name for night in found] == [f"night-{one:02}" for one in expected]
