@@ -89,7 +89,7 @@ def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> 
 
 def task_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that concern Harbor tasks."""
-    group = parser.add_argument_group("whole tasks (docs/harbor.md)")
+    group = parser.add_argument_group("whole tasks (demeanor help harbor)")
     group.add_argument(
         "--tasks",
         action="append",

@@ -48,14 +48,14 @@ def read_user_table(table: Table, key: str) -> User:
     if isinstance(value, list):
         value = {"replies": value}
     if not isinstance(value, Mapping):
-        table.fail(key, f"expected a table or a list of replies, found {describe(value)}", "see docs/users.md")
+        table.fail(key, f"expected a table or a list of replies, found {describe(value)}", "see: demeanor help users")
     nested = table.nested(value, key)
     simulated = any(name in value for name in ("goal", "persona", "opening", "model"))
     fields = read_fields(nested, SIMULATED_FIELDS if simulated else SCRIPTED_FIELDS)
     try:
         return SimulatedUser(**fields) if simulated else ScriptedUser(**fields)
     except ValueError as error:
-        table.fail(key, str(error), "see docs/users.md")
+        table.fail(key, str(error), "see: demeanor help users")
 
 
 def _require_reply(table: Table, key: str, function: Any) -> None:

@@ -14,6 +14,7 @@ import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.commands.docs_folder import docs_folder, schemas
 from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages
+from demeanor.commands.registry import COMMANDS, command_help
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.verdict import VoidCause
@@ -32,6 +33,14 @@ def test_every_error_void_cause_and_exit_code_is_explained() -> None:
     names |= {cause.value for cause in VoidCause} | {str(int(code)) for code in ExitCode}
     assert names == set(known)
     assert all(text.strip() for text in known.values())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_texts_name_pages_that_can_be_read(name: str) -> None:
+    """`demeanor help PAGE` works everywhere; a path such as docs/faults.md exists in the repository only."""
+    text = " ".join(command_help(name).partition("examples:")[0].split())
+    assert "docs/" not in text
+    assert set(re.findall(r"demeanor help ([a-z-]+)", text)) <= set(pages())
 
 
 def test_every_page_can_be_read_and_has_no_marks_of_the_generator() -> None:

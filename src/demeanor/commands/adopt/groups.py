@@ -64,7 +64,7 @@ def group_sessions(folder: Path, *, redactor: Redactor, evals: Path) -> GroupedS
     if not found:
         reason = f"; {skipped[0]}" if skipped else ""
         raise BadInput(
-            f"there is no session in it{reason}", where=folder, remedy="docs/adopt.md says where agents keep theirs"
+            f"there is no session in it{reason}", where=folder, remedy="see where agents keep them: demeanor help adopt"
         )
     by_title: dict[str, list[_Read]] = {}
     for one in found:

@@ -166,7 +166,7 @@ def _list(names: list[str], folders: tuple[Path, ...], *, as_json: bool) -> Exit
     print("\nFolders of installed agents:")
     for folder in folders:
         print(f"  {folder}" if folder.is_dir() else f"  {folder} (does not exist)")
-    print("\nGeneric adapters, by configuration: acp, command, native, python (docs/agents.md)")
+    print("\nGeneric adapters, by configuration: acp, command, native, python (demeanor help agents)")
     print("Install one with `demeanor agents install NAME`; test its abilities with `demeanor agents check NAME`")
     return ExitCode.ACCEPTED
 

@@ -36,12 +36,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output; for tasks: tasks)"
     )
     parser.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
-    spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (docs/store.md)")
+    spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (demeanor help store)")
     spans.add_argument(
         "--endpoint", metavar="URL", help="send the spans to this collector (OTLP over HTTP) instead of writing them"
     )
     spans.add_argument("--content", action="store_true", help="include arguments and results of tools")
-    tasks = parser.add_argument_group("evals as Harbor tasks, instead of a run (docs/harbor.md)")
+    tasks = parser.add_argument_group("evals as Harbor tasks, instead of a run (demeanor help harbor)")
     tasks.add_argument(
         "--harbor",
         action="append",

@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="instead of the example evals, propose evals from the sessions of coding agents below this folder, grouped"
-        " by what the agents did (docs/adopt.md)",
+        " by what the agents did (demeanor help adopt)",
     )
     parser.add_argument("--ci", choices=_SERVICES, help="the CI service to write workflows for (default: github)")
 

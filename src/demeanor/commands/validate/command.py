@@ -40,9 +40,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="record stale prefixes again (docs/fork.md)",
+        help="record stale prefixes again (demeanor help fork)",
     )
-    tasks = parser.add_argument_group("whole tasks (docs/harbor.md)")
+    tasks = parser.add_argument_group("whole tasks (demeanor help harbor)")
     tasks.add_argument(
         "--repeat",
         type=positive_int,

@@ -82,7 +82,9 @@ class WorkerPool:
             await asyncio.sleep(0.2)
             waited += 0.2
         if not found:
-            raise UsageError("the cluster has no workers\n  → start some, with the same certificates: docs/scale.md")
+            raise UsageError(
+                "the cluster has no workers\n  → start some, with the same certificates: demeanor help scale"
+            )
         await self._add(found)
 
     async def stop(self) -> None:
