@@ -30,8 +30,9 @@ FLOOR = 4 * 2**20
 EXPENSIVE = {"fills the memory", "fills the disk", "floods its output", "starts many processes"}
 """Hostile agents that would make this a measurement of the machine."""
 
-VOID = {"ignores signals", "stops itself", "prints a line without end"}
-"""Hostile agents that get no verdict: they end, or reach their time limit, before they ask their model anything."""
+TOO_SLOW = "agent_start"
+"""The cause of a void trial whose agent ended, or reached its time limit, before it asked its model anything. Some
+hostile agents do that, and any agent does on a machine that is busy enough, so these are counted and not a problem."""
 
 CONFIG = """\
 subjects = ["small:scripted"]
@@ -105,15 +106,16 @@ def stale_control_groups() -> int:
 
 
 def verdicts(project: Path) -> tuple[Counter[str], list[str]]:
-    """How often each verdict was given, and the trials that have none or more than one."""
+    """How often each verdict was given, and the trials that have more than one or are void for another reason."""
     (ledger,) = project.glob("results/2*/ledger.jsonl")
     records = [json.loads(line) for line in ledger.read_text().splitlines()]
     trials = Counter((record["eval"], record["number"]) for record in records)
     odd = [f"{name} [{number}]: {n} verdicts" for (name, number), n in trials.items() if n > 1]
     outcomes = Counter(record["verdict"]["outcome"] for record in records)
     for record in records:
-        if record["verdict"]["outcome"] == "void" and record["eval"] not in VOID:
-            odd.append(f"{record['eval']} [{record['number']}]: void, {record['verdict']['detail']}")
+        verdict = record["verdict"]
+        if verdict["outcome"] == "void" and verdict["cause"] != TOO_SLOW:
+            odd.append(f"{record['eval']} [{record['number']}]: void({verdict['cause']}), {verdict['detail']}")
     return outcomes, odd
 
 
@@ -193,14 +195,18 @@ def main() -> None:
     print(f"verdicts: {dict(found)}", *odd[:20], sep="\n")
     early, late = samples[1], samples[-1]
     grew = late[1] - early[1]
-    flat = grew <= max(FLOOR, GROWTH * early[1])
     per_trial = grew / max(1, late[0] - early[0])
     print(f"memory: {grew / 2**20:+.1f} MB from trial {early[0]} to {late[0]} ({per_trial:.0f} bytes a trial)")
-    steady = late[2] <= early[2] + 2 * args.jobs
-    complete = found.total() == each * number and not odd
-    fine = code == int(args.hostile) and complete and flat and steady and not any(left.values())
-    print("flat" if fine else "SOMETHING GREW OR WAS LEFT")
-    sys.exit(not fine)
+    problems = {
+        f"exit code {code}": code != int(args.hostile),
+        "trials without a verdict, or void": found.total() != each * number or bool(odd),
+        "memory grew": grew > max(FLOOR, GROWTH * early[1]),
+        "open files grew": late[2] > early[2] + 2 * args.jobs,
+        "something was left": any(left.values()),
+    }
+    wrong = [problem for problem, happened in problems.items() if happened]
+    print("PROBLEMS: " + ", ".join(wrong) if wrong else "flat, complete, and nothing was left")
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":
