@@ -31,6 +31,23 @@ def writes(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
 """
 
+SLOW_SETUP = """\
+import time
+from pathlib import Path
+from demeanor import ALWAYS_PASSES, eval_test
+
+HERE = Path(__file__).parent
+
+def setup(folder):
+    while (HERE / "hold").exists():
+        (HERE / "held").touch()
+        time.sleep(0.01)
+
+@eval_test(ALWAYS_PASSES, prompt="Write.", setup=setup)
+def writes(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
+"""
+
 
 def processes_of(project: Project) -> list[str]:
     """Whatever still runs on behalf of the project: by its folder, its environment or its command line."""
@@ -96,3 +113,21 @@ def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: 
     assert f"{TRIALS} passed" in ended.stdout
     assert processes_of(project) == []
     assert project.temporary() == []
+
+
+def test_killed_while_a_resumed_run_looks_for_edited_evals(project: Project) -> None:
+    """The starting workspaces that it builds for that are removed, too."""
+    project.write(demeanor_toml='sandbox = "none"\n' + CONFIG, evals__eval_writes_py=SLOW_SETUP)
+    assert project.demeanor("run", "--trials", "1").returncode == 0
+    hold, held = project.folder / "evals/hold", project.folder / "evals/held"
+    hold.touch()
+    run = subprocess.Popen(
+        project.command("run", "--resume", "latest", "--trials", "2"), cwd=project.folder, env=project.env,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until(held.exists)
+    assert project.temporary() != []
+    run.kill()
+    run.wait(300)
+    until_gone(lambda: processes_of(project))
+    until_gone(project.temporary)

@@ -13,7 +13,7 @@ from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
 from demeanor.runner.nights import CountedNights
-from demeanor.runner.template import TemplateCache
+from demeanor.runner.template import TemplateCache, temporary_templates
 from demeanor.store.history.nights import count, fingerprints, since_change
 
 NIGHTS = 20
@@ -55,9 +55,8 @@ class Baseline:
 
 def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
     """By name: the hash of each eval as it is defined now; empty if its workspace can't be built here."""
-    cache = TemplateCache()
 
-    async def hash_of(one: Eval) -> str:
+    async def hash_of(one: Eval, cache: TemplateCache) -> str:
         try:
             template = await cache.get(one.scenario, where=one.source.path)
         except DemeanorError:
@@ -65,12 +64,10 @@ def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
         return eval_hash(one, template.tree)
 
     async def all_hashes() -> dict[str, str]:
-        return {one.name: await hash_of(one) for one in evals}
+        with temporary_templates() as cache:
+            return {one.name: await hash_of(one, cache) for one in evals}
 
-    try:
-        return asyncio.run(all_hashes())
-    finally:
-        cache.close()
+    return asyncio.run(all_hashes())
 
 
 def latest_nights(history: History, plan: Plan, nights: CountedNights) -> tuple[RunCell, ...]:

@@ -18,6 +18,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.check_worker import set_up_here
 from demeanor.runner.workspace_git import EPOCH, commit, move_worktrees, remove_unreachable, repositories
+from demeanor.sandboxes.host.runtime import SandboxRuntime
 
 _Key: TypeAlias = tuple[str, Hashable]
 RunSetup: TypeAlias = Callable[[Setup, Path], str | None]
@@ -82,7 +84,8 @@ def build_template(
 class TemplateCache:
     """The templates of a run: each distinct starting state is built once, however many trials need it at a time."""
 
-    def __init__(self, folder: Path | None = None, run_setup: RunSetup = set_up_here) -> None:
+    def __init__(self, folder: Path, run_setup: RunSetup = set_up_here) -> None:
+        """`folder`: where they are built, which ends with the run, also if that is killed."""
         self._folder = folder
         self._run_setup = run_setup
         self._made: Path | None = None
@@ -116,10 +119,20 @@ class TemplateCache:
 
     def _new_folder(self, key: _Key) -> Path:
         if self._made is None:
-            if self._folder:
-                self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True)
             self._made = Path(tempfile.mkdtemp(prefix=temp_prefix(), dir=self._folder))
         return Path(tempfile.mkdtemp(prefix=f"{key[0][:12]}-", dir=self._made)) / "workspace"
+
+
+@contextmanager
+def temporary_templates() -> Iterator[TemplateCache]:
+    """Templates without a run. Their folder has a process that removes it if this one is killed."""
+    runtime = SandboxRuntime()
+    try:
+        cache = TemplateCache(runtime.launcher().folder)
+        yield cache
+    finally:
+        runtime.close()
 
 
 def _may_work_now(build: asyncio.Task[Template]) -> bool:

@@ -26,7 +26,7 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
 from demeanor.runner.prefixes import ForkedTrial, load_prefixes
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.template import TemplateCache
+from demeanor.runner.template import temporary_templates
 from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
 from demeanor.store.captures.capture_store import capture_text, open_capture_store
 
@@ -122,14 +122,15 @@ def _require_same_scenario(one: Eval, capture: Capture, start: str | None, recor
 
 def _current_start(one: Eval) -> str:
     """The hash of the starting workspace as it is defined now."""
-    cache = TemplateCache()
+
+    async def hash_of_template() -> str:
+        with temporary_templates() as cache:
+            return start_hash((await cache.get(one.scenario, where=one.source.path)).tree)
+
     try:
-        template = asyncio.run(cache.get(one.scenario, where=one.source.path))
-        return start_hash(template.tree)
+        return asyncio.run(hash_of_template())
     except DemeanorError as error:
         raise StoreError(f"{one.source.path}: the starting files can't be created: {error}") from None
-    finally:
-        cache.close()
 
 
 def stored_beside(source: ForkSource) -> Path | None:
