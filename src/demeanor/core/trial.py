@@ -12,6 +12,9 @@ from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 
+DEFAULT_TRIALS = 3
+"""The number of trials of a cell, if neither the eval nor the configuration says otherwise."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trial:

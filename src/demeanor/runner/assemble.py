@@ -27,7 +27,7 @@ from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
-from demeanor.core.trial import Plan, Trial
+from demeanor.core.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.gateway.local import weights as local
 from demeanor.gateway.null import NullGateway
 from demeanor.judge.answers import ask_here, blame_unknown
@@ -40,7 +40,6 @@ from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
 from demeanor.runner.mcp_servers import check_http_servers
-from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.task_images import prepare_images

@@ -12,10 +12,9 @@ from demeanor.core.capture import Capture
 from demeanor.core.errors import CassetteError
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan, Trial
+from demeanor.core.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
-from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:

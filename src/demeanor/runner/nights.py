@@ -18,7 +18,7 @@ from demeanor.core.history import PastRun, RunCell
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import History
 from demeanor.core.text import count
-from demeanor.runner.plan import DEFAULT_TRIALS
+from demeanor.core.trial import DEFAULT_TRIALS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +89,8 @@ class CountedNights:
             if cell.judged >= self.filter.needed(evals.get(cell.eval)):
                 key = night.name, cell.eval, cell.subject
                 found.pop(key, None)
-                found[key] = replace(cell, run=night.name, started=night.info.started)
+                same = cell.run == night.name  # nearly always: a copy of each cell would take longer than the rest
+                found[key] = cell if same else replace(cell, run=night.name, started=night.info.started)
         yield from sorted(found.values(), key=lambda cell: (cell.started, cell.run))
 
     def last_evals(self, history: History) -> frozenset[str]:

@@ -15,7 +15,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
 from demeanor.core.text import count
-from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.trial import DEFAULT_TRIALS, Cell, Plan, Trial
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judge_settings import check_judges, with_judge
@@ -28,7 +28,6 @@ from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store.runs.run_folder import refuse_shared_folders
 
-DEFAULT_TRIALS = 3
 DEFAULT_TIMEOUT = 300.0
 
 

@@ -85,6 +85,20 @@ def test_a_night_starts_with_what_to_know_first(history: SqlHistory, tmp_path: P
     assert sorted(marks, key=page.index) == marks
 
 
+def test_a_night_that_was_repeated_counts_for_the_promotion(history: SqlHistory, tmp_path: Path) -> None:
+    """An eval that failed is far from its promotion, unless a later run of the same day counts instead."""
+    config = read_config(tmp_path)
+    assert [one.eval for one in near_of_night(history, history.run(), config)] == ["breaks", "holds", "rises"]
+    for name, letters in (("failed", "fff"), ("repeated", "ppp")):
+        run = RunInfo(
+            id=name, started=f"2026-01-08T0{len(name)}:00:00+00:00", uid=name.rjust(16, "0"), kind="nightly",
+            commit=f"7{0:039}", branch="main", dirty=False,
+        )  # fmt: skip
+        found = records(letters, eval="holds", subject="a:m", policy=Policy.USUALLY_PASSES)
+        RunWriter(history.database, run).write((), [WrittenRecord(record=one) for one in found])
+    assert [one.eval for one in near_of_night(history, history.run("failed"), config)] == ["holds"]
+
+
 def test_a_quiet_night_has_no_sections() -> None:
     """Only the verdict."""
     quiet = report_of(nights({"holds": "ppp ppp ppp"}))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from demeanor.commands.gate.frontier import CellRates
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
-from demeanor.runner.baselines import Baseline
+
+if TYPE_CHECKING:
+    from demeanor.runner.baselines import Baseline
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,9 +23,15 @@ def near_of_night(history: History, run: PastRun, config: Config) -> tuple[NearP
     if run.info.kind != "nightly" or not nights.nights or run.name not in {one.name for one in nights.days[-1]}:
         return ()
     enabled: dict[str, list[str]] = {}
+    failed: set[str] = set()
     for cell in history.cells(run.name):
         if cell.policy is Policy.USUALLY_PASSES and not cell.skipped:
             enabled.setdefault(cell.eval, []).append(cell.subject)
+            if cell.failed:
+                failed.add(cell.eval)
+    if len(nights.days[-1]) == 1:  # otherwise another run of the same night may count instead
+        for name in failed:  # it needs a whole row of further nights, so its earlier ones need not be read
+            del enabled[name]
     cells = tuple(nights.cells(history, dict.fromkeys(enabled), _NIGHTS))
     runs = [(one.info.started, one.name) for one in nights.nights]
     found = promote(cells, enabled, nights=runs, across=config.nightly.across)
