@@ -68,7 +68,7 @@ def diff_lines(old: Sequence[str], new: Sequence[str], work: DiffWork, *, contex
     """The hunks of a unified diff, line by line, without the names of the files."""
     if old == new:
         return
-    for group in _Grouped(opcodes(old, new, work, most_equal=_MOST_EQUAL)).get_grouped_opcodes(context):
+    for group in _hunks(old, new, work, context):
         first, last = group[0], group[-1]
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
         for tag, a, b, c, d in group:
@@ -77,6 +77,15 @@ def diff_lines(old: Sequence[str], new: Sequence[str], work: DiffWork, *, contex
                 continue
             yield from (f"-{line}" for line in old[a:b])
             yield from (f"+{line}" for line in new[c:d])
+
+
+def _hunks(
+    old: Sequence[str], new: Sequence[str], work: DiffWork, context: int
+) -> Iterable[list[tuple[str, int, int, int, int]]]:
+    """The differences with some lines around them; those close to each other are one hunk."""
+    if not old or not new:  # a new file or a deleted one: nothing to compare
+        return [[("replace", 0, len(old), 0, len(new))]]
+    return _Grouped(opcodes(old, new, work, most_equal=_MOST_EQUAL)).get_grouped_opcodes(context)
 
 
 def opcodes(
