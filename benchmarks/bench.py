@@ -138,7 +138,7 @@ def _measured(
         rounds = args.rounds if size < LARGE else 1
         if not args.quick:
             works.append(_work(tools, "python", size, rounds, slow_rounds if size < LARGE else 0))
-        works.append(_work(own, "sh", size, rounds))
+        works.append(_work([own[0], bare_tool(url, isolated=True), *own[1:]], "sh", size, rounds))
     stored, bytes_each = stored_run(kept, 3), bytes_per_trial(kept, max(sizes))
     if not args.quick:
         works.append(_work([tool for tool in tools if tool.asks], "model", args.asking, args.rounds))

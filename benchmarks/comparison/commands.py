@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.comparison.measure import Failed, environment, measure_alone
@@ -20,7 +20,7 @@ def writes_{number}(rig, result):
 """
 
 
-def medians(commands: dict[str, Sequence[str]], cwd: Path, rounds: int) -> dict[str, float]:
+def medians(commands: Mapping[str, Sequence[str]], cwd: Path, rounds: int) -> dict[str, float]:
     """The median seconds of each command; they alternate, so that a busy moment affects all of them."""
     found: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):

@@ -85,15 +85,31 @@ class Tool:
     """Whether its trials can ask the model server."""
 
 
-def bare_loop(trials: int, program: str) -> None:
-    """The minimum that any tool must do, in this process."""
+_BWRAP = (
+    *("bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--new-session"),
+    *("--uid", "1000", "--gid", "1000"),
+    *("--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc", "--proc", "/proc", "--dev", "/dev"),
+    *("--tmpfs", "/tmp", "--tmpfs", "/home/agent", "--remount-ro", "/", "--chdir", "/workspace"),
+)
+
+
+def bubblewrap(folder: Path, words: Sequence[str]) -> list[str]:
+    """A command in a bubblewrap sandbox as anyone would write it, whose workspace is `folder`."""
+    links = (path for path in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32") if Path(path).is_symlink())
+    system = [word for path in links for word in ("--symlink", str(Path(path).readlink()), path)]
+    return [_BWRAP[0], *system, "--bind", str(folder), "/workspace", *_BWRAP[1:], "--", *words]
+
+
+def bare_loop(trials: int, program: str, *, isolated: bool = False) -> None:
+    """The minimum that any tool must do, in this process; or with each program in bubblewrap, if that finds it."""
     slots = asyncio.Semaphore(JOBS)
 
     async def one(place: Path) -> None:
         async with slots:
             place.mkdir()  # noqa: ASYNC240 - as fast as it gets
+            words = bubblewrap(place, PROGRAMS[program]) if isolated else PROGRAMS[program]
             process = await asyncio.create_subprocess_exec(
-                *PROGRAMS[program], cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                *words, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
             await process.communicate()
             assert (place / "out.txt").read_text() == "hi"
@@ -105,16 +121,20 @@ def bare_loop(trials: int, program: str) -> None:
         asyncio.run(everything(Path(folder)))
 
 
-def bare_tool(model_url: str) -> Tool:
+def bare_tool(model_url: str, *, isolated: bool = False) -> Tool:
     """The bare loop, in a new interpreter."""
 
     def run(trials: int, program: str) -> Sample:
-        code = f"from benchmarks.comparison.trials import bare_loop; bare_loop({trials}, {program!r})"
+        call = f"bare_loop({trials}, {program!r}, isolated={isolated})"
+        code = f"from benchmarks.comparison.trials import bare_loop; {call}"
         root = Path(__file__).resolve().parents[2]
         with tempfile.TemporaryDirectory() as folder:
             env = environment(PYTHONPATH=str(root), MODEL_URL=model_url)
             return measure_alone([sys.executable, "-c", code], Path(folder), env)
 
+    if isolated:
+        keeps = "keeps nothing; isolated from the machine: the lower limit with bubblewrap"
+        return Tool(name="bare asyncio loop, `bwrap`", run=run, keeps=keeps)
     return Tool(name="bare asyncio loop", run=run, keeps="keeps nothing, isolates nothing: the lower limit")
 
 
