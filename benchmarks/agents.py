@@ -17,9 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from demeanor.commands.interrupts import make_ui
-
 from demeanor.agents import CODING_AGENTS
+from demeanor.commands.run.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.run_request import RunRequest
@@ -40,7 +39,9 @@ def saves_the_note(rig, result):
 """
 
 
-def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) -> list[tuple[float, float, float]]:
+def run(
+    config: Config, subject: str, trials: int, sandbox: str, *, record: str | None = None, replay: str | None = None
+) -> list[tuple[float, float, float]]:
     """For each trial: milliseconds before, during and after the program."""
     started: dict[str, int] = {}
     times: list[tuple[float, float, float]] = []
@@ -50,17 +51,19 @@ def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) ->
         if isinstance(event, AttemptStarted):
             started[f"{event.eval}/{event.number}"] = now
         elif isinstance(event, AttemptJudged):
-            record = event.record
-            stamps = [int(line) for line in record.stdout.split() if line.isdecimal()]
+            judged = event.record
+            stamps = [int(line) for line in judged.stdout.split() if line.isdecimal()]
             if len(stamps) == 2:
-                begun = started[f"{record.eval}/{record.number}"]
-                times.append(((stamps[0] - begun) / 1e6, record.spent.seconds * 1e3, (now - stamps[1]) / 1e6))
+                begun = started[f"{judged.eval}/{judged.number}"]
+                times.append(((stamps[0] - begun) / 1e6, judged.spent.seconds * 1e3, (now - stamps[1]) / 1e6))
             else:
-                assert record.verdict.outcome == "pass", record
-                times.append((0.0, record.spent.seconds * 1e3, 0.0))
+                assert judged.verdict.outcome == "pass", judged
+                times.append((0.0, judged.spent.seconds * 1e3, 0.0))
 
-    request = RunRequest(subjects=(subject,), policy="all", trials=trials, jobs=1, sandbox=sandbox, seed=1, **more)
-    catalog = Catalog(config=config, environ=os.environ, replaying="replay" in more)
+    request = RunRequest(
+        subjects=(subject,), policy="all", trials=trials, jobs=1, sandbox=sandbox, seed=1, record=record, replay=replay
+    )
+    catalog = Catalog(config=config, environ=os.environ, replaying=replay is not None)
     plan = plan_evals(catalog, discover([str(config.root / "evals")]), request, os.environ)
     execute(prepare(catalog, plan, request, config.root / "results"), ui=make_ui(quiet=True), watch=watch)
     return times

@@ -208,6 +208,10 @@ def _block(name: str) -> re.Pattern[str]:
     return re.compile(rf"(<!-- bench-signal: {name} -->\n)(.*?)(<!-- end bench-signal -->)", re.S)
 
 
+def _with_table(page: str, name: str, table: str) -> str:
+    return _block(name).sub(lambda part: f"{part[1]}{table}\n{part[3]}", page)
+
+
 def main() -> None:
     """Print all tables; with `--write`, put them and the plots into the docs."""
     for name, (page, make) in TABLES.items():
@@ -217,7 +221,7 @@ def main() -> None:
             shown_table(name)
             file = ROOT / "docs" / page
             old = file.read_text("utf-8")
-            file.write_text(_block(name).sub(lambda part, text=text: f"{part[1]}{text}\n{part[3]}", old), "utf-8")
+            file.write_text(_with_table(old, name, text), "utf-8")
     for name, draw_plot in PLOTS.items() if "--write" in sys.argv else ():
         (ROOT / "docs/images" / name).write_text(draw_plot(), "utf-8")
         print(f"\ndocs/images/{name} written")

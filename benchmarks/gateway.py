@@ -227,12 +227,13 @@ async def measure(echo: Server, gateway: Server) -> None:
     row("first byte of a stream, ms (median)", direct, through, f"added {through - direct:.2f} ms, bar < 1 ms")
     direct, through = (statistics.quantiles(found, n=10)[0] for found in waits)
     row("  the fastest tenth of them, ms", direct, through, f"added {through - direct:.2f} ms")
-    per_second = [statistics.median(found[0] for found in one) for one in loads]
-    row("whole answers per second, 20 kB asked", *per_second, "")
-    per_cpu = [statistics.median(found[1] for found in one) for one in loads]
-    row("whole answers per CPU second", *per_cpu, "bar > 2500")
+    direct, through = (statistics.median(found[0] for found in one) for one in loads)
+    row("whole answers per second, 20 kB asked", direct, through, "")
+    direct, through = (statistics.median(found[1] for found in one) for one in loads)
+    row("whole answers per CPU second", direct, through, "bar > 2500")
     row(f"megabytes with {STREAMS} slow streams", before[0][1], before[1][1], "bar < 60")
-    row("  of which the streams, megabytes", *(during - idle for idle, during in before), "")
+    direct, through = (during - idle for idle, during in before)
+    row("  of which the streams, megabytes", direct, through, "")
 
 
 def row(name: str, echo: float, gateway: float, bar: str) -> None:

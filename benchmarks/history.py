@@ -1,12 +1,14 @@
 """The speed of the history with a million trials: 500 evals x 6 subjects x 111 nights x 3.
 
-On SQLite, and on PostgreSQL if a server is installed. Also measures writing one trial at a time, and checks that two
-processes that write 5,000 trials each into one store lose none.
+On SQLite, and on PostgreSQL if a server is installed: queries in this process, and `demeanor report` and `demeanor
+trace` as whole commands. Also measures writing one trial at a time, and checks that two processes that write 5,000
+trials each into one store lose none.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
@@ -22,6 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.comparison.commands import medians  # noqa: E402
+from benchmarks.comparison.measure import measure_alone  # noqa: E402
+from benchmarks.comparison.trials import demeanor, project  # noqa: E402
 from tests.helpers.postgres_server import postgres_server  # noqa: E402
 from tests.helpers.runs import records  # noqa: E402
 
@@ -35,6 +40,7 @@ from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRec
 from demeanor.store.history.tallies import CellTally, write_tallies  # noqa: E402
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
+COMMAND_BARS = {"report": 1.0, "trace": 0.3}
 HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)
 SUBJECTS = [f"agent-{number % 2}:model-{number}" for number in range(6)]
 
@@ -80,20 +86,10 @@ def fill(database: Database, *, evals: int, nights: int, trials: int) -> None:
 def tally_of(cell: int, attempts: list[Row]) -> CellTally:
     """The tally of a new cell."""
     nothing = CellTally(
-        **{
-            "cell_id": cell,
-            **dict.fromkeys(CellTally.__slots__[1:7], 0),
-            "input_tokens": None,
-            "output_tokens": None,
-            "cost_usd": None,
-            "unpriced": 0,
-            "uncounted": 0,
-            "eval_hash": None,
-            "prompt_hash": None,
-            "agent_version": None,
-            "fingerprint": None,
-        }
-    )
+        cell_id=cell, passed=0, failed=0, voided=0, attempts=0, seconds=0.0, turns=0, input_tokens=None,
+        output_tokens=None, cost_usd=None, unpriced=0, uncounted=0, eval_hash=None, prompt_hash=None,
+        agent_version=None, fingerprint=None,
+    )  # fmt: skip
     return nothing.plus(before=[], new=attempts)
 
 
@@ -136,12 +132,18 @@ def report_of(history: SqlHistory) -> NightReport:
     return make_night_report(history, find_past_run(history, None))
 
 
+def promote_reads(history: SqlHistory) -> None:
+    """What `demeanor promote` reads."""
+    history.nightly_cells(10)
+    history.decisions()
+
+
 def measure(history: SqlHistory, name: str) -> None:
     """Measure the queries of reports and decisions."""
     figures = {
-        "nights": ("7 nights of all evals", best_of(5, lambda: history.nights(7))),
+        "nights": ("7 nights of all evals", best_of(5, lambda: history.nightly_cells(7))),
         "report": ("the report of a night", best_of(5, lambda: night_terminal(report_of(history)))),
-        "promote": ("promote: 10 nights, decisions", best_of(5, lambda: (history.nights(10), history.decisions()))),
+        "promote": ("promote: 10 nights, decisions", best_of(5, lambda: promote_reads(history))),
         "history": ("one eval's history", best_of(5, lambda: history.eval_history("eval-123"))),
         "insert": ("insert, 8 trials at a time", insert(history.database, 8)),
     }
@@ -149,14 +151,29 @@ def measure(history: SqlHistory, name: str) -> None:
         verdict = "within" if seconds < BARS[key] else "ABOVE"
         print(f"{name:10} {told:32} {seconds * 1000:9.2f} ms   {verdict} the bar of {BARS[key] * 1000:g} ms")
     started = time.process_time()
-    history.nights(7)
+    history.nightly_cells(7)
     used = time.process_time() - started
     print(
         f"{name:10} {'7 nights: CPU time of our own':32} {used * 1000:9.2f} ms   (this process only, without waiting)"
     )
     print(f"{name:10} {'insert, one trial at a time':32} {insert(history.database, 1) * 1000:9.2f} ms   (no bar)")
-    everything = best_of(1, lambda: history.nights(None))
+    everything = best_of(1, lambda: history.nightly_cells(None))
     print(f"{name:10} {'all nights of all evals':32} {everything * 1000:9.2f} ms   (no bar)")
+
+
+def measure_commands(address: str, name: str) -> None:
+    """Measure whole commands, in a project with a run of one trial in the same store."""
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = project(Path(name_of_folder), "sh", "")
+        config = folder / "demeanor.toml"
+        config.write_text(f"store = {json.dumps(address)}\n{config.read_text()}")
+        measure_alone([demeanor(), "run", "--trials", "1", "--sandbox", "none"], folder)
+        commands = {"report": [demeanor(), "report"], "trace": [demeanor(), "trace", "writes/writer/1"]}
+        for command, seconds in medians(commands, folder, 5).items():
+            bar = COMMAND_BARS[command]
+            verdict = "within" if seconds < bar else "ABOVE"
+            told = f"demeanor {command}, whole command"
+            print(f"{name:10} {told:32} {seconds * 1000:9.2f} ms   {verdict} the bar of {bar * 1000:g} ms")
 
 
 @contextmanager
@@ -191,6 +208,7 @@ def main() -> None:
             fill(history.database, evals=args.evals, nights=args.nights, trials=3)
             loaded = args.nights * args.evals * len(SUBJECTS) * 3
             print(f"{name:10} {loaded:,} trials loaded in {time.perf_counter() - started:.0f} s")
+            measure_commands(address, name)  # before `measure`, which adds nights of one cell
             measure(history, name)
             history.close()
             kept = two_writers(address, args.writers)

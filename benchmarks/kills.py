@@ -83,6 +83,7 @@ def start(folder: str, args: argparse.Namespace) -> subprocess.Popen[bytes]:
 
 def undisturbed(args: argparse.Namespace) -> float:
     """How long a run takes that is not killed; it also fills the cache of probe results."""
+    seconds = 0.0
     for _ in range(2):
         with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as folder:
             began = time.monotonic()

@@ -146,7 +146,8 @@ class _Logs:
 
 def _sum(tables: tuple[Array, Array, Array, float], good: Array, bad: Array) -> Array:
     first, second, both, constant = tables
-    return first[good] + second[bad] - both[good + bad] - constant
+    found: Array = first[good] + second[bad] - both[good + bad] - constant
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits
 from demeanor.core.scenario import Scenario
-from demeanor.runner.template import TemplateCache
+from demeanor.runner.template import temporary_templates
 from demeanor.sandboxes.levels.none import NoneSandbox
 
 ARGV = ("sh", "-c", "printf hi > out.txt")
@@ -74,15 +74,15 @@ async def sandbox_round(sandbox: NoneSandbox, template: Template, trials: int, a
 
 async def main(trials: int, at_once: int) -> None:
     """Measure both and print the ratio."""
-    sandbox, templates = NoneSandbox(), TemplateCache()
+    sandbox = NoneSandbox()
     await sandbox.start()
-    template = await templates.get(Scenario(prompts=("Say hi.",), files={"README.md": b"# Notes\n"}))
     bare, sandboxed = [], []
-    for _ in range(ROUNDS):
-        bare.append(await bare_round(trials, at_once))
-        sandboxed.append(await sandbox_round(sandbox, template, trials, at_once))
+    with temporary_templates() as templates:
+        template = await templates.get(Scenario(prompts=("Say hi.",), files={"README.md": b"# Notes\n"}))
+        for _ in range(ROUNDS):
+            bare.append(await bare_round(trials, at_once))
+            sandboxed.append(await sandbox_round(sandbox, template, trials, at_once))
     await sandbox.stop()
-    templates.close()
     for name, seconds in (("bare", bare), ("none", sandboxed)):
         print(
             f"{name:6} {1000 * min(seconds) / trials:6.2f} ms per trial (median {sorted(seconds)[ROUNDS // 2]:.3f} s)"
