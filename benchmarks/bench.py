@@ -43,7 +43,7 @@ def main() -> None:
     peers, left_out = _installed(args.peers)
     with model_server() as url, tempfile.TemporaryDirectory() as folder:
         check_server(url)
-        figures = _measured(args, facts, peers, left_out, url, Path(folder, "kept"))
+        figures = _measured(args, facts, peers, left_out, url, Path(folder))
     for work in figures.works:
         print(f"\n{work.trials} trials, {work.program}")
         print("\n".join(table(work, {})))
@@ -127,19 +127,21 @@ def _measured(
     peers: Sequence[Peer],
     left_out: dict[str, str],
     url: str,
-    kept: Path,
+    projects: Path,
 ) -> Figures:
     sizes: list[int] = args.sizes
-    own = [bare_tool(url), demeanor_tool("none", url, kept), demeanor_tool("bubblewrap", url)]
-    tools = [*own, *(peer_tool(peer, url) for peer in peers)]
+    bare, isolated_bare = bare_tool(url), bare_tool(url, isolated=True)
+    own = [demeanor_tool("none", url, projects), demeanor_tool("bubblewrap", url, projects)]
+    tools = [bare, *own, *(peer_tool(peer, url) for peer in peers)]
     works = []
     slow_rounds = 1 if args.short else 2
-    for size in sizes:  # in ascending order, so that the run that is kept is the largest one
+    for size in sizes:  # in ascending order, so that the last run is the largest one
         rounds = args.rounds if size < LARGE else 1
         if not args.quick:
             works.append(_work(tools, "python", size, rounds, slow_rounds if size < LARGE else 0))
-        works.append(_work([own[0], bare_tool(url, isolated=True), *own[1:]], "sh", size, rounds))
-    stored, bytes_each = stored_run(kept, 3), bytes_per_trial(kept, max(sizes))
+        works.append(_work([bare, isolated_bare, *own], "sh", size, rounds))
+    largest = max(projects.glob("none-*"), key=lambda folder: folder.stat().st_mtime)
+    stored, bytes_each = stored_run(largest, 3), bytes_per_trial(largest, max(sizes))
     if not args.quick:
         works.append(_work([tool for tool in tools if tool.asks], "model", args.asking, args.rounds))
     return Figures(
@@ -149,7 +151,7 @@ def _measured(
         stored=stored,
         stored_trials=max(sizes),
         size=bytes_each,
-        keeps={tool.name: tool.keeps for tool in tools},
+        keeps={tool.name: tool.keeps for tool in (*tools, isolated_bare)},
         left_out=left_out,
     )
 

@@ -67,7 +67,7 @@ def peer_start_up(peers: Sequence[Peer], rounds: int) -> dict[str, float]:
     return found
 
 
-def stored_run(kept: Path, rounds: int) -> dict[str, float]:
+def stored_run(folder: Path, rounds: int) -> dict[str, float]:
     """Seconds of commands on the run in a project's results."""
     commands: dict[str, Sequence[str]] = {
         "demeanor report": [demeanor(), "report", "latest"],
@@ -80,9 +80,9 @@ def stored_run(kept: Path, rounds: int) -> dict[str, float]:
     for name, command in commands.items():
         times = []
         for _ in range(rounds):
-            (kept / "bench.log").unlink(missing_ok=True)
+            (folder / "bench.log").unlink(missing_ok=True)
             try:
-                times.append(measure_alone(command, kept, environment()).wall)
+                times.append(measure_alone(command, folder, environment()).wall)
             except Failed as error:
                 print(f"  {name}: {error}", file=sys.stderr)
                 break
@@ -91,7 +91,7 @@ def stored_run(kept: Path, rounds: int) -> dict[str, float]:
     return found
 
 
-def bytes_per_trial(kept: Path, trials: int) -> tuple[float, float]:
+def bytes_per_trial(folder: Path, trials: int) -> tuple[float, float]:
     """Bytes of everything that a run stored, per trial: as file sizes, and as the file system allocates them."""
-    stats = [path.lstat() for path in (kept / "results").rglob("*") if path.is_file() and not path.is_symlink()]
+    stats = [path.lstat() for path in (folder / "results").rglob("*") if path.is_file() and not path.is_symlink()]
     return sum(one.st_size for one in stats) / trials, sum(one.st_blocks * 512 for one in stats) / trials

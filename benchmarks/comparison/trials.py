@@ -138,21 +138,18 @@ def bare_tool(model_url: str, *, isolated: bool = False) -> Tool:
     return Tool(name="bare asyncio loop", run=run, keeps="keeps nothing, isolates nothing: the lower limit")
 
 
-def demeanor_tool(level: str, model_url: str, kept: Path | None = None) -> Tool:
-    """Demeanor at an isolation level. With `kept`, the project of the largest run stays in that folder."""
+def demeanor_tool(level: str, model_url: str, projects: Path) -> Tool:
+    """Demeanor at an isolation level. Each run gets a new project in the folder `projects`, where it stays: on some
+    file systems, deleting many files slows down whatever is measured in the next minutes."""
 
     def run(trials: int, program: str) -> Sample:
-        with tempfile.TemporaryDirectory() as name:
-            folder = project(Path(name), program, model_url)
-            command = [demeanor(), "run", "--trials", str(trials), "--jobs", str(JOBS), "--sandbox", level]
-            found = measure_alone(command, folder, environment())
-            ledger = (folder / "results/latest/ledger.jsonl").read_text().splitlines()
-            passed = sum(json.loads(line)["verdict"]["outcome"] == "pass" for line in ledger)
-            if passed != trials:
-                raise Failed(f"demeanor: {passed} of {trials} trials passed")
-            if kept is not None:
-                shutil.rmtree(kept, ignore_errors=True)
-                shutil.copytree(folder, kept, symlinks=True)
+        folder = project(Path(tempfile.mkdtemp(prefix=f"{level}-", dir=projects)), program, model_url)
+        command = [demeanor(), "run", "--trials", str(trials), "--jobs", str(JOBS), "--sandbox", level]
+        found = measure_alone(command, folder, environment())
+        ledger = (folder / "results/latest/ledger.jsonl").read_text().splitlines()
+        passed = sum(json.loads(line)["verdict"]["outcome"] == "pass" for line in ledger)
+        if passed != trials:
+            raise Failed(f"demeanor: {passed} of {trials} trials passed")
         return found
 
     keeps = "keeps everything; " + ("processes of the user" if level == "none" else "isolated from the machine")
