@@ -75,6 +75,18 @@ ELSEWHERE = {
         "FAIL",
         "assert 'forty-two' in ",
     ),
+    "thread that is not joined": (
+        "def answers(rig, result):\n    def look():\n        time.sleep(0.05)\n"
+        "        assert 'forty-two' in result\n    threading.Thread(target=look).start()",
+        "FAIL",
+        "assert 'forty-two' in ",
+    ),
+    "task that has not ended": (
+        "async def answers(rig, result):\n    async def look():\n        await asyncio.sleep(60)\n"
+        "        assert 'forty-two' in result\n    asyncio.create_task(look())",
+        "VOID",
+        "look' had not ended when the check did: write `await`, or cancel it",
+    ),
     "crash in a thread": (
         "def answers(rig, result):\n"
         "    thread = threading.Thread(target=lambda: 1 / 0)\n    thread.start()\n    thread.join()",
@@ -92,7 +104,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize(("check", "verdict", "reason"), ELSEWHERE.values(), ids=ELSEWHERE)
 def test_errors_in_threads_tasks_and_coroutines_count(project: Project, check: str, verdict: str, reason: str):
     """An assert that fails there fails the trial; a crash, and a coroutine that nothing awaits, make it void."""
-    project.write(evals__eval_a_py="import asyncio, threading\n" + EVALS.format(check=check))
+    project.write(evals__eval_a_py="import asyncio, threading, time\n" + EVALS.format(check=check))
     ran = project.demeanor("run", "--subject", "native:scripted", "--trials", "1", COLUMNS="200")
     assert (ran.returncode, f"{verdict}  answers" in ran.stdout) == ({"FAIL": 1, "VOID": 3}[verdict], True), ran.stdout
     assert reason in ran.stdout

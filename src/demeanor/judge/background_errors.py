@@ -7,6 +7,7 @@ import gc
 import threading
 import warnings
 from collections.abc import Awaitable, Iterator
+from concurrent.futures.thread import _threads_queues
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +16,12 @@ _NOT_AWAITED = "coroutine '.*' was never awaited"
 
 @contextmanager
 def background_errors() -> Iterator[None]:
-    """Raise the first error of a thread or task of the block, or TypeError if a coroutine of it was never awaited."""
+    """Raise the first error of a thread or task of the block, or TypeError if a coroutine of it was never awaited.
+
+    Threads that the block started and did not join are waited for, as Python does before it exits.
+    """
     found: list[BaseException] = []
-    before = threading.excepthook
+    before, known = threading.excepthook, set(threading.enumerate())
 
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
@@ -29,10 +33,19 @@ def background_errors() -> Iterator[None]:
             warnings.filterwarnings("always", message=_NOT_AWAITED, category=RuntimeWarning)
             _collect_warnings(found)
             yield
+            _join(known)
     finally:
         threading.excepthook = before
     if found:
         raise found[0]
+
+
+def _join(known: set[threading.Thread]) -> None:
+    """Wait for all threads but the `known` ones. Daemons are not waited for, nor are threads of an executor, which wait
+    for more work until they are told to end."""
+    for thread in set(threading.enumerate()) - known:
+        if not thread.daemon and thread not in _threads_queues:
+            thread.join()
 
 
 def _collect_warnings(found: list[BaseException]) -> None:
@@ -50,12 +63,19 @@ def _collect_warnings(found: list[BaseException]) -> None:
 
 
 def run_to_the_end(awaitable: Awaitable[Any]) -> Any:
-    """The result of an awaitable; raises the error of a task that it started and never awaited."""
+    """The result of an awaitable; raises the error of a task that it started and never awaited, or TypeError if such a
+    task has not ended."""
     found: list[BaseException] = []
 
     async def finish() -> Any:
         asyncio.get_running_loop().set_exception_handler(collect)
-        return await awaitable
+        result = await awaitable
+        await asyncio.sleep(0)  # tasks that were just started or cancelled
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            if not task.cancelling():
+                name = getattr(task.get_coro(), "__qualname__", task.get_name())
+                found.append(TypeError(f"task {name!r} had not ended when the check did: write `await`, or cancel it"))
+        return result
 
     def collect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
