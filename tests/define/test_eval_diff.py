@@ -191,6 +191,21 @@ def test_a_shallow_clone_of_a_branch_does_not_know_its_base(repository: Path, tm
     assert set(edits(discover([clone]), clone).removed) == {"second"}
 
 
+def test_a_clone_of_a_single_branch_does_not_know_its_base(repository: Path, tmp_path_factory) -> None:
+    """The only branch there is need not be the default one."""
+    (repository / "eval_a.py").write_text(HEAD + ONE)
+    commit(repository)
+    git(repository, "switch", "main")
+    clone = tmp_path_factory.mktemp("clone")
+    git(clone, "clone", "--single-branch", "--branch=change", f"file://{repository}", ".")
+    found = edits(discover([clone]), clone)
+    assert found.base is None
+    assert "the default branch is unknown" in (found.problem or "")
+    assert "git fetch origin main:main" in (found.problem or "")
+    git(clone, "fetch", "origin", "main:main")
+    assert set(edits(discover([clone]), clone).removed) == {"second"}
+
+
 def test_a_default_branch_of_another_name_is_used_or_asked_for(repository: Path) -> None:
     """The only branch is the default one. Of several, none is guessed, and HEAD is not compared with itself."""
     git(repository, "branch", "--delete", "--force", "main")

@@ -91,7 +91,10 @@ def fork_point(top: Path) -> str:
             "get it with `git fetch --unshallow`, and the default branch with `git fetch origin main:main`"
         )
     if (branch := default_branch(top)) is None:
-        raise GitError("the default branch is unknown; name it with --base, or run `git remote set-head origin --auto`")
+        remedy = "fetch it, such as with `git fetch origin main:main`, or name it with --base"
+        if _has_all_branches(top):
+            remedy = "name it with --base, or run `git remote set-head origin --auto`"
+        raise GitError(f"the default branch is unknown; {remedy}")
     if (found := _merge_base(top, (f"origin/{branch}", branch))) is None:
         raise GitError(f"HEAD and {branch} have no common commit; name one with --base")
     return found
@@ -132,7 +135,8 @@ def unusable_base(folder: Path, revision: str, problem: str) -> UsageError:
 
 
 def default_branch(folder: Path) -> str | None:
-    """The name of the default branch: the remote's, else `main` or `master`, else the only one; None if unknown."""
+    """The name of the default branch: the remote's, else `main` or `master`, else the only one; None if unknown, as in
+    a clone of a single other branch."""
     try:
         return git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD").strip().removeprefix("origin/")
     except GitError:
@@ -142,7 +146,17 @@ def default_branch(folder: Path) -> str | None:
     except GitError:
         return None
     names = list(dict.fromkeys(ref.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for ref in refs))
-    return next((name for name in ("main", "master") if name in names), names[0] if len(names) == 1 else None)
+    if named := next((name for name in ("main", "master") if name in names), None):
+        return named
+    return names[0] if len(names) == 1 and _has_all_branches(folder) else None
+
+
+def _has_all_branches(folder: Path) -> bool:
+    """Whether all branches of the remote are fetched; also if there is no remote."""
+    try:
+        return "*" in git(folder, "config", "--get-all", "remote.origin.fetch")
+    except GitError:
+        return True
 
 
 def _environment() -> dict[str, str]:
