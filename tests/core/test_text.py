@@ -89,6 +89,26 @@ def test_a_slug_is_one_safe_path_component(name: str) -> None:
     assert slug(name) not in {".", ".."}
 
 
+@given(start=st.text("ab -.", max_size=90), ends=st.sets(st.text("äöü", min_size=1), max_size=5))
+def test_names_that_differ_in_other_than_ascii_characters_have_different_slugs(start: str, ends: set[str]) -> None:
+    """Also if they differ only after the characters that are kept."""
+    assert len({slug(start + end) for end in ends}) == len(ends)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("writes[a b]", "writes-a-b"),
+        ("prüft", "pr-ft-1f682bf0"),
+        ("検査", "8e28a92e"),
+        ("a" * 81, "a" * 71 + "-8c48280d"),
+    ],
+)
+def test_only_slugs_that_lost_something_have_a_hash(name: str, expected: str) -> None:
+    """Ordinary names stay readable."""
+    assert slug(name) == expected
+
+
 def test_one_is_singular() -> None:
     """And everything else is plural, zero too."""
     assert [count(number, "eval") for number in (0, 1, 2)] == ["0 evals", "1 eval", "2 evals"]

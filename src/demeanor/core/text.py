@@ -11,6 +11,8 @@ _MARGIN = 4096
 _NEIGHBOURS = 40
 """How many lines before and after those shown are searched for secrets."""
 
+_MOST_SLUG = 80
+
 _redact: Callable[[str], str] = str
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -122,9 +124,17 @@ def all_of(number: int, noun: str) -> str:
 
 
 def slug(name: str) -> str:
-    """`name` as a safe path component of at most 80 characters: never empty, `.` or `..`."""
+    """`name` as a safe path component of at most 80 characters: never empty, `.` or `..`.
+
+    A name of other than ASCII characters, or one that has to be cut, ends in a hash, so that similar names differ.
+    """
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
-    return safe[:80] or "unnamed"
+    if name.isascii() and len(safe) <= _MOST_SLUG:
+        return safe or "unnamed"
+    import hashlib  # takes longer to import than everything else here
+
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{safe[: _MOST_SLUG - 9]}-{digest}".lstrip("-.")
 
 
 def _visible(match: re.Match[str]) -> str:
