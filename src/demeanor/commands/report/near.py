@@ -30,7 +30,7 @@ def near_of_night(history: History, run: PastRun, config: Config) -> tuple[NearP
             if cell.failed:
                 failed.add(cell.eval)
     if len(nights.days[-1]) == 1:  # otherwise another run of the same night may count instead
-        for name in failed:  # it needs a whole row of further nights, so its earlier ones need not be read
+        for name in failed:  # it needs a whole window of perfect nights again, so earlier ones need not be read
             del enabled[name]
     cells = tuple(nights.cells(history, dict.fromkeys(enabled), _NIGHTS))
     runs = [(one.info.started, one.name) for one in nights.nights]
