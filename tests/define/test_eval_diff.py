@@ -177,32 +177,26 @@ def test_a_changed_file_of_cases_makes_the_comparison_unsure(repository: Path) -
     assert edits(discover([repository]), repository).unsure == ("words.csv",)
 
 
-def test_a_shallow_clone_of_a_branch_does_not_know_its_base(repository: Path, tmp_path_factory) -> None:
+@pytest.mark.parametrize(
+    ("option", "problem", "fetch"),
+    [
+        ("--depth=1", "this clone is shallow", ["--unshallow"]),
+        ("--single-branch", "the default branch is unknown; fetch it, such as with `git fetch origin main:main`", []),
+    ],
+)
+def test_a_clone_of_one_branch_does_not_know_its_base(
+    repository: Path, tmp_path_factory, option: str, problem: str, fetch: list[str]
+) -> None:
     """It must not be compared with itself, which would hide removed evals."""
     (repository / "eval_a.py").write_text(HEAD + ONE)
     commit(repository)
     git(repository, "switch", "main")
     clone = tmp_path_factory.mktemp("clone")
-    git(clone, "clone", "--depth=1", "--branch=change", f"file://{repository}", ".")
+    git(clone, "clone", option, "--branch=change", f"file://{repository}", ".")
     found = edits(discover([clone]), clone)
     assert found.base is None
-    assert "this clone is shallow" in (found.problem or "")
-    git(clone, "fetch", "--unshallow", "origin", "main:main")
-    assert set(edits(discover([clone]), clone).removed) == {"second"}
-
-
-def test_a_clone_of_a_single_branch_does_not_know_its_base(repository: Path, tmp_path_factory) -> None:
-    """The only branch there is need not be the default one."""
-    (repository / "eval_a.py").write_text(HEAD + ONE)
-    commit(repository)
-    git(repository, "switch", "main")
-    clone = tmp_path_factory.mktemp("clone")
-    git(clone, "clone", "--single-branch", "--branch=change", f"file://{repository}", ".")
-    found = edits(discover([clone]), clone)
-    assert found.base is None
-    assert "the default branch is unknown" in (found.problem or "")
-    assert "git fetch origin main:main" in (found.problem or "")
-    git(clone, "fetch", "origin", "main:main")
+    assert problem in (found.problem or "")
+    git(clone, "fetch", *fetch, "origin", "main:main")
     assert set(edits(discover([clone]), clone).removed) == {"second"}
 
 
