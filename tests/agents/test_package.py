@@ -17,9 +17,11 @@ def test_a_script_needs_its_installation_and_that_of_its_interpreter(tmp_path: P
     real = tmp_path / "pythons/3.11/bin/python3.11"
     link = tmp_path / "agents/mini/2.0/bin/python"
     script = link.with_name("mini")
-    for path in (real, link):
+    library = tmp_path / "pythons/3.11/lib/python3.11/os.py"
+    for path in (real, link, library):
         path.parent.mkdir(parents=True)
     real.touch(mode=0o755)
+    library.touch()
     link.symlink_to(real)
     script.write_text(line.format(python=link) + "\nprint()\n")
     script.chmod(0o755)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.environments import run
 from tests.helpers.project import Project
 
 CONFIG = """\
@@ -84,6 +86,21 @@ def test_requests_that_the_gateway_does_not_know_are_no_model_requests(project: 
     ran = project.demeanor("run")
     assert verdicts(project) == {("void", "agent_start")}, ran.stdout
     assert "the agent sent a request that the gateway does not know: POST /v1/wrong" in ran.stdout
+
+
+def test_a_module_that_the_agent_lacks_is_named_with_the_remedy(project: Project) -> None:
+    """The Python of the agent's environment is readable, so nothing is to be added to `reads`."""
+    configure(project, "")
+    run(sys.executable, "-m", "venv", "--without-pip", str(project.folder / ".venv"))
+    config = (project.folder / "demeanor.toml").read_text()
+    command = '[".venv/bin/python", "-m", "no_such_module",'
+    (project.folder / "demeanor.toml").write_text(config.replace('["sh", "-c", "",', command))
+    ran = project.demeanor("run")
+    assert verdicts(project) == {("void", "agent_start")}, ran.stdout
+    text = " ".join((project.folder / "results/latest/summary.md").read_text().split())
+    python = f"{project.folder}/.venv/bin/python"
+    assert text.count(f"{python} has no module 'no_such_module' → install it there: {python} -m pip install") == 1
+    assert "add it to" not in text
 
 
 def test_the_doctor_starts_agents_in_the_sandbox_and_suggests_reads(project: Project, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor._version import __version__
-from demeanor.agents.executables import PACKAGE_ENV, package_paths
+from demeanor.agents.executables import PACKAGE_ENV, package_paths, started_by_path
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.mcp_servers import Servers, filled_servers, read_mcp_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params
@@ -107,8 +107,9 @@ class AcpAgent:
         own = self.read_params(task.params, "the eval")
         values = placeholder_values(task)
         env = {**self.program.environment(values), **{name: fill(text, values) for name, text in own.env.items()}}
+        command = started_by_path(tuple(fill(word, values) for word in (*self.program.command, *own.args)))
         fields = {
-            "command": [fill(word, values) for word in (*self.program.command, *own.args)],
+            "command": command,
             "env": {name: env[name] for name in PACKAGE_ENV if name in env},
             "hide": [*PACKAGE_ENV],
             "prompts": task.prompts,
@@ -130,10 +131,10 @@ class AcpAgent:
         }
         # -P keeps the workspace off the import path: a file `json.py` there must not be imported.
         argv = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.acp", str(task.home / _TASK_FILE))
-        launch = Launch(argv=argv, env={**env, **PACKAGE_ENV}, reads=(*package_paths(), *self.program.readable()))
+        launch = self.program.readable(Launch(argv=argv, env={**env, **PACKAGE_ENV}, reads=package_paths()))
         files = {path: fill(text, values).encode() for path, text in own.home_files.items()}
         home_files = {**self.program.files(values), **files, _TASK_FILE: json.dumps(fields).encode()}
-        return Orders(launches=(launch,), home_files=home_files)
+        return Orders(launches=(launch,), home_files=home_files, program=command[:1])
 
     def _servers(self, own: Overrides, values: Mapping[str, str]) -> list[dict[str, Any]]:
         """MCP servers in the form of the protocol."""

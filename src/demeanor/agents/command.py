@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from demeanor.agents.executables import started_by_path
 from demeanor.agents.jsonl_paths import JsonlPaths, read_jsonl_paths
 from demeanor.agents.mcp_servers import filled_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params
@@ -108,11 +109,8 @@ class CommandAgent:
     def _launch(self, task: Task, prompt: str, *, first: bool) -> Launch:
         values = {**placeholder_values(task), PROMPT: prompt, MCP_CONFIG: str(task.home / _MCP_FILE)}
         words = self.program.command if first else self.resume_command or self.program.command
-        return Launch(
-            argv=tuple(fill(word, values) for word in words),
-            env=self.program.environment(values),
-            reads=self.program.readable(),
-        )
+        argv = started_by_path(tuple(fill(word, values) for word in words))
+        return self.program.readable(Launch(argv=argv, env=self.program.environment(values)), self.resume_command)
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """Whether it succeeded, by exit code and output; None if the exit code does not tell."""

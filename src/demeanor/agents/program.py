@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
-from demeanor.agents.executables import executable_paths, printed_version
+from demeanor.agents.executables import printed_version, why_missing, with_executables
 from demeanor.config.table import Table, path_problem
 from demeanor.core.agent import Task
 from demeanor.core.errors import nearest
 from demeanor.core.lazy_dataclass import dataclass
+from demeanor.core.process import Launch
 from demeanor.core.trajectory import Kind
 
 DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "gemini": ""}
@@ -105,16 +106,25 @@ class AgentProgram:
         """The files to write into its HOME."""
         return {path: fill(text, values).encode() for path, text in self.home_files.items()}
 
-    def readable(self) -> tuple[str, ...]:
-        """The paths of the host that it must be able to read."""
-        files = named_files((*self.command[1:], *self.env.values()))
-        return (*executable_paths(self.command[0]), *executable_paths("node"), *files, *self.reads)
+    def readable(self, launch: Launch, resume_command: tuple[str, ...] = ()) -> Launch:
+        """The launch with the paths of the host that the command, and another one that continues, must read."""
+        words = (*self.command, *resume_command)
+        files = named_files((*words, *self.env.values()))
+        scripts = (path for path in files if os.access(path, os.X_OK))
+        programs = dict.fromkeys((self.command[0], *resume_command[:1], "node", *scripts))
+        launch = replace(launch, reads=(*launch.reads, *files, *self.reads), lists=self._lists(files))
+        return with_executables(launch, programs)
+
+    def _lists(self, files: Iterable[str]) -> tuple[str, ...]:
+        """The folders in which Python looks for what is in `reads`: those of its scripts, and those of PYTHONPATH."""
+        folders = [str(Path(file).parent) for file in files if file.endswith(".py")]
+        folders += [folder for folder in self.env.get("PYTHONPATH", "").split(os.pathsep) if folder.startswith("/")]
+        return tuple(folder for folder in folders if any(Path(path).is_relative_to(folder) for path in self.reads))
 
     def missing(self, name: str) -> str | None:
         """Why it can't be started; None if it can."""
-        if executable_paths(self.command[0]):
-            return None
-        return f"{self.command[0]!r} is not on PATH; install it, or correct agents.{name}.command"
+        reason = why_missing(self.command[0])
+        return f"{reason}; install it, or correct agents.{name}.command" if reason else None
 
     def version(self) -> str | None:
         """The first line that its version command prints."""
@@ -150,11 +160,11 @@ def read_program(table: Table, *, prompt: bool) -> AgentProgram:
 
 
 def read_command(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
-    """A program and its arguments; `./agent` is relative to the configuration file."""
+    """A program and its arguments, in which paths of the project are absolute."""
     words = [in_project(table, word) for word in table.texts(key)]
     for index, word in enumerate(words):
         check_placeholders(table, f"{key}[{index}]", word, (*known, PROJECT))
-    return tuple(project_path(table, word) for word in words)
+    return project_command(table, words) if words else ()
 
 
 def read_paths(table: Table) -> tuple[str, ...]:
@@ -171,6 +181,14 @@ def read_paths(table: Table) -> tuple[str, ...]:
 def project_path(table: Table, word: str) -> str:
     """A word of a command; one that starts with `./` or `../` is a path relative to the configuration file."""
     return str(Path(table.where).resolve().parent / word) if word.startswith(("./", "../")) else word
+
+
+def project_command(table: Table, words: Iterable[str]) -> tuple[str, ...]:
+    """A command whose paths are absolute. Its program is looked up on PATH, or relative to the configuration file."""
+    program, *arguments = words
+    if "/" in program and not program.startswith("{"):
+        program = str(Path(table.where).resolve().parent / Path(program).expanduser())
+    return (program, *(project_path(table, word) for word in arguments))
 
 
 def named_files(words: Iterable[str]) -> tuple[str, ...]:

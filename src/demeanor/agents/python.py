@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
-from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.executables import PACKAGE_ROOT, python_paths, with_executables
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.program import read_paths
+from demeanor.agents.python_environment import eval_folders, is_wide
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.codec import encode
@@ -21,9 +20,6 @@ from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
 _HOST = str(Path(__file__).with_name("python_host.py"))
-_EVAL_FILE = re.compile(r"(eval|test)_.*\.py|.*_eval\.py|scenario\.toml|task\.toml")
-_MOST_FILES = 10_000
-"""In an agent's own folder; a larger one is not searched for evals."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +81,7 @@ class PythonAgent:
         env = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONDONTWRITEBYTECODE": "1"}
         reads = (*python_paths(), _HOST, self.function.rpartition(":")[0], *search_path, *self.reads)
         launch = Launch(argv=argv, env=env, reads=tuple(path for path in reads if Path(path).is_absolute()))
+        launch = with_executables(launch, (sys.executable,))
         return Orders(launches=(launch,), home_files={"task.json": json.dumps(fields).encode()})
 
     def _may_search(self, folder: str) -> bool:
@@ -92,7 +89,8 @@ class PythonAgent:
         with its evals; only a function that is named by its module needs it.
         """
         by_file = self.function.rpartition(":")[0].endswith(".py")
-        return bool(folder) and not (by_file and Path(self.project).is_relative_to(Path(folder).resolve()))
+        own = by_file and Path(self.project).is_relative_to(Path(folder).resolve())
+        return bool(folder) and not own and not is_wide(Path(folder))
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """It failed if it raised an exception or returned a number other than 0."""
@@ -139,5 +137,4 @@ def _own_folder(file: str, root: Path) -> tuple[str, ...]:
     folder = Path(file).resolve().parent
     if not file.endswith(".py") or root not in folder.parents:
         return ()
-    names = [path.name for path in islice(folder.rglob("*"), _MOST_FILES + 1)]
-    return () if len(names) > _MOST_FILES or any(map(_EVAL_FILE.fullmatch, names)) else (str(folder),)
+    return (str(folder),) if eval_folders(folder) == () else ()

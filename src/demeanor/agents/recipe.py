@@ -12,11 +12,12 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from demeanor.agents.executables import started_by_path, with_executables
 from demeanor.agents.folders import agents_folders
 from demeanor.agents.mcp_servers import Servers, filled_servers
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
-from demeanor.agents.program import in_project, named_files, placeholder_values, project_path, read_paths
+from demeanor.agents.program import in_project, named_files, placeholder_values, project_command, read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.lazy_dataclass import dataclass
@@ -198,14 +199,17 @@ class RecipeAgent:
             own = self.recipe.mcp(filled_servers(own.mcp_servers, placeholder_values(task))).then(own)
         if task.debug:
             own = self.recipe.debug.then(own)
-        setup = replace(self.setup, settings=own.settings, approval_mode=own.approval_mode)
+        program = started_by_path(self.setup.program)
+        setup = replace(self.setup, program=program, settings=own.settings, approval_mode=own.approval_mode)
         task = replace(task, approval=by_own_kinds(task.approval, own.tool_kinds))
         orders = own.apply(self.recipe.orders(task, setup), task, program_words=len(setup.program))
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
         files = named_files((*self.overrides.args, *self.overrides.env.values()))
         readable = (*program_paths(setup.program, agents_folders(os.environ)), *files, *self.reads)
         launches = (
-            replace(launch, env={**passed, **launch.env}, reads=(*launch.reads, *readable))
+            with_executables(
+                replace(launch, env={**passed, **launch.env}, reads=(*launch.reads, *readable)), (*program, "node")
+            )
             for launch in orders.launches
         )
         orders = replace(orders, launches=tuple(launches))
@@ -282,4 +286,4 @@ def _program(table: Table, recipe: Recipe, version: str | None) -> tuple[str, ..
     if not words:
         found = find_program(recipe.name, recipe.package, agents_folders(os.environ), version)
         return (str(found),) if found else ()
-    return tuple(project_path(table, in_project(table, word)) for word in words)
+    return project_command(table, (in_project(table, word) for word in words))

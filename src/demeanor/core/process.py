@@ -22,6 +22,12 @@ class Launch:
     reads: tuple[str, ...] = ()
     """Folders and files of the host that the program needs: its installation. Other paths may be hidden."""
 
+    lists: tuple[str, ...] = ()
+    """Folders of the host in which the program looks for the files in `reads`, and may see the names of others."""
+
+    path: str = ""
+    """PATH as the program needs it, from which hidden folders are removed; empty for the host's."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:

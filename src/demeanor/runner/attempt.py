@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,19 +13,20 @@ from functools import partial
 from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, asks_user
 from demeanor.core.bounded_output import bounded
 from demeanor.core.canary import canary, with_canary
-from demeanor.core.capture import HIDDEN_FILE, Breakdown, Capture
+from demeanor.core.capture import NOTE_REMEDY, Breakdown, Capture
 from demeanor.core.errors import BadInput, WorldError
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
-from demeanor.core.process import Launch, Limits, Output, ProcessEnd
+from demeanor.core.process import Launch, Limits, Output
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Trial
 from demeanor.core.user import user_said
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.agent_run import AgentRun
+from demeanor.runner.hidden_files import hidden_files
 from demeanor.runner.home_and_then import kept_after, kept_before, then_launches, with_home_files
 from demeanor.runner.mcp_servers import (
     fault_notes,
@@ -35,8 +37,8 @@ from demeanor.runner.mcp_servers import (
     with_servers,
 )
 from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
-from demeanor.runner.unreadable_files import unreadable_files
 from demeanor.runner.users import TrialUser, UserContext
+from demeanor.sandboxes.host.bwrap_args import can_read, paths_to_bind
 
 _PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs that change what agents do, or how they describe their tools, if they are on PATH."""
@@ -188,7 +190,7 @@ async def _capture(
             *(gateway.notes if gateway else ()),
             *_network_note(context.sandbox, sandbox),
             *fault_notes(records, scenario),
-            *_reads_notes(trial, ends, context.sandbox, sandbox),
+            *await _start_notes(trial, context.sandbox, run),
             *(user.notes if user else ()),
         ),
         facts={**so_far.facts, **sandbox.facts},
@@ -237,18 +239,25 @@ def _facts(
     return facts
 
 
-def _reads_notes(
-    trial: Trial, ends: tuple[ProcessEnd, ...], level: Sandbox, sandbox: SandboxSession
-) -> tuple[str, ...]:
-    """Notes on files of this machine that a failed agent did not find, because the sandbox hides them."""
-    if level.name == "none" or not ends or ends[-1].exit_code == 0:
+async def _start_notes(trial: Trial, level: Sandbox, run: AgentRun) -> tuple[str, ...]:
+    """Notes on what a failed agent did not find: files that the sandbox hides, and a Python module."""
+    if level.name == "none" or not run.ends or run.ends[-1].exit_code == 0:
         return ()
-    own = (str(sandbox.workspace), str(sandbox.home))
-    return tuple(
+    from demeanor.runner.missing_module import ModuleSearch, explain_missing_module, missing_module
+
+    agent, end, launch = trial.subject.agent, run.ends[-1], run.orders.launches[-1]
+    readable = partial(can_read, shown=paths_to_bind(launch.reads))
+    own = (str(run.sandbox.workspace), str(run.sandbox.home))
+    notes = [
         f"the agent did not find {path}, which exists on this machine but not in the sandbox"
-        f"{HIDDEN_FILE}{trial.subject.agent}.reads"
-        for path in unreadable_files(ends[-1], own)
-    )
+        f"{NOTE_REMEDY}add it to agents.{agent}.reads"
+        for path in hidden_files(end, own, readable)
+    ]
+    if name := missing_module(end):
+        search = ModuleSearch(words=(*run.orders.program, *launch.argv), env=launch.env, readable=readable)
+        if explanation := await asyncio.to_thread(explain_missing_module, name, search, agent):
+            notes.append(NOTE_REMEDY.join(explanation))
+    return tuple(notes)
 
 
 def _network_note(level: Sandbox, sandbox: SandboxSession) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from demeanor.core.codec import encode
 from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
+from demeanor.core.installation import install_extra
 from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, HttpServer, McpServer, over_http, read_record
 from demeanor.core.ports import SandboxSession
 from demeanor.core.process import Launch, Output
@@ -150,7 +151,7 @@ def check_servers(evals: Iterable[Eval]) -> None:
             missing = [name for name in ("mcp", "jsonschema") if find_spec(name) is None]
             if missing:
                 problem = f"a fixture needs the Python package {missing[0]}, which is not installed"
-                raise BadInput(problem, where=one.source.path, key="mcp", remedy="pip install 'demeanor[mcp]'")
+                raise BadInput(problem, where=one.source.path, key="mcp", remedy=install_extra("mcp"))
         for fault in one.scenario.faults:
             if unknown := _unknown_tool(fault, one.scenario.mcp):
                 raise BadInput(f"{fault}: {unknown}", where=one.source.path, key="faults", remedy=_known([one], fault))

@@ -72,6 +72,11 @@ def is_visible(path: str, also: Sequence[str] = ()) -> bool:
     return inside.startswith(_SYSTEM_PREFIXES) or any(inside.startswith(f"{top}/") for top in also)
 
 
+def can_read(path: str, shown: Sequence[str]) -> bool:
+    """Whether a program can read a path of the host, and what it links to, if the paths in `shown` are mounted."""
+    return is_visible(os.path.abspath(path), shown) and is_visible(os.path.realpath(path), shown)
+
+
 def visible_path(path: str, also: Sequence[str] = ()) -> str:
     """The part of PATH that is visible in the sandbox."""
     return os.pathsep.join(folder for folder in path.split(os.pathsep) if is_visible(folder, also)) or os.defpath

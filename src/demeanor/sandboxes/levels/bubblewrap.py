@@ -142,7 +142,10 @@ class BubblewrapSandbox(SandboxLevel):
     ) -> SupervisedProcess:
         """Start a program in a sandbox."""
         shown = paths_to_bind(launch.reads)
-        env = {**self.program_environment(visible_path(self._path, shown), HOME_PATH, TEMP_PATH), **launch.env}
+        env = {
+            **self.program_environment(visible_path(launch.path or self._path, shown), HOME_PATH, TEMP_PATH),
+            **launch.env,
+        }
         arguments = bwrap_arguments(env=env, shown=shown, fds=(FILTER_FD, STATUS_FD), host_network=host_network)
         check_words((*launch.argv, *arguments))
         message = encode(

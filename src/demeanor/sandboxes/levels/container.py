@@ -174,7 +174,7 @@ class ContainerSandbox(SandboxLevel):
         self, client: ContainerClient, launch: Launch, home_files: Mapping[str, bytes], limits: Limits
     ) -> SupervisedProcess:
         """Start a program in a container."""
-        path = visible_path(self._path, paths_to_bind(launch.reads))
+        path = visible_path(launch.path or self._path, paths_to_bind(launch.reads))
         env = {**self.program_environment(path, _HOME_PATH, TEMP_PATH), **launch.env}
         check_words(launch.argv)
         check_environment(env)

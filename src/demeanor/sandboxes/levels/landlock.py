@@ -188,7 +188,7 @@ class LandlockSandbox(SandboxLevel):
         if spec.uid != os.getuid():
             check_readable(shown)
         folder, ceilings = spec.folder, self._ceilings
-        path = visible_path(self._path, shown)
+        path = visible_path(launch.path or self._path, shown)
         env = {**self.program_environment(path, f"{folder}/{HOME}", f"{folder}/{TEMP}"), **launch.env}
         check_words(launch.argv)
         check_environment(env)
@@ -199,6 +199,7 @@ class LandlockSandbox(SandboxLevel):
                 "cwd": f"{folder}/{WORKSPACE}",
                 "uid": spec.uid,
                 "reads": [*readable_paths(host_network=spec.network == "host"), *shown],
+                "lists": [path for path in launch.lists if Path(path).is_dir()],
                 "devices": list(devices()),
                 "writes": [f"{folder}/{name}" for name in (WORKSPACE, HOME, TEMP)],
                 "ports": None if spec.network == "host" else [spec.port] if spec.port else [],

@@ -177,7 +177,8 @@ class NoneSession(LevelSession):
         return end
 
     def _start(self, launch: Launch, limits: Limits) -> SupervisedProcess:
-        message = encode_plain_launch(str(self.workspace), launch.argv, {**self._env, **launch.env})
+        path = {"PATH": launch.path} if launch.path else {}
+        message = encode_plain_launch(str(self.workspace), launch.argv, {**self._env, **path, **launch.env})
         return SupervisedProcess(self._starter, message, argv=launch.argv, limits=limits)
 
     def close(self) -> None:

@@ -83,7 +83,7 @@ class PersistentSandboxes:
             bwrap=bwrap,
             filter=rules,
             single_user_filter=seccomp_filter(ignores_owners=True) if options.rootfs else rules,
-            etc=self._etc(host_network=options.network == "host"),
+            etc=self._etc(host_network=options.network == "host", own_root=options.rootfs is not None),
             system=SYSTEM_PATHS,
             rootfs=str(options.rootfs.resolve()) if options.rootfs else None,
             reads=paths_to_bind(options.reads),
@@ -99,14 +99,18 @@ class PersistentSandboxes:
             rlimits={"RLIMIT_NPROC": limits.processes, "RLIMIT_CORE": 0},
         )
 
-    def _etc(self, *, host_network: bool) -> str:
-        folder = self.folder / ("etc-host-network" if host_network else "etc")
+    def _etc(self, *, host_network: bool, own_root: bool) -> str:
+        """The folder that becomes /etc. With a root file system of its own, a sandbox takes few files from it, so the
+        host's are not copied: there can be a thousand of them."""
+        folder = self.folder / f"etc{'-host-network' if host_network else ''}{'-own-root' if own_root else ''}"
+        names = () if own_root else (*HOST_ETC, *_MORE_ETC)
         with self._etc_lock:  # several sandboxes may be opened at once, each in its own thread
             if not folder.exists():
                 write_etc(folder)
-                _copy_host_etc((*HOST_ETC, *_MORE_ETC, *(("resolv.conf", "hosts") if host_network else ())), folder)
+                _copy_host_etc(names, folder)
                 _add_users(folder)
                 if host_network:
+                    _copy_host_etc(("resolv.conf", "hosts"), folder)
                     copy_certificates(folder)
         return str(folder)
 

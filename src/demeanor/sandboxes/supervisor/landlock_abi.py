@@ -54,9 +54,12 @@ def unsupported_reason(found: int) -> str | None:
     return f"landlock {have}; version {MIN_VERSION} (Linux 6.7) or later is required"
 
 
-def create_ruleset(reads: list[str], devices: list[str], writes: list[str], ports: list[int] | None) -> int:
-    """Create a ruleset for `restrict_self`: paths that may be read and run, devices that may be read and written, paths
-    that may be written, and the TCP ports that may be connected to, None for all of them.
+def create_ruleset(
+    reads: list[str], lists: list[str], devices: list[str], writes: list[str], ports: list[int] | None
+) -> int:
+    """Create a ruleset for `restrict_self`: paths that may be read and run, folders in which names may be listed,
+    devices that may be read and written, paths that may be written, and the TCP ports that may be connected to, None
+    for all of them.
     """
     known = version()
     problem = unsupported_reason(known)
@@ -68,7 +71,8 @@ def create_ruleset(reads: list[str], devices: list[str], writes: list[str], port
     if known >= SIGNALS_VERSION:
         content += struct.pack("=Q", _ABSTRACT | _SIGNAL)
     ruleset = checked(_LIBC.syscall(_CREATE, content, ctypes.c_size_t(len(content)), 0), "landlock_create_ruleset")
-    for paths, rights in ((reads, _READABLE), (devices, _DEVICE), (writes, everything & ~_MAKE_DEVICES)):
+    allowed = ((reads, _READABLE), (lists, _LIST), (devices, _DEVICE), (writes, everything & ~_MAKE_DEVICES))
+    for paths, rights in allowed:
         for path in paths:
             _allow(ruleset, path, rights)
     for port in ports or ():

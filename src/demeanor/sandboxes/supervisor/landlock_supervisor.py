@@ -154,7 +154,9 @@ def _exec_agent(
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(fds[0], 1)
         os.dup2(fds[1], 2)
-        ruleset = landlock_abi.create_ruleset(launch["reads"], launch["devices"], launch["writes"], launch["ports"])
+        ruleset = landlock_abi.create_ruleset(
+            launch["reads"], launch["lists"], launch["devices"], launch["writes"], launch["ports"]
+        )
         set_rlimits({**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + existing_tasks})
         step = b"enter"
         os.chdir(launch["cwd"])

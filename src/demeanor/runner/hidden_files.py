@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from demeanor.core.process import ProcessEnd
@@ -18,19 +18,20 @@ _MOST_CHARACTERS = 20_000
 _MOST_PATHS = 3
 
 
-def unreadable_files(end: ProcessEnd, own: Sequence[str]) -> tuple[str, ...]:
+def hidden_files(end: ProcessEnd, own: Sequence[str], readable: Callable[[str], bool]) -> tuple[str, ...]:
     """The paths that a program's last output says are missing, although they exist on this machine.
 
-    `own` are the beginnings of paths that are the program's own, and thus not those of this machine.
+    `own` are the beginnings of paths that are the program's own, and thus not those of this machine; `readable` tells
+    whether it can read a path.
     """
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for text in (end.stderr.text, end.stdout.text):
         for line in text[-_MOST_CHARACTERS:].splitlines():
             if _COMPLAINT.search(line):
-                found |= dict.fromkeys(
+                paths |= dict.fromkeys(
                     path.rstrip(".") for path in _PATH.findall(line) if not path.startswith(tuple(own))
                 )
-    return tuple(path for path in found if _exists(path))[:_MOST_PATHS]
+    return tuple(path for path in paths if _exists(path) and not readable(path))[:_MOST_PATHS]
 
 
 def _exists(path: str) -> bool:
