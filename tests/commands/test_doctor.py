@@ -10,6 +10,7 @@ import pytest
 from demeanor.commands.doctor.command import _cluster
 from demeanor.config.config import Config
 from demeanor.core.executor_spec import ExecutorSpec
+from demeanor.core.installation import install_extra
 
 
 def missing(name: str) -> str:
@@ -24,4 +25,4 @@ def test_the_extra_for_clusters_is_only_missed_if_a_cluster_is_selected(monkeypa
     assert "demeanor cluster check" in _cluster(cluster).remedy
     monkeypatch.setattr(metadata, "version", missing)
     assert (_cluster(here).state, _cluster(cluster).state) == ("ok", "broken")
-    assert _cluster(here).remedy == _cluster(cluster).remedy == "pip install 'demeanor[cluster]'"
+    assert _cluster(here).remedy == _cluster(cluster).remedy == install_extra("cluster")

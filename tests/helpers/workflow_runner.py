@@ -1,7 +1,7 @@
 """Runs the jobs of a GitHub workflow on this machine: each `run:` block in order, with GitHub's variables and rules.
 
-Actions are played: checkout and setup-python do nothing, the cache and the artifacts are folders. `sudo` and `pip` do
-nothing, because the programs are here already.
+Actions are played: checkout and setup-python do nothing, the cache and the artifacts are folders. `sudo` and `pip`
+install nothing, because the programs are here already.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from typing import Any
 
 import yaml
 
-SHIMS = {
-    "sudo": "exit 0",
-    "pip": "exit 0",
-    "python": f'exec "{sys.executable}" "$@"',
-    "demeanor": f'exec "{sys.executable}" -m demeanor "$@"',
-}
+from tests.helpers import preloaded
+
+
+def write_programs(folder: Path, shell: str = "/bin/sh") -> None:
+    """Programs that a workflow expects on PATH."""
+    scripts = {"sudo": "exit 0", "pip": 'echo "pip $*"', "python": f'exec "{sys.executable}" "$@"'}
+    programs = {name: f"#!{shell}\n{text}\n" for name, text in scripts.items()}
+    for name, text in {**programs, "demeanor": preloaded.program()}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
 
 
 @dataclass(kw_only=True)
@@ -51,17 +55,20 @@ class WorkflowRunner:
     secrets: dict[str, str] = field(default_factory=dict)
     run_id: int = 0
     inputs: dict[str, str] = field(default_factory=dict)
+    action_path: str = ""
 
     def run_action(self, action: Path, **inputs: str) -> JobResult:
         """Run a composite action as the only step of a job."""
         content = yaml.safe_load(action.read_text("utf-8"))
         self.inputs = {name: str(one["default"]) for name, one in content["inputs"].items()} | inputs
+        self.action_path = str(action.parent)
         return self._run(content["runs"], {}, checkout=True)
 
     def run(self, workflow: str, job: str = "evals", *, checkout: bool = True, **env: str) -> JobResult:
         """Run one job in a new clone of the repository, which is removed afterwards."""
         path = self.repository / ".github/workflows" / workflow
-        return self._run(yaml.safe_load(path.read_text("utf-8"))["jobs"][job], env, checkout=checkout)
+        content = yaml.safe_load(path.read_text("utf-8"))
+        return self._run(content["jobs"][job], {**content["env"], **env}, checkout=checkout)
 
     def _run(self, content: Any, env: dict[str, str], *, checkout: bool) -> JobResult:
         self.run_id += 1
@@ -118,7 +125,8 @@ class WorkflowRunner:
     def _filled(self, text: str) -> str:
         def value(found: re.Match[str]) -> str:
             known = {"github.run_id": str(self.run_id), "github.run_attempt": "1", "runner.os": "Linux",
-                     "github.token": "job-token", "hashFiles('demeanor.toml')": "0"}  # fmt: skip
+                     "github.token": "job-token", "hashFiles('demeanor.toml')": "0",
+                     "github.action_path": self.action_path}  # fmt: skip
             scope, _, name = found[1].partition(".")
             if scope == "inputs":
                 return self.inputs[name]
@@ -128,10 +136,9 @@ class WorkflowRunner:
 
     def _shell(self, script: str, env: dict[str, str], folder: Path, result: JobResult) -> bool:
         shims = self.home / "bin"
-        shims.mkdir(exist_ok=True)
-        for name, text in SHIMS.items():
-            (shims / name).write_text(f"#!/bin/sh\n{text}\n")
-            (shims / name).chmod(0o755)
+        if not shims.exists():
+            shims.mkdir()
+            write_programs(shims)
         folder.mkdir(exist_ok=True)
         summary = self.home / "summary"
         summary.write_text("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 from tests.helpers.project import Project
-from tests.helpers.workflow_runner import SHIMS, WorkflowRunner
+from tests.helpers.workflow_runner import WorkflowRunner, write_programs
 
 ACTION = Path(__file__).resolve().parents[2] / "action.yml"
 NIGHTLY, PULL_REQUEST = "evals-nightly.yml", "evals-pull-request.yml"
@@ -28,6 +29,7 @@ def saves(stage):
 def writes(rig, result):
     assert rig.workspace["a.txt"].text == "1"
 """
+PACKAGE = "demeanor @ git+https://git.example/acme/demeanor@0123456"
 DOCTOR = "demeanor doctor --sandbox landlock"
 GOOD, BAD = '["sh", "-c", "echo -n 1 > a.txt", "{prompt}"]', '["true", "{prompt}"]'
 CONFIG = """\
@@ -45,6 +47,7 @@ class Repository:
     def __init__(self, project: Project) -> None:
         self.project = project
         project.demeanor("init", "--model", "openai/gpt-5-mini")
+        self.fill_in_package(PACKAGE)
         self.remove_examples()
         project.write(evals__eval_writes_py=EVALS)
         self.git("init", "--quiet", "--initial-branch=main")
@@ -56,6 +59,13 @@ class Repository:
         """The evals that `demeanor init` writes."""
         for name in ("evals/eval_notes.py", "evals/create-file/scenario.toml"):
             (self.project.folder / name).unlink()
+
+    def fill_in_package(self, package: str) -> None:
+        """What pip installs in CI."""
+        for path in (*self.project.folder.glob(".github/workflows/*"), *self.project.folder.glob(".gitlab/*")):
+            text, count = re.subn('DEMEANOR_PACKAGE: ".*?"', f'DEMEANOR_PACKAGE: "{package}"', path.read_text())
+            assert count == 1, path
+            path.write_text(text)
 
     def git(self, *words: str) -> None:
         names = ("-c", "user.name=Ann", "-c", "user.email=ann@example.test")
@@ -87,10 +97,11 @@ def test_a_push_that_changes_only_markdown_is_gated(repository: Repository):
 
 def test_every_night_is_kept_whatever_its_verdict(repository: Repository) -> None:
     """Rejected nights too; a night that could not run adds nothing, and no older report is shown in its place."""
-    for number, command in enumerate((GOOD, BAD, GOOD), 1):
+    for number, command in enumerate((BAD, GOOD), 1):
         repository.commit(CONFIG.format(command=command))
         night = repository.runner.run(NIGHTLY)
         assert night.success == (command == GOOD), night.log
+        assert f"pip install {PACKAGE}\n" in night.log
         assert repository.nights() == number
         assert "writes" in night.summary
         assert night.steps["Save the history"] == "success"
@@ -101,9 +112,9 @@ def test_every_night_is_kept_whatever_its_verdict(repository: Repository) -> Non
     assert "did not take place" in broken.summary
     assert "writes" not in broken.summary
     assert broken.steps["Save the history"] == "skipped"
-    assert repository.nights() == 3
+    assert repository.nights() == 2
     names = sorted(path.name for path in (repository.runner.home / "artifacts").iterdir())
-    assert names == ["evals-nightly-1-1", "evals-nightly-2-1", "evals-nightly-3-1"]
+    assert names == ["evals-nightly-1-1", "evals-nightly-2-1"]
 
 
 def test_a_pull_request_is_gated_and_commented(repository: Repository) -> None:
@@ -125,6 +136,18 @@ def test_a_pull_request_is_gated_and_commented(repository: Repository) -> None:
     unreachable = {"GITHUB_EVENT_PATH": str(event), "GITHUB_API_URL": "http://127.0.0.1:1"}
     commented = repository.runner.run(PULL_REQUEST, "comment", checkout=False, **unreachable)
     assert "GitHub can't be reached for the comment" in commented.log  # it found the summary without a checkout
+    assert f"pip install {PACKAGE}\n" in commented.log
+
+
+def test_a_job_fails_until_its_package_is_filled_in(repository: Repository) -> None:
+    """With the names of the variable and the file, before anything is installed."""
+    repository.fill_in_package("")
+    repository.commit(CONFIG.format(command=GOOD))
+    for workflow in (NIGHTLY, PULL_REQUEST):
+        failed = repository.runner.run(workflow)
+        assert failed.steps["Install Demeanor"] == "failure"
+        assert f"DEMEANOR_PACKAGE: is empty; .github/workflows/{workflow} must say what pip installs" in failed.log
+        assert "pip install " not in failed.log
 
 
 def test_the_action_keeps_every_night_and_gates(repository: Repository) -> None:
@@ -134,7 +157,9 @@ def test_the_action_keeps_every_night_and_gates(repository: Repository) -> None:
         night = repository.runner.run_action(ACTION, command="nightly", arguments="--trials 2 --subject mine")
         assert night.success == (command == GOOD), night.log
         assert repository.nights() == number
-    gated = repository.runner.run_action(ACTION)
+        assert f"pip install {ACTION.parent}\n" in night.log  # the commit of the action, which `uses` pins
+    gated = repository.runner.run_action(ACTION, extras="local,s3")
+    assert f"pip install {ACTION.parent}[local,s3]\n" in gated.log
     assert (gated.success, gated.steps["Save the history"]) == (False, "skipped")
     assert "writes" in gated.summary
     wrong = repository.runner.run_action(ACTION, command="rm -rf /")
@@ -154,13 +179,13 @@ def test_arguments_of_the_action_are_split_as_in_a_shell(repository: Repository)
     assert wrong.steps["Run"] == "failure"
 
 
-@pytest.mark.parametrize(("command", "ended"), [(GOOD, 0), (BAD, 1)])
-def test_gitlab_jobs_run_where_bubblewrap_does_not_work(repository: Repository, command: str, ended: int) -> None:
+def test_gitlab_jobs_run_where_bubblewrap_does_not_work(repository: Repository) -> None:
     """As in the containers of GitLab's runners: each line of the script in order, until one fails."""
     project = repository.project
     project.demeanor("init", "--ci", "gitlab")
+    repository.fill_in_package(PACKAGE)
     repository.remove_examples()
-    repository.commit(CONFIG.format(command=command))
+    repository.commit(CONFIG.format(command=GOOD))
     jobs = yaml.safe_load((project.folder / ".gitlab/evals.yml").read_text())
     temporary = Path(tempfile.mkdtemp(prefix="gitlab-"))
     temporary.chmod(0o755)  # landlock runs agents as another user when root starts it, as in a container
@@ -168,21 +193,22 @@ def test_gitlab_jobs_run_where_bubblewrap_does_not_work(repository: Repository, 
     tools.mkdir()
     for name in ("bash", "sh", "git", "env", "echo", "true", "grep"):
         (tools / name).symlink_to(shutil.which(name) or "")
-    for name, text in SHIMS.items():
-        (tools / name).write_text(f"#!{tools}/sh\n{text}\n")
-        (tools / name).chmod(0o755)
+    write_programs(tools, f"{tools}/sh")
     assert DOCTOR in jobs[".evals"]["before_script"]
     checked = project.demeanor(*DOCTOR.split()[1:], PATH=str(tools), TMPDIR=str(temporary))
     assert "ok       sandbox landlock " in checked.stdout, checked.stderr
-    for job in ("evals-nightly", "evals-gate"):
-        lines = [*jobs[".evals"]["before_script"], *jobs[job]["script"]]
-        lines = [line for line in lines if not line.startswith(("demeanor models", DOCTOR))]
-        done = subprocess.run(
-            [str(tools / "bash"), "-e", "-o", "pipefail", "-c", "\n".join(lines)], cwd=project.folder,
-            env={**project.env, "PATH": str(tools), "TMPDIR": str(temporary)}, capture_output=True, text=True,
-            timeout=600, check=False,
-        )  # fmt: skip
-        assert done.returncode == ended, f"{job}\n{done.stdout}\n{done.stderr}"
+    variables = {"DEMEANOR_PACKAGE": jobs[".evals"]["variables"]["DEMEANOR_PACKAGE"]}
+    for command, ended in ((GOOD, 0), (BAD, 1)):
+        repository.commit(CONFIG.format(command=command))
+        for job in ("evals-nightly", "evals-gate"):
+            lines = [*jobs[".evals"]["before_script"], *jobs[job]["script"]]
+            lines = [line for line in lines if not line.startswith(("demeanor models", DOCTOR))]
+            done = subprocess.run(
+                [str(tools / "bash"), "-e", "-o", "pipefail", "-c", "\n".join(lines)], cwd=project.folder,
+                env={**project.env, **variables, "PATH": str(tools), "TMPDIR": str(temporary)}, capture_output=True,
+                text=True, timeout=600, check=False,
+            )  # fmt: skip
+            assert done.returncode == ended, f"{job}\n{done.stdout}\n{done.stderr}"
     shutil.rmtree(temporary)
 
 

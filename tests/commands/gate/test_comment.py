@@ -15,6 +15,20 @@ from demeanor.commands.gate.comment import MARK
 from tests.helpers.project import Project
 
 TOKEN = "job-token-0123456789"
+CONFIG = """\
+subjects = ["writer"]
+sandbox = "none"
+[agents.writer]
+adapter = "command"
+command = ["sh", "-c", "printf hi > out.txt", "{prompt}"]
+"""
+EVAL = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Write.")
+def writes(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
+"""
 
 
 class GitHub(ThreadingHTTPServer):
@@ -68,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def github() -> Iterator[GitHub]:
     server = GitHub()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -76,12 +90,26 @@ def github() -> Iterator[GitHub]:
     thread.join(timeout=60)
 
 
+@pytest.fixture(scope="module")
+def shared_gated(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose gate has run."""
+    project = Project(tmp_path_factory.mktemp("gated") / "project")
+    project.write(demeanor_toml=CONFIG, evals__eval_a_py=EVAL)
+    assert project.demeanor("gate").returncode == 0
+    return project
+
+
 @pytest.fixture
-def job(project: Project, github: GitHub) -> dict[str, str]:
+def gated(shared_gated: Project, tmp_path: Path) -> Project:
+    """A copy of it."""
+    return shared_gated.copy_to(tmp_path / "project")
+
+
+@pytest.fixture
+def job(tmp_path: Path, github: GitHub) -> dict[str, str]:
     """The variables of a job for pull request 7."""
-    event = project.folder.parent / "event.json"
+    event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
-    project.demeanor("init", "--ci", "none")
     return {
         "GITHUB_EVENT_PATH": str(event),
         "GITHUB_REPOSITORY": "acme/agent",
@@ -90,80 +118,69 @@ def job(project: Project, github: GitHub) -> dict[str, str]:
     }
 
 
-def gate(project: Project, *words: str, **env: str) -> Any:
-    return project.demeanor(
-        "gate", "--policy", "all", "--sandbox", "none", "--subject", "native:scripted", *words, **env
-    )
-
-
-def test_each_gate_replaces_its_comment(project: Project, github: GitHub, job: dict[str, str]) -> None:
-    first = gate(project, "--comment", **job)
+def test_each_gate_replaces_its_comment(gated: Project, github: GitHub, job: dict[str, str]) -> None:
+    first = gated.demeanor("gate", "--comment", **job)
     assert "comment  https://example.test/new" in first.stderr, first.stderr
-    second = gate(project, "--comment", **job)
+    second = gated.demeanor("gate", "--comment", **job)
     assert (first.returncode, second.returncode) == (0, 0)
     own = [comment["body"] for comment in github.comments if comment["body"].startswith(MARK)]
     assert len(github.comments) == 151
-    assert own == [f"{MARK}\n{(project.folder / 'results/latest/summary.md').read_text()}"]
+    assert own == [f"{MARK}\n{(gated.folder / 'results/latest/summary.md').read_text()}"]
 
 
-def test_another_job_writes_the_comment_of_the_newest_run(
-    project: Project, github: GitHub, job: dict[str, str]
-) -> None:
-    gate(project)
-    (project.folder / "results/latest").unlink()  # artifacts of CI do not keep links
-    wrote = project.demeanor("gate", "--comment-from", "results", **job)
+def test_another_job_writes_the_comment_of_the_newest_run(gated: Project, github: GitHub, job: dict[str, str]) -> None:
+    (gated.folder / "results/latest").unlink()  # artifacts of CI do not keep links
+    wrote = gated.demeanor("gate", "--comment-from", "results", **job)
     assert (wrote.returncode, wrote.stdout) == (0, "comment  https://example.test/new\n"), wrote.stderr
-    assert len(list((project.folder / "results").glob("*/run.json"))) == 1  # it ran nothing
+    assert len(list((gated.folder / "results").glob("*/run.json"))) == 1  # it ran nothing
     assert github.comments[-1]["body"].startswith(MARK)
 
 
 @pytest.mark.parametrize("status", [403, 500])
 def test_a_refused_comment_changes_no_decision(
-    project: Project, github: GitHub, job: dict[str, str], status: int
+    gated: Project, github: GitHub, job: dict[str, str], status: int
 ) -> None:
     github.refuse = status
-    ran = gate(project, "--comment", **job)
+    ran = gated.demeanor("gate", "--comment", **job)
     assert ran.returncode == 0
     assert f"no comment was written: GitHub refused the comment: {status}" in ran.stderr
     assert ("pull-requests: write" in ran.stderr) == (status == 403)
     assert TOKEN not in ran.stdout + ran.stderr
-    assert project.demeanor("gate", "--comment-from", "results", **job).returncode == 70
+    assert gated.demeanor("gate", "--comment-from", "results", **job).returncode == 70
 
 
-def test_outside_a_pull_request_nothing_is_run(project: Project, job: dict[str, str]) -> None:
+def test_outside_a_pull_request_nothing_is_run(gated: Project, job: dict[str, str]) -> None:
     Path(job["GITHUB_EVENT_PATH"]).write_text(json.dumps({"ref": "refs/heads/main"}))
-    ran = gate(project, "--comment", **job)
+    ran = gated.demeanor("gate", "--comment", **job)
     assert ran.returncode == 2
     assert "not the job of a pull request" in ran.stderr
-    assert not (project.folder / "results").exists()
+    assert len(list((gated.folder / "results").glob("2*/run.json"))) == 1  # that of the fixture
 
 
-def test_a_missing_token_is_named(project: Project, job: dict[str, str]) -> None:
+def test_a_missing_token_is_named(gated: Project, job: dict[str, str]) -> None:
     without_gh = {**job, "GITHUB_TOKEN": "", "PATH": str(Path("/usr/bin"))}
-    ran = gate(project, "--comment", **without_gh)
+    ran = gated.demeanor("gate", "--comment", **without_gh)
     assert ran.returncode == 2
     assert "GITHUB_TOKEN: no token for GitHub" in ran.stderr
 
 
-def test_a_long_summary_is_shortened(project: Project, github: GitHub, job: dict[str, str]) -> None:
-    gate(project)
-    (project.folder / "results/latest/summary.md").write_text("a line of the summary\n" * 10_000)
-    assert project.demeanor("gate", "--comment-from", "results", **job).returncode == 0
+def test_a_long_summary_is_shortened(gated: Project, github: GitHub, job: dict[str, str]) -> None:
+    (gated.folder / "results/latest/summary.md").write_text("a line of the summary\n" * 10_000)
+    assert gated.demeanor("gate", "--comment-from", "results", **job).returncode == 0
     assert len(github.comments[-1]["body"]) < 65_536
     assert "too long for a comment" in github.comments[-1]["body"]
 
 
 @pytest.mark.parametrize("answer", [{}, [], None, [{"id": "x"}], {"html_url": 5}], ids=str)
 def test_an_unexpected_answer_of_the_api_is_an_error(
-    project: Project, github: GitHub, job: dict[str, str], answer: object
+    gated: Project, github: GitHub, job: dict[str, str], answer: object
 ) -> None:
     """A proxy or another server may answer 200 with anything."""
-    ran = gate(project)
     github.other = answer
-    wrote = project.demeanor("gate", "--comment-from", "results", **job)
+    wrote = gated.demeanor("gate", "--comment-from", "results", **job)
     assert wrote.returncode == 70, wrote.stdout + wrote.stderr
     assert "Traceback" not in wrote.stderr
     assert f"the answer of http://127.0.0.1:{github.server_port}/repos" in wrote.stderr
     assert "GITHUB_API_URL" in wrote.stderr
-    ran = gate(project, "--comment", **job)
+    ran = gated.demeanor("gate", "--comment", **job)
     assert (ran.returncode, "no comment was written" in ran.stderr) == (0, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from demeanor.define.python.import_file import evals_in_file
+from tests.helpers.installed import COMMIT, FROM_GIT, installed_in
 from tests.helpers.project import Project
 from tests.helpers.session_samples import session_file
 
@@ -36,7 +38,7 @@ def test_workflows_are_valid(project: Project, service: str, options: tuple[str,
     checked = subprocess.run(checker, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     text = "".join(Path(file).read_text() for file in files)
-    assert "@" not in text.replace("@v", "")
+    assert not re.search(r"^\s*(- |# )?@\w+$", text, re.M)
     assert ("demeanor agents install claude-code" in text) == bool(options)
     assert ("demeanor models fetch" in text) == (not options)
     assert ("ANTHROPIC_API_KEY" in text) == bool(options)
@@ -182,14 +184,15 @@ def test_the_end_of_input_takes_the_defaults(project: Project) -> None:
         ),
         (
             ["sub", "--agent", "goose", "--ci", "none"],
-            ["cd sub", "pip install 'demeanor[local]'", "demeanor models fetch", "demeanor agents install goose",
+            ["cd sub", "pip install 'xllamacpp>=2026.10'", "demeanor models fetch", "demeanor agents install goose",
              "demeanor validate", "demeanor run --policy all"],
         ),
     ],
 )  # fmt: skip
 def test_next_steps_are_those_of_the_choice(project: Project, options: list[str], steps: list[str]) -> None:
     """Whatever has to be installed or set before the first run, in order, in lines of at most 80 columns."""
-    lines = project.demeanor("init", *options).stdout.partition("\nnext:\n")[2].splitlines()
+    path = f"{Path(sys.executable).parent}:{project.env['PATH']}"
+    lines = project.demeanor("init", *options, PATH=path).stdout.partition("\nnext:\n")[2].splitlines()
     assert [line[2:].partition("   ")[0] for line in lines] == steps
     assert max(map(len, lines)) <= 80
 
@@ -211,6 +214,49 @@ def test_what_is_left_to_do_in_ci_is_told(project: Project, service: str, told: 
     printed = project.demeanor("init", "--model", "openai/gpt-5-mini", "--ci", service).stdout
     assert f"\n{told}\n" in printed
     assert "demeanor help ci" in printed
+
+
+PINNED = f"demeanor @ git+https://git.example/acme/demeanor.git@{COMMIT}"
+
+
+@pytest.mark.parametrize("service", SCHEMAS)
+def test_the_source_of_demeanor_is_pinned_in_ci(project: Project, service: str) -> None:
+    """In one line of each file, from which every job installs."""
+    python_path = str(installed_in(project.folder.parent / "notes", FROM_GIT))
+    printed = project.demeanor("init", "--ci", service, "--model", "openai/gpt-5-mini", PYTHONPATH=python_path).stdout
+    assert "DEMEANOR_PACKAGE" not in printed
+    for path in project.folder.glob(SCHEMAS[service][1]):
+        assert path.read_text().count(PINNED) == 1
+        installs = [line for line in path.read_text().splitlines() if "pip install " in line]
+        assert installs
+        assert all('pip install "$' in line and "{DEMEANOR_PACKAGE:?" in line for line in installs)
+
+
+def test_a_source_that_other_machines_lack_is_filled_in_by_a_person(project: Project) -> None:
+    """One marked line, which `init` and `doctor` name until it is filled in."""
+    wheel = {"url": "file:///home/ann/demeanor.whl", "archive_info": {}}
+    env = {"PYTHONPATH": str(installed_in(project.folder.parent / "notes", wheel))}
+    printed = project.demeanor("init", "--ci", "gitlab", **env).stdout
+    assert (
+        "because other machines can't install Demeanor from /home/ann/demeanor.whl:\n  .gitlab/evals.yml:7\n" in printed
+    )
+    path = project.folder / ".gitlab/evals.yml"
+    (line,) = (line for line in path.read_text().splitlines() if "FILL IN" in line)
+    assert line.startswith(
+        '    DEMEANOR_PACKAGE: "" # FILL IN what pip installs, such as demeanor[local] @ git+https://'
+    )
+    (item,) = ci_items(project, **env)
+    assert item["state"] == "warning"
+    assert item["detail"] == ".gitlab/evals.yml:7: DEMEANOR_PACKAGE is empty, so its jobs fail"
+    assert item["remedy"] == "write what pip installs, such as demeanor[local] @ git+https://HOST/OWNER/demeanor@COMMIT"
+    path.write_text(path.read_text().replace('DEMEANOR_PACKAGE: ""', f'DEMEANOR_PACKAGE: "{PINNED}"'))
+    assert ci_items(project, **env) == []
+
+
+def ci_items(project: Project, **env: str) -> list[dict[str, str]]:
+    """What `doctor` says about the project's CI files."""
+    items = json.loads(project.demeanor("doctor", "--sandbox", "none", "--json", **env).stdout)
+    return [item for item in items if item["name"] == "ci"]
 
 
 def test_an_agent_of_ones_own_is_added_after_init(project: Project) -> None:

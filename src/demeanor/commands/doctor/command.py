@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from demeanor._version import __version__
 from demeanor.commands.options import config_argument, load_config, sandbox_argument, with_sandbox
 from demeanor.config.config import Config
-from demeanor.core.capture import HIDDEN_FILE
+from demeanor.core.capture import NOTE_REMEDY
 from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.git import require_git
+from demeanor.core.installation import install_extra
 from demeanor.core.text import printable
 from demeanor.core.verdict import Pass
 
@@ -100,6 +101,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
         yield DoctorItem(name="configuration", state="broken", detail=str(error))
         return
     yield _configuration(config)
+    yield from _ci_files(config)
     yield _agent_folders()
     yield from _agents(config)
     yield _sandbox(config)
@@ -127,6 +129,17 @@ def _configuration(config: Config) -> DoctorItem:
             remedy="create one with `demeanor init`",
         )
     return DoctorItem(name="configuration", state="ok", detail=str(config.file))
+
+
+def _ci_files(config: Config) -> Iterator[DoctorItem]:
+    """The CI files that do not say what pip installs, with what to write if it is known by now."""
+    from demeanor.commands.ci_package import VARIABLE, example, unfilled_lines
+    from demeanor.core.installation import installed_from
+
+    for line, extra in unfilled_lines(config.root).items():
+        detail = f"{line}: {VARIABLE} is empty, so its jobs fail"
+        package = installed_from().requirement(extra) or f"what pip installs, such as {example(extra)}"
+        yield DoctorItem(name="ci", state="warning", detail=detail, remedy=f"write {package}")
 
 
 def _agent_folders() -> DoctorItem:
@@ -191,7 +204,7 @@ def _agent(name: str, agent: Agent, started: Record | None, why_not: str) -> Doc
     detail = f"{agent.version() or 'version unknown'}, {speaks}"
     if started is None:
         return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; not started: {why_not}")
-    hidden = [note.partition("\n→ ") for note in started.notes if HIDDEN_FILE in note]
+    hidden = [note.partition(NOTE_REMEDY) for note in started.notes if NOTE_REMEDY in note]
     if isinstance(started.verdict, Pass) and not hidden:
         return DoctorItem(name=f"agent {name}", state="ok", detail=f"{detail}; starts in the sandbox")
     reason = "" if isinstance(started.verdict, Pass) else printable(started.verdict.reason)
@@ -273,7 +286,7 @@ def _cluster(config: Config) -> DoctorItem:
         wanted = config.executor.is_cluster
         detail = f"{'[executor] selects a cluster' if wanted else 'optional'}; {error.name} is not installed"
         state = "broken" if wanted else "ok"
-        return DoctorItem(name="cluster", state=state, detail=detail, remedy="pip install 'demeanor[cluster]'")
+        return DoctorItem(name="cluster", state=state, detail=detail, remedy=install_extra("cluster"))
     detail = ", ".join(f"{name} {number}" for name, number in found.items())
     more = "check its workers: demeanor cluster check" if config.executor.is_cluster else ""
     return DoctorItem(name="cluster", state="ok", detail=detail, remedy=more)

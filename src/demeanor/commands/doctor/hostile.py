@@ -34,6 +34,7 @@ attempts = 1
 memory = "200 MiB"
 disk = "50 MiB"
 processes = 100
+output = "1 MiB"
 request = "4 MiB"
 [budgets.trial]
 tokens = 100_000

@@ -15,6 +15,7 @@ from demeanor.commands.trace.trials import load_capture, read_steps
 from demeanor.core.errors import BadInput
 from demeanor.core.exchange import Exchange
 from demeanor.core.history import PastRun, RunCell
+from demeanor.core.installation import install_extra
 from demeanor.core.ports import History
 from demeanor.core.record import Record
 from demeanor.core.text import slug
@@ -100,8 +101,7 @@ def _spans(
     try:
         from demeanor.store.exports.otlp import SpanExport, as_lines, send_spans
     except ImportError as error:
-        remedy = "pip install 'demeanor[otlp]'"
-        raise BadInput(f"needs a package: {error}", where="--format otlp", remedy=remedy) from None
+        raise BadInput(f"needs a package: {error}", where="--format otlp", remedy=install_extra("otlp")) from None
     found = SpanExport(run.info, content=options.content)
     for record in records:
         found.add(record, *_events_and_exchanges(place, record, captures))

@@ -73,8 +73,20 @@ def run(args: argparse.Namespace) -> ExitCode:
     folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
     print(f"\n{next_steps([*folder, *steps(choice, os.environ, evals=grouped is None)])}")
     if left := left_for_ci(choice):
-        print(f"\n{left}\nMore about this: demeanor help ci")
+        print(f"\n{left}{_left_to_fill_in(args.folder)}\nMore about this: demeanor help ci")
     return ExitCode.ACCEPTED
+
+
+def _left_to_fill_in(folder: Path) -> str:
+    """The lines of CI files that do not say yet what pip installs, and why; empty if all do."""
+    from demeanor.commands.ci_package import VARIABLE, unfilled_lines
+    from demeanor.core.installation import installed_from
+
+    lines = unfilled_lines(folder)
+    if not lines:
+        return ""
+    why = f"other machines can't install Demeanor from {installed_from().place}"
+    return "\n  ".join([f"\nFirst fill in {VARIABLE}, because {why}:", *lines])
 
 
 def _grouped(args: argparse.Namespace) -> GroupedSessions:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import PurePosixPath
 
+from demeanor.commands.ci_package import package_line
 from demeanor.commands.docs_folder import schemas
 from demeanor.config.providers import WELL_KNOWN
+from demeanor.core.installation import install_extra, installed_from
 from demeanor.gateway.local.weights import DEFAULT_MODEL
 
 NATIVE = "native"
@@ -53,7 +55,8 @@ def starter_files(choice: StarterChoice, *, evals: bool = True) -> dict[PurePosi
     targets = {"demeanor.toml": "demeanor.toml", **(_EVALS if evals else {}), **CI[choice.ci]}
     blocks = {
         "subjects": [_subjects(choice)],
-        "install": _install(choice),
+        "package": [package_line(installed_from(), _extra(choice))],
+        "install": [command for command, _ in _downloads(choice)],
         "node": [] if choice.agent == NATIVE else ["apt-get update && apt-get install --yes nodejs npm"],
         "keys": [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)],
         "key_names": _keys(choice) or ["(the local model needs none)"],
@@ -66,11 +69,9 @@ def steps(choice: StarterChoice, environ: Mapping[str, str], *, evals: bool = Tr
     """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing. Without the
     example evals, those from sessions have gaps that a person fills."""
     ready = choice.agent == NATIVE and not choice.model
-    words = {"pip": "the runtime of the local model", "demeanor models": "its weights"}
-    words["demeanor agents"] = "unless it is on PATH already"
-    install = [] if ready else [line for line in _install(choice) if line != "pip install demeanor"]
+    runtime = [(install_extra("local"), "the runtime of the local model")] if _extra(choice) else []
     return [
-        *((line, next(told for start, told in words.items() if line.startswith(start))) for line in install),
+        *([] if ready else [*runtime, *_downloads(choice)]),
         *((f"export {name}=…", "the key of the provider") for name in _keys(choice) if name not in environ),
         ("demeanor validate", "check the evals, without a model" if evals else "list the gaps that you have to fill"),
         ("demeanor run --policy all", "run them"),
@@ -109,10 +110,16 @@ def _subjects(choice: StarterChoice) -> str:
     return f"# {subjects}" if choice == StarterChoice(ci=choice.ci) else subjects
 
 
-def _install(choice: StarterChoice) -> list[str]:
-    """Install Demeanor, the agent, and the model if it runs on this machine."""
-    own = ["pip install demeanor"] if choice.model else ["pip install 'demeanor[local]'", "demeanor models fetch"]
-    return own if choice.agent == NATIVE else [*own, f"demeanor agents install {choice.agent}"]
+def _extra(choice: StarterChoice) -> str:
+    """The extra that the choice needs: the runtime of the local model."""
+    return "" if choice.model else "local"
+
+
+def _downloads(choice: StarterChoice) -> list[tuple[str, str]]:
+    """What is downloaded after Demeanor itself, with a few words about each: the local model and the agent."""
+    model = [] if choice.model else [("demeanor models fetch", "its weights")]
+    agent = (f"demeanor agents install {choice.agent}", "unless it is on PATH already")
+    return model if choice.agent == NATIVE else [*model, agent]
 
 
 def _keys(choice: StarterChoice) -> list[str]:

@@ -16,11 +16,11 @@ from demeanor.commands.options import request_of
 from demeanor.commands.watch.one_edit import Edit, handle_edit
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
+from demeanor.core.installation import install_extra
 from demeanor.runner.selection import collect_evals, eval_paths, select_evals
 
 _WAIT_MS = 300
 """How long one call of the watcher waits for an edit."""
-_EXTRA = "pip install 'demeanor[watch]'"
 
 
 def watch(config: Config, args: argparse.Namespace, log: TextIO) -> None:
@@ -51,7 +51,7 @@ def _edits(config: Config, args: argparse.Namespace, paths: Sequence[Path], log:
     try:
         import watchfiles
     except ImportError as error:
-        raise UsageError(f"`watch` needs a package: {error}\n  → {_EXTRA}") from None
+        raise UsageError(f"`watch` needs a package: {error}\n  → {install_extra('watch')}") from None
     written = (args.out or config.root / config.results, config.root / config.cassettes)
     ignored = [str(folder.resolve()) for folder in written]
     chosen = watchfiles.DefaultFilter(ignore_paths=ignored)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.installation import install_extra
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -53,7 +54,7 @@ def write_certificates(folder: Path, *, days: int = 365) -> tuple[Path, ...]:
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.x509.oid import NameOID
     except ImportError:
-        raise UsageError("certificates need the extra `cluster`\n  → pip install 'demeanor[cluster]'") from None
+        raise UsageError(f"certificates need the extra `cluster`\n  → {install_extra('cluster')}") from None
     names = (CA, *(f"{role}{ending}" for role in ROLES for ending in (".pem", ".key")))
     existing = [name for name in names if (folder / name).exists()]
     if existing:

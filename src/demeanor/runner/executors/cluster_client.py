@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.errors import UsageError
+from demeanor.core.installation import install_extra
 from demeanor.runner.executors.certificates import CertificateFolder
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def require_distributed() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise UsageError("the executor 'dask' needs the extra `cluster`\n  → pip install 'demeanor[cluster]'") from None
+        raise UsageError(f"the executor 'dask' needs the extra `cluster`\n  → {install_extra('cluster')}") from None
 
 
 async def connect(address: str, certs: Path | None) -> Client:

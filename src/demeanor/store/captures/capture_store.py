@@ -17,6 +17,7 @@ from demeanor.config.config import Config
 from demeanor.core.atomic_file import write_atomically
 from demeanor.core.capture import Capture
 from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.installation import install_extra
 from demeanor.core.record import Record
 from demeanor.core.tree import Tree
 from demeanor.store.captures.capture_json import read_capture_json, unpack
@@ -77,12 +78,12 @@ class RemoteCaptureStore:
 
     def __init__(self, url: str, *, where: Path | str) -> None:
         self.address = url
-        remedy = "pip install 'demeanor[s3]'" if url.startswith("s3:") else "install the fsspec package for this scheme"
         try:
             from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
             self._files, self._root = url_to_fs(url)
         except (ImportError, ValueError) as error:
+            remedy = install_extra("s3") if url.startswith("s3:") else "install the fsspec package for this scheme"
             raise BadInput(f"{url!r} can't be opened: {error}", where=where, key="captures", remedy=remedy) from None
 
     def put(self, name: str, packed: bytes) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from demeanor.core.errors import BadInput
 from demeanor.core.history import PastRun
+from demeanor.core.installation import install_extra
 from demeanor.core.record import Record
 from demeanor.core.verdict import Pass, Void
 
@@ -69,7 +70,7 @@ def write_parquet(run: PastRun, records: Iterable[Record], path: Path) -> None:
             "the package for Parquet is not installed",
             where=path,
             key="--format parquet",
-            remedy="pip install 'demeanor[parquet]'",
+            remedy=install_extra("parquet"),
         ) from None
     schema = arrow_schema()
     rows = [tuple(_text(value) for value in row(run, record)) for record in records]

@@ -16,6 +16,7 @@ from typing import Any
 
 from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
+from demeanor.core.installation import install_extra
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import WrittenRecord
@@ -125,7 +126,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
             "is compressed with zstd",
             where=path,
             key=name,
-            remedy="pip install 'demeanor[inspect]', or: inspect log convert --to json",
+            remedy=f"{install_extra('inspect')}, or: inspect log convert --to json",
         ) from None
     file = archive.fp
     if file is None:
