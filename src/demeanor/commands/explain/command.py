@@ -24,8 +24,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Print what docs/errors.md says about it."""
-    from demeanor.commands.help.command import show
     from demeanor.core.errors import UnknownName
+    from demeanor.render.pager import show_markdown
 
     found = explanations()
     if args.name is None:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         return ExitCode.ACCEPTED
     if args.name not in found:
         raise UnknownName("error, void cause or exit code", args.name, found)
-    show(f"# {args.name}\n\n{found[args.name]}\n")
+    show_markdown(f"# {args.name}\n\n{found[args.name]}\n")
     return ExitCode.ACCEPTED
 
 

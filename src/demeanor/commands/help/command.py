@@ -19,6 +19,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Print a page, the list of pages, or what a search finds."""
     from demeanor.commands.help.pages import page, pages
+    from demeanor.commands.registry import COMMANDS, command_help
+    from demeanor.render.pager import show_markdown, show_text
 
     if args.search is not None:
         return _search(args.search, args.topic)
@@ -27,32 +29,11 @@ def run(args: argparse.Namespace) -> ExitCode:
             print(f"{one.name:<22} {one.title}")
         print("\n  demeanor help TOPIC    read one of them\n  demeanor COMMAND --help    the options of a command")
         return ExitCode.ACCEPTED
-    show(_of_command(args.topic) or page(args.topic).text)
+    if args.topic in COMMANDS and args.topic not in pages():
+        show_text(command_help(args.topic))
+    else:
+        show_markdown(page(args.topic).text)
     return ExitCode.ACCEPTED
-
-
-def show(markdown: str) -> None:
-    """Print Markdown: formatted and paged in a terminal, as it is elsewhere."""
-    if not sys.stdout.isatty():
-        sys.stdout.write(markdown)
-        return
-    import pydoc
-
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    console = Console()
-    with console.capture() as text:
-        console.print(Markdown(markdown))
-    pydoc.pager(text.get())
-
-
-def _of_command(name: str) -> str | None:
-    """The help of a command that has no page of the same name."""
-    from demeanor.commands.help.pages import pages
-    from demeanor.commands.registry import COMMANDS, command_help
-
-    return command_help(name) if name in COMMANDS and name not in pages() else None
 
 
 def _search(text: str, topic: str | None) -> ExitCode:
