@@ -2,46 +2,41 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.ready
+STAMP  := $(VENV)/.ready-tests
 MODEL  ?= qwen2.5-coder-1.5b
 FUZZ   ?= 15500
-DEMO   := examples/smoke examples/eval_notes.py
+PINS   ?= constraints.txt
 
 # Without bytecode files, every start of demeanor in every test compiles all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine browser registry screenshots harbor demo test test-agents test-harbor fuzz check fix docs site bench bench-parts bench-signal release-check test-wheel clean
+.PHONY: help env constraints machine browser registry screenshots harbor demo test quick test-times test-agents test-harbor fuzz check fix docs site bench bench-parts bench-signal release-check release clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-env: $(STAMP)  ## Create the environment in .venv
+env: $(STAMP) $(VENV)/.ready-docs  ## Create the environment in .venv: tests, website and benchmarks
 
 # A package index that resets connections for a minute must not end a long set-up. As a variable, this also reaches the
 # processes that pip starts for build dependencies.
-$(STAMP) harbor: export PIP_RETRIES ?= 9
+$(STAMP) $(VENV)/.ready-docs harbor: export PIP_RETRIES ?= 9
 
-$(STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "demeanor needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,local]'
-	@touch $@
+# The sets of requirements: demo, tests and docs. The website and the benchmarks also need what the tests need.
+$(VENV)/.ready-docs: $(STAMP)
+$(VENV)/.ready-%: pyproject.toml constraints.txt
+	@PYTHON='$(PYTHON)' tools/environment.sh $(VENV) $*
 
-# A real model fails some evals, which is what the demo shows. Only an error of Demeanor itself fails the demo.
-demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scripted: no model, no download)
-	@sandbox=bubblewrap; tools/system.sh git bubblewrap || { sandbox=none; \
-	  echo "demo: bubblewrap is not available, using --sandbox none: the agent is not isolated" >&2; }; \
-	model='$(MODEL)'; case "$$model" in scripted|*/*) ;; *) \
-	  $(BIN)/demeanor models fetch "$$model" || { model=scripted; \
-	    echo "demo: the model could not be downloaded, using native:scripted, a rule-based script instead of a model" >&2; } ;; esac; \
-	$(BIN)/demeanor run $(DEMO) --policy all --trials 3 --sandbox $$sandbox --subject "native:$$model"; code=$$?; \
-	case $$code in 0|1|3) echo "demo: look at these results in the browser: $(BIN)/demeanor serve" ;; esac; \
-	case $$code in 1|3) echo "demo: finished; some evals failed, see the report above (demeanor run exited with $$code)"; exit 0 ;; esac; \
-	exit $$code
+# Keeps the pins that are still valid, and adds what is missing; UPGRADE=--upgrade renews all of them.
+constraints: $(STAMP)  ## Pin what the three sets of requirements need, for every supported Python, in constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.0 --no-annotate --custom-compile-command 'make constraints' \
+	  --extra local --extra tests --extra docs $(UPGRADE) --output-file $(PINS) pyproject.toml
+
+demo: $(VENV)/.ready-demo  ## Run examples without a model, then some with a language model on this machine (MODEL=scripted: no download)
+	@tools/demo.sh $(BIN) '$(MODEL)'
 
 machine:
-	@tools/system.sh git bubblewrap postgresql iproute2
+	@tools/system.sh git bubblewrap postgresql iproute2 less
 
 # Without a browser the tests that need one are skipped, and say so.
 browser: $(STAMP)
@@ -66,8 +61,14 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
 # `make --jobs=2 test` is fine; the tests that start make themselves must not inherit that.
-test: check harbor browser registry  ## Run all checks and all tests
+test: check site harbor browser registry  ## Run all checks and all tests
 	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents and not packages" --durations=25
+
+quick: $(STAMP)  ## Check what has changed since the base commit, in 90 seconds (BASE=COMMIT)
+	@BASE='$(BASE)' $(BIN)/python tools/quick.py
+
+test-times: $(STAMP)  ## Run the tests and list the CPU time of each test file, in build/test-times.md
+	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents and not packages" -p tests.helpers.cpu_times
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
 	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py
@@ -86,13 +87,15 @@ fix: $(STAMP)  ## Format, and apply automatic lint fixes
 docs: $(STAMP)  ## Regenerate the generated parts of the docs, and the JSON schemas
 	$(BIN)/python tools/docs.py
 
-# Offline; a broken link, a missing anchor or a page that is not in the navigation is an error.
-site: $(STAMP)  ## Build the documentation as a website, in build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+# Offline; a broken link, a missing anchor, a page that is not in the navigation or a file from another host is an error.
+# (With --quiet, mkdocs would ignore warnings, and --strict would do nothing.)
+site: $(VENV)/.ready-docs  ## Build the documentation as a website, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+	@! grep --recursive --include='*.html' --extended-regexp '<(script|link)[^>]+(src|href)="(https?:)?//' build/site
 	@echo "open build/site/index.html"
 
 # `make bench BENCH="--peers vitest --sizes 200"` passes options on; benchmarks/bench.py --help lists them.
-bench: $(STAMP)  ## Compare with other tools on this machine, and write docs/benchmarks.md (QUICK=1: Demeanor alone, in two minutes)
+bench: $(VENV)/.ready-docs  ## Compare with other tools on this machine, and write docs/benchmarks.md (QUICK=1: Demeanor alone, in two minutes)
 ifdef QUICK
 	$(BIN)/python benchmarks/bench.py --quick $(BENCH)
 else
@@ -101,8 +104,7 @@ else
 	$(BIN)/python tools/docs.py
 endif
 
-bench-parts: $(STAMP)  ## Measure the parts of Demeanor on this machine: sandboxes, gateway, history, dashboard and more
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+bench-parts: $(VENV)/.ready-docs  ## Measure the parts of Demeanor on this machine: sandboxes, gateway, history, dashboard and more
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/soak.py
@@ -115,14 +117,14 @@ bench-parts: $(STAMP)  ## Measure the parts of Demeanor on this machine: sandbox
 	$(BIN)/python benchmarks/dashboard.py
 	[ ! -x .venv-harbor/bin/python ] || .venv-harbor/bin/python benchmarks/task_root.py
 
-bench-signal: $(STAMP)  ## Print the error rates in docs/decide.md and docs/statistics.md (WRITE=--write: replace them, and the plots)
+bench-signal: $(VENV)/.ready-docs  ## Print the error rates in docs/decide.md and docs/statistics.md (WRITE=--write: replace them, and the plots)
 	$(BIN)/python benchmarks/error_rates.py $(WRITE)
 
 release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial
-	$(BIN)/python tools/release_check.py
+	$(BIN)/python tools/release.py --draft
 
-test-wheel: $(STAMP) machine  ## The same with every supported Python on this machine
-	$(BIN)/python tools/release_check.py --all
+release: check  ## The same with every supported Python on this machine, into dist/; prints the command that publishes them
+	$(BIN)/python tools/release.py
 
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) .venv-harbor .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-harbor .mypy_cache .ruff_cache .grimp_cache .hypothesis

@@ -14,6 +14,7 @@ from demeanor.commands.trace.trials import read_steps
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import BadInput, UnknownName
 from demeanor.core.history import PastRun
+from demeanor.core.installation import install_extra
 from demeanor.core.notes import NoteLabel
 from demeanor.core.record import Record, RunKind
 from demeanor.core.trajectory import Event
@@ -119,7 +120,7 @@ class ResultStore(AbstractContextManager["ResultStore"]):
             raise BadInput(
                 "the package for Arrow is not installed",
                 where="ResultStore.arrow",
-                remedy="pip install 'demeanor[parquet]'",
+                remedy=install_extra("parquet"),
             ) from None
         schema = arrow_schema()
 

@@ -72,6 +72,7 @@ class Versions:
         self.project = project
         self.folder = project.folder
         self.count = self.folder.parent / "count"
+        self._saved = self.folder.parent / "saved"
         project.write(agent__agent_sh=AGENT, demeanor_toml=CONFIG % self.count, evals__eval_a_py=EVALS)
         (self.folder / "agent" / "agent.sh").chmod(0o755)
         (self.folder / "Makefile").write_text(MAKEFILE)
@@ -80,6 +81,17 @@ class Versions:
         self.days = 0
         self.behave("p")
         self.commit()
+
+    def save(self) -> None:
+        """Save the project as it is now, for `restore`."""
+        shutil.copytree(self.folder, self._saved, symlinks=True)
+
+    def restore(self) -> None:
+        """Undo whatever was done to the project since `save`. Its paths stay the same, as the history needs it."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._saved, self.folder, symlinks=True)
+        shutil.rmtree(self.count)
+        self.count.mkdir()
 
     def behave(self, plan: str) -> None:
         """Set the plan of the agent, one letter per trial, and build it."""

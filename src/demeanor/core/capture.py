@@ -15,8 +15,8 @@ from demeanor.core.tree import Tree
 from demeanor.core.user import UserTurn
 from demeanor.core.verdict import VoidCause
 
-HIDDEN_FILE = "\n→ add it to agents."
-"""In the note on a file of this machine that a failed agent did not find in its sandbox."""
+NOTE_REMEDY = "\n→ "
+"""Before the remedy, in a note on what of this machine a failed agent did not find in its sandbox."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,17 +22,14 @@ from typing import Any
 
 from demeanor.core.lazy_dataclass import dataclass
 
-_SECONDS = 1.0
-"""CPU time for one search."""
-
 _MOST_STEPS = 20_000_000
 """Searches that take at most this many steps are made in this process: less than a second."""
 
-_PROGRAM = f"""\
+_PROGRAM = """\
 import json, re, signal, sys
 for line in sys.stdin.buffer:
-    pattern, flags, text, put = json.loads(line)
-    signal.setitimer(signal.ITIMER_VIRTUAL, {_SECONDS})
+    pattern, flags, text, put, seconds = json.loads(line)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     found = re.compile(pattern, flags)
     if put is None:
         answer = [[*match.span(), match.groupdict()] for match in found.finditer(text)]
@@ -47,9 +44,9 @@ for line in sys.stdin.buffer:
 class PatternTooSlow(Exception):
     """A pattern took too long on a text. It is not tried again in this process."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, seconds: float) -> None:
         super().__init__(
-            f"the regular expression {pattern!r} takes more than {_SECONDS:g} s on a text;"
+            f"the regular expression {pattern!r} takes more than {seconds:g} s on a text;"
             " write it without repetitions inside of repetitions, such as (a+)+"
         )
 
@@ -69,11 +66,12 @@ class FoundText:
 
 
 class LimitedPattern:
-    """A regular expression whose searches end. Raises re.error if it is not valid."""
+    """A regular expression whose searches end, each after `seconds` of CPU time. Raises re.error if it is not valid."""
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
+    def __init__(self, pattern: str, flags: int = 0, *, seconds: float = 1.0) -> None:
         self._compiled = re.compile(pattern, flags)
         self._loops = _loops(parser.parse(pattern, flags))
+        self._seconds = seconds
         self._too_slow = False
 
     @property
@@ -104,10 +102,11 @@ class LimitedPattern:
 
     def _ask(self, text: str, put: str | None) -> Any:
         pattern = self._compiled.pattern
-        answer = None if self._too_slow else _process.ask([pattern, self._compiled.flags, text, put])
+        question = [pattern, self._compiled.flags, text, put, self._seconds]
+        answer = None if self._too_slow else _process.ask(question)
         if answer is None:
             self._too_slow = True
-            raise PatternTooSlow(pattern)
+            raise PatternTooSlow(pattern, self._seconds)
         return answer
 
 

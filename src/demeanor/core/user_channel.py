@@ -8,7 +8,6 @@ includes this file.
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Sequence
 
 PATH = "/demeanor/user"
@@ -37,6 +36,8 @@ class UserChannel:
     def _ask(self, body: dict[str, object]) -> str | None:
         if not self._base_url:
             return None
+        import urllib.request  # slow, and few trials have a user
+
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         data = json.dumps(body).encode()
         request = urllib.request.Request(f"{self._base_url}{PATH}", data=data, headers=headers)  # noqa: S310

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from demeanor.core.errors import UsageError
+from demeanor.core.installation import install_extra
 
 _DELETED, _OPAQUE = ".wh.", ".wh..wh..opq"
 _MAX_LINKS = 40
@@ -68,7 +69,8 @@ def _decompressed(archive: IO[bytes], where: str) -> IO[bytes]:
         try:
             import zstandard
         except ImportError:
-            raise UsageError(f"{where}: the layer is compressed with zstd\n  → pip install zstandard") from None
+            remedy = install_extra("inspect")  # which is the same package
+            raise UsageError(f"{where}: the layer is compressed with zstd\n  → {remedy}") from None
         return cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(archive))
     return archive
 

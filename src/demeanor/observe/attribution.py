@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from demeanor.core.capture import HIDDEN_FILE, Capture
+from demeanor.core.capture import NOTE_REMEDY, Capture
 from demeanor.core.exchange import Exchange, ProviderError
 from demeanor.core.fault import FaultKind, kind_in
 from demeanor.core.fingerprints import BASE_URL, TASK_ENVIRONMENT
@@ -128,12 +128,12 @@ def _last_error(exchanges: Sequence[Exchange]) -> ProviderError | None:
 
 
 def _bad_exit(capture: Capture) -> str:
-    """How its last program ended, with its last output and the files that the sandbox hid from it."""
+    """How its last program ended, with its last output and what it did not find in the sandbox."""
     end = capture.ends[-1]
     how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
     output = _last_output(end.stderr.text or end.stdout.text)
-    hidden = (note for note in capture.notes if HIDDEN_FILE in note)
-    return "\n".join(filter(None, (f"ended with {how}", output, *hidden)))
+    missed = (note for note in capture.notes if NOTE_REMEDY in note)
+    return "\n".join(filter(None, (f"ended with {how}", output, *missed)))
 
 
 def _last_output(text: str) -> str:

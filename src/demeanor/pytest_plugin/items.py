@@ -112,14 +112,16 @@ def items_of_module(collector: pytest.Module | pytest.Class, value: object) -> l
         return []  # EvalFile collects such a file
     collected = module.stash.setdefault(_COLLECTED, set())
     try:
-        found = list(evals_of(value, vars(module.obj).get("__name__")))
+        evals = list(evals_of(value, vars(module.obj).get("__name__")))
+        own = [  # without evals of another file, and values of a test
+            eval_
+            for eval_ in evals
+            if id(eval_) not in collected and eval_.source.path.resolve() == collector.path.resolve()
+        ]
+        collected.update(map(id, own))
+        return list(_items(module, evals_in({"evals": own}, collector.path)))
     except DemeanorError as error:
         raise collector.CollectError(_shown(str(error))) from None
-    own = [  # without evals of another file, and values of a test
-        one for one in found if id(one) not in collected and one.source.path.resolve() == collector.path.resolve()
-    ]
-    collected.update(map(id, own))
-    return list(_items(module, evals_in({"evals": own}, collector.path)))
 
 
 def lost_eval(module: pytest.Module) -> str | None:

@@ -25,7 +25,7 @@ _ESCAPES = re.compile(
     rb"|(?<!\\)\\++(?:u[dD][89abAB][0-9A-Fa-f]{2}\\++u[dD][c-fC-F][0-9A-Fa-f]{2}"
     rb"|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U00[0-9A-Fa-f]{6}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrtbf])"
     rb"|\xc2\xad|\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
-    rb"|&(?:amp;)*+(?:#[0-9]{1,7};|#[xX][0-9A-Fa-f]{1,6};|lt;|gt;|quot;|apos;|(?<=amp;))"
+    rb"|&(?:amp;)*(?:#[0-9]{1,7};|#[xX][0-9A-Fa-f]{1,6};|lt;|gt;|quot;|apos;|(?<=amp;))"
 )
 _TERMINAL = re.compile(rb"\\+(?:u001[bB]|x1[bB]|033|e)[\[\]@-Z^_]")
 _HIDDEN = re.compile(rb"[%\\&\x1b]|\xc2\xad|\xe2[\x80\x81]|\xef\xbb\xbf")
@@ -35,7 +35,7 @@ _INVISIBLE = frozenset({0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0x
 _ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _CHUNKS = re.compile(
     rb'(?<!\\)\\*+"(?:text|content|delta|partial_json|arguments|thinking|reasoning|output|chunk|data|value)'
-    rb'\\*+"\s{0,4}:\s{0,4}\\*+"((?:[^"\\]++|\\++[^"\\])*+)'
+    rb'\\*+"\s{0,4}:\s{0,4}\\*+"((?:[^"\\]++|\\++[^"\\])*)'
 )
 
 

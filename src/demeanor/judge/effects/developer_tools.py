@@ -24,7 +24,7 @@ _WRITE_OPTIONS: Mapping[str, tuple[str, ...]] = {
 """Formatters that print their result, with the options that write it into the files."""
 _IN_PLACE = lazy_pattern(r"-[0-9pnlaw]*i(.*)")
 _PERL_SUBSTITUTION = lazy_pattern(
-    r"(?:\s*+s([/|#,@!])(?:(?!\1)[^\\$@(]|\\.|\((?!\?+\{))*+\1(?:(?!\1)[^\\$@]|\\.|\$\d)*+\1[gimsx]*+\s*+(?:;|$))+"
+    r"(?:\s*+s([/|#,@!])(?:(?!\1)[^\\$@(]|\\.|\((?!\?+\{))*\1(?:(?!\1)[^\\$@]|\\.|\$\d)*\1[gimsx]*+\s*+(?:;|$))+"
 )
 """Substitutions that run no code: no flag `e`, no variable but `$1`, no `(?{…})`."""
 

@@ -64,8 +64,8 @@ _CREATORS: Mapping[str, str] = {
     "setfacl": "-m -x -M -X",
 }  # fmt: skip
 _MODE_OPTION = lazy_pattern(r"-[Rvcf]+|--.*")
-_ADDRESS = r"(?:\d++(?:~\d++)?|\$|/(?:[^/\\\n]|\\.)*+/)"
-_SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*+\1(?:(?!\1)[^\\\n]|\\.)*+\1[gpiI\d]*+"
+_ADDRESS = r"(?:\d++(?:~\d++)?|\$|/(?:[^/\\\n]|\\.)*/)"
+_SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*+"
 _SED_COPY = lazy_pattern(r"(?:-[nErsuz]*i|--in-place=)(.+)")
 _SAFE_SED = lazy_pattern(
     rf"(?:\s*+{_ADDRESS}?(?:,\s*+[+~]?{_ADDRESS})?\s*+!?\s*+"
