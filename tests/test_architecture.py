@@ -162,7 +162,8 @@ _SHORTENS = {
     "gateway/local/prompt.py": "sends descriptions of tools to a local model",
     "web/links.py": "names of pages",
     "commands/analyze/classify.py": "searches the end of a text",
-    "runner/unreadable_files.py": "searches the end of a text",
+    "runner/hidden_files.py": "searches the end of a text",
+    "runner/missing_module.py": "searches the end of a text",
     "store/imports/junit.py": "searches the beginning of a file",
     "core/redaction/redactor.py": "names of secrets",
     "commands/serve/site.py": "the words that a reader searches for",
@@ -216,6 +217,13 @@ def test_text_that_is_cut_is_found() -> None:
     """And what is not cut, or is not text, is not."""
     lines = ("a[:39] + '…'", "f'{a[:n]}…'", "a[:_MAX_MESSAGE]", "a[-400:]", "a[:10]", "a[:_MOST_ROWS]", "f'{a}…'")
     assert [line for line in lines if list(shortenings(ast.parse(line)))] == list(lines[:4])
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python before 3.11.5 goes on at the wrong place after a group of `(…)*+` or `(?>…)` that matched in part."""
+    possessive = re.compile(r"\)(?:[*+?]|\{[\d,]+\})\+|\(\?>")
+    assert possessive.search(r"(?:ab?c)*+")
+    assert [str(path) for path in FILES if possessive.search(path.read_text("utf-8"))] == []
 
 
 def test_there_is_no_import_cycle() -> None:

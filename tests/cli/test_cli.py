@@ -132,7 +132,7 @@ def test_every_command_explains_itself(project: Project, command: str):
 
 def test_list_trace_validate_and_doctor_print_json(project: Project):
     """For programs."""
-    project.demeanor("init")
+    project.demeanor("init", "--ci", "none")
     project.demeanor("run", "--policy", "all", "--trials", "1")
     listed = json.loads(project.demeanor("list", "--json").stdout)
     assert [one["name"] for one in listed] == ["create-file", "saves_the_note"]

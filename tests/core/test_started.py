@@ -127,9 +127,11 @@ def calls_of(command: str) -> list[list[str]]:
     return [[command, *words.split()] for line in lines for words in line.split(" | ")]
 
 
-@pytest.fixture
-def used(project: Project) -> Project:
-    """A repository of two commits, with a stored run, and files that no command can use."""
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A repository of two commits, with a stored run, and files that no command can use. All tests share it, because
+    none may change it."""
+    project = Project(tmp_path_factory.mktemp("used") / "project")
     project.write(demeanor_toml=CONFIG, evals__eval_one_py=ONE, file_txt="x", broken_json="{", key_toml="trails = 1\n")
     project.write(store_toml=f'store = "nosuch://x"\n{CONFIG}', captures_toml=f'captures = "nosuch://x"\n{CONFIG}')
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com")

@@ -26,7 +26,7 @@ command = ["sh", "-c", "echo hi > out.txt", "{prompt}"]
 FAILS = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Write.", trials=8)
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials=3)
 def writes(rig, result):
     assert rig.workspace["out.txt"].text == "bye"
 """
@@ -54,7 +54,7 @@ def test_a_reader_that_goes_away_changes_neither_the_run_nor_the_exit_code(faili
     """All trials run, and the exit code is that of the failing eval."""
     ran = shell(failing, f"demeanor run 2>&1 | {reader} > /dev/null; exit ${{PIPESTATUS[0]}}")
     assert ran.returncode == 1, ran.stderr
-    assert len(records(failing)) == 8
+    assert len(records(failing)) == 3
     assert list((failing.folder / "results").glob("2*/report.json"))
 
 
@@ -75,7 +75,7 @@ def test_a_report_that_can_not_be_written_is_exit_code_70(failing: Project, targ
     assert ran.returncode == 70, ran.stderr
     assert "standard output can't be written" in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert len(records(failing)) == 8
+    assert len(records(failing)) == 3
     for command in ("list", "run --json", "--help", "--version"):
         assert shell(failing, f"demeanor {command} {target}").returncode == 70, command
 
@@ -86,7 +86,7 @@ def test_progress_that_can_not_be_shown_does_not_matter(failing: Project, target
     ran = shell(failing, f"demeanor run {target}")
     assert ran.returncode == 1
     assert "exit 1" in ran.stdout
-    assert len(records(failing)) == 8
+    assert len(records(failing)) == 3
 
 
 def test_everything_closed(failing: Project) -> None:
@@ -95,7 +95,7 @@ def test_everything_closed(failing: Project) -> None:
     assert ran.returncode == 70
     (ledger,) = (failing.folder / "results").glob("2*/ledger.jsonl")
     assert [json.loads(line)["number"] for line in ledger.read_text().splitlines()]
-    assert len(records(failing)) == 8
+    assert len(records(failing)) == 3
 
 
 @pytest.mark.parametrize("times", [1, 2])

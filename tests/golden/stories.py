@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
 import socket
@@ -16,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.golden.cases import GOOD_FIX, HELP, BrokenToyAgent, Project, ToyAgent, Versions
-from tests.golden.command import Command
 from tests.golden.normalise import label, normalise, shape
+from tests.helpers.installed import installed_in
 
 LENGTH = 64
 """The length of the path of every project: whatever the temp folder is called, lines break at the same place."""
@@ -77,7 +76,6 @@ class Story:
     """A project, the commands that were run in it, and the texts that came of them."""
 
     def __init__(self, folder: Path) -> None:
-        self.looks: list[tuple[Command, str, int, bool]] = []
         self.project = Project(folder / "project")
         self.project.env |= {
             "COLUMNS": "80",
@@ -96,30 +94,10 @@ class Story:
         assert done.returncode == code, done.stdout + done.stderr
         self.keep(name, f"{done.stdout}--- stderr\n{done.stderr}" if stderr else done.stdout)
 
-    def look(self, name: str, *words: str, code: int = 0, stderr: bool = False, **env: str) -> None:
-        """The same for a command that changes nothing: several of them run at the same time, until `looked`."""
-        if len(self.looks) >= (os.cpu_count() or 1):
-            self._settle()
-        out = self.folder.parent / "looks" / f"{len(self.texts) + len(self.looks)}"
-        out.parent.mkdir(exist_ok=True)
-        command = Command(words, self.folder, {**self.project.env, **env}, out)
-        self.looks.append((command, name, code, stderr))
-
     def both(self, name: str, *words: str, code: int = 0) -> None:
-        """Look on a screen of 80 columns and on one of 120."""
+        """Run it on a screen of 80 columns and on one of 120."""
         for width in ("80", "120"):
-            self.look(f"{name}-{width}.txt", *words, code=code, COLUMNS=width)
-
-    def looked(self) -> None:
-        """Wait for all looks."""
-        while self.looks:
-            self._settle()
-
-    def _settle(self) -> None:
-        command, name, wanted, stderr = self.looks.pop(0)
-        code, out, err = command.wait()
-        assert code == wanted, out + err
-        self.keep(name, f"{out}--- stderr\n{err}" if stderr else out)
+            self.run(f"{name}-{width}.txt", *words, code=code, COLUMNS=width)
 
     def quietly(self, *words: str) -> None:
         """Run a command that only prepares something."""
@@ -192,12 +170,11 @@ def nights() -> dict[str, str]:
 
 def _before(s: Story) -> None:
     s.both("list", "list")
-    s.look("list.json", "list", "--json")
-    s.look("validate.txt", "validate", code=1)
-    s.look("validate.json", "validate", "--json", code=1)
+    s.run("list.json", "list", "--json")
+    s.run("validate.txt", "validate", code=1)
+    s.run("validate.json", "validate", "--json", code=1)
     s.both("dry-run", "run", "--dry-run", "--policy", "all")
-    s.look("dry-run.json", "run", "--dry-run", "--policy", "all", "--json")
-    s.looked()
+    s.run("dry-run.json", "run", "--dry-run", "--policy", "all", "--json")
 
 
 def _kept(s: Story) -> None:
@@ -221,36 +198,34 @@ def _kept(s: Story) -> None:
 
 
 def _looks(s: Story) -> None:
-    s.look("report.txt", "report")
+    s.run("report.txt", "report")
     for form, ending in {"markdown": "md", "json": "json", "junit": "junit.xml", "html": "html"}.items():
-        s.look(f"report.{ending}", "report", "--format", form)
-    s.look("history.txt", "history", "asks_before_deleting")
-    s.look("history.json", "history", "asks_before_deleting", "--json")
-    s.look("analyze.txt", "analyze")
-    s.look("analyze.json", "analyze", "--json")
-    s.look("triage.txt", "triage")
-    s.look("triage.md", "triage", "--format", "markdown")
-    s.look("triage.json", "triage", "--json")
-    s.look("triage-brief.md", "triage", "--brief", "1")
-    s.look("export.csv", "export", "--format", "csv")
-    s.look("export.json", "export", "--format", "json")
-    s.look("export.junit.xml", "export", "--format", "junit")
+        s.run(f"report.{ending}", "report", "--format", form)
+    s.run("history.txt", "history", "asks_before_deleting")
+    s.run("history.json", "history", "asks_before_deleting", "--json")
+    s.run("analyze.txt", "analyze")
+    s.run("analyze.json", "analyze", "--json")
+    s.run("triage.txt", "triage")
+    s.run("triage.md", "triage", "--format", "markdown")
+    s.run("triage.json", "triage", "--json")
+    s.run("triage-brief.md", "triage", "--brief", "1")
+    s.run("export.csv", "export", "--format", "csv")
+    s.run("export.json", "export", "--format", "json")
+    s.run("export.junit.xml", "export", "--format", "junit")
     s.run("export-atif.txt", "export", "--format", "atif", "--out", "atif")
     s.keep("export-atif.json", (s.folder / "atif/asks_before_deleting/native-quick/trial-1.json").read_text())
     s.both("trace", "trace", "asks_before_deleting/native:quick/1")
-    s.look("trace.json", "trace", "asks_before_deleting/native:quick/1", "--json")
+    s.run("trace.json", "trace", "asks_before_deleting/native:quick/1", "--json")
     two = ("trace", "asks_before_deleting/native:quick/1", "asks_before_deleting/native:calm/1")
     s.both("trace-diff", *two)
-    s.look("trace-diff.json", *two, "--json")
-    s.looked()
+    s.run("trace-diff.json", *two, "--json")
 
 
 def _second_looks(s: Story) -> None:
     evals = s.folder / "evals" / "eval_files.py"
     evals.write_text(EVALS.replace('"buy milk" in', '"buy bread" in'))
-    s.look("rejudge.txt", "rejudge", code=1)
-    s.look("rejudge.json", "rejudge", "--json", code=1)
-    s.looked()
+    s.run("rejudge.txt", "rejudge", code=1)
+    s.run("rejudge.json", "rejudge", "--json", code=1)
     evals.write_text(EVALS)
     s.run("replay.txt", "run", "--replay", "tapes", "--policy", "all", "-k", "saves", "--trials", "1", "--seed", "1")
 
@@ -262,8 +237,7 @@ def decisions() -> dict[str, str]:
         s.quietly("nightly", "--json", "--trials", "1")
         s.repeat_night(9)
         s.both("promote", "promote")
-        s.look("promote.json", "promote", "--json")
-        s.looked()
+        s.run("promote.json", "promote", "--json")
         s.run("gate.txt", "gate")
         s.run("gate-accept.json", "gate", "--json")
         latest = (s.folder / "results" / "latest").resolve()
@@ -278,15 +252,13 @@ def decisions() -> dict[str, str]:
         versions.commit()
         s.run("gate-reject-120.txt", "gate", code=1, stderr=True, COLUMNS="120")
         s.run("compare-run.txt", "compare", "--base", "main", "--trials", "6", code=1)
-        s.look("compare.md", "compare", "main", "worse", "--format", "markdown", code=1)
-        s.look("compare.json", "compare", "main", "worse", "--json", code=1)
-        s.looked()
+        s.run("compare.md", "compare", "main", "worse", "--format", "markdown", code=1)
+        s.run("compare.json", "compare", "main", "worse", "--json", code=1)
         versions.git("switch", "--quiet", "main")
         versions.git("merge", "--quiet", "worse")
         s.quietly("nightly", "--json", "--trials", "1")
-        s.look("demote.txt", "demote")
-        s.look("demote.json", "demote", "--json")
-        s.looked()
+        s.run("demote.txt", "demote")
+        s.run("demote.json", "demote", "--json")
         return s.texts
 
 
@@ -326,23 +298,22 @@ def small() -> dict[str, str]:
     """Commands that need no run: numbers, contracts, starters, mistakes."""
     with story() as s:
         for width in ("80", "120"):
-            s.look(f"power-{width}.txt", "power", "95%", "80%", "--evals", "50", "--trials", "7", COLUMNS=width)
-        s.look("power.json", "power", "95%", "80%", "--json")
-        s.look("power-rule.txt", "power", "--rule", "classic")
-        s.look("contract-list.txt", "contract", "--list")
+            s.run(f"power-{width}.txt", "power", "95%", "80%", "--evals", "50", "--trials", "7", COLUMNS=width)
+        s.run("power.json", "power", "95%", "80%", "--json")
+        s.run("power-rule.txt", "power", "--rule", "classic")
+        s.run("contract-list.txt", "contract", "--list")
         s.run("version.txt", "--version")
-        s.looked()
-        s.run("init.txt", "init", stderr=True)
+        source = installed_in(s.folder.parent / "notes", None)
+        s.run("init.txt", "init", stderr=True, PYTHONPATH=str(source))
         s.keep("init-files.txt", s.listing(s.folder))
         s.keep("init-config.toml", (s.folder / "demeanor.toml").read_text())
         s.run("skills.txt", "skills", "install", "--for", "all", stderr=True)
         s.run("task.txt", "task", "new", "my-task", "--org", "acme", stderr=True)
         s.keep("all-files.txt", s.listing(s.folder))
         s.run("error-command.txt", "rnu", code=2, stderr=True)
-        s.look("error-eval.txt", "run", "--scenario", "nowhere", code=2, stderr=True)
-        s.look("error-report.txt", "report", code=2, stderr=True)
-        s.look("error-trace.txt", "trace", code=2, stderr=True)
-        s.looked()
+        s.run("error-eval.txt", "run", "--scenario", "nowhere", code=2, stderr=True)
+        s.run("error-report.txt", "report", code=2, stderr=True)
+        s.run("error-trace.txt", "trace", code=2, stderr=True)
         (s.folder / "demeanor.toml").write_text("trails = 3\n")
         s.run("error-config.txt", "run", code=2, stderr=True)
         return s.texts

@@ -7,13 +7,18 @@ import os
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from demeanor.core.capture import Capture
+from demeanor.core.process import ProcessEnd
+from demeanor.harbor.result import TrialFolder
+from demeanor.harbor.task_agent import TaskAgent
+from demeanor.harbor.to_capture import to_capture
 from tests.helpers.harbor_engine import PROGRAM, WITHOUT
 from tests.helpers.processes import command_line, others
 
@@ -55,6 +60,16 @@ class HarborTrial:
         """What the exception says."""
         return str((self.result["exception_info"] or {}).get("exception_message", ""))
 
+    @property
+    def agent(self) -> str:
+        """The name of its agent."""
+        return str(self.result["agent_info"]["name"])
+
+    def capture(self) -> Capture:
+        """What Demeanor reads of it."""
+        observed, folder = Capture(trial="t", attempt=1), TrialFolder(folder=self.folder, data=self.result)
+        return to_capture(observed, ProcessEnd(exit_code=0), folder, TaskAgent(name=self.agent), "")
+
     def text(self, path: str) -> str:
         """A file of its folder."""
         return (self.folder / path).read_text()
@@ -83,9 +98,10 @@ class HarborProject:
         test: str = "cd /app && if [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
         top: str = "",
         toml: str = "",
+        under: Path | None = None,
     ) -> Path:
         """A task of a few lines; `top` and `toml` go into its task.toml, `files` are written last."""
-        folder = self.tasks / name
+        folder = (under or self.tasks) / name
         content = {
             "task.toml": f'schema_version = "1.4"\n{top}[task]\nname = "lab/{name}"\n{toml}',
             "instruction.md": "Make the file /app/done.\n",
@@ -103,12 +119,12 @@ class HarborProject:
         self,
         *options: str,
         path: Path | None = None,
-        agent: str = "oracle",
+        agents: Sequence[str] = ("oracle",),
         code: int = 0,
         variables: Mapping[str, str] | None = None,
     ) -> list[HarborTrial]:
         """The trials of a job, by name; afterwards nothing of it is left but its folder."""
-        words = ["run", "-p", str(path or self.tasks), "-a", agent, "--env", ENVIRONMENT, "-y", "-q"]
+        words = ["run", "-p", str(path or self.tasks), *self._agents(agents), "--env", ENVIRONMENT, "-y", "-q"]
         jobs = self.folder / "jobs"
         before = set(jobs.glob("*")) if jobs.exists() else set()
         done = self.start(*words, "-o", str(jobs), *options, variables=variables)
@@ -124,6 +140,14 @@ class HarborProject:
         assert "demeanor" not in Path("/proc/self/mountinfo").read_text()
         (job,) = set(jobs.glob("*")) - before
         return read_job(job)
+
+    def _agents(self, names: Sequence[str]) -> list[str]:
+        """The option for one agent, or a configuration for several."""
+        if len(names) == 1:
+            return ["-a", names[0]]
+        config = self.folder / "agents.json"
+        config.write_text(json.dumps({"agents": [{"name": name} for name in names]}))
+        return ["-c", str(config)]
 
     def start(self, *words: str, variables: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start Harbor. What it prints goes to a file: a pipe would be held open by what is left, and hide it."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
+from demeanor.core.checks import RewardCheck
+from demeanor.core.verdict import VoidCause
+from demeanor.judge.self_test import SelfTestFault
+from demeanor.judge.task_self_test import task_complaints
 from tests.harbor_env.conftest import once
-from tests.harbor_env.helpers import ENVIRONMENT, HarborProject, HarborTrial, wait_until
+from tests.harbor_env.helpers import ENVIRONMENT, HarborProject, HarborTrial, by_task, wait_until
 
 DOCKERFILE = """\
 # syntax=docker/dockerfile:1
@@ -133,7 +139,7 @@ def prepare(harbor_project: HarborProject) -> None:
         toml='[agent]\nuser = "bob"\n[verifier]\nuser = "bob"\n',
     )
     harbor_project.task("slow", solve="echo done > /app/done; sleep 600", toml="[agent]\ntimeout_sec = 2\n")
-    harbor_project.task("silent", test="true")
+    harbor_project.task("silent", test="echo no reward here")
     harbor_project.task("crashing", solve="kill -9 -1", test="echo 0 > /logs/verifier/reward.txt")
     harbor_project.task("hostile", solve=HOSTILE)
     harbor_project.task(
@@ -179,15 +185,23 @@ def test_a_whole_dockerfile_is_replayed(trials: dict[str, HarborTrial]) -> None:
 
 
 def test_an_agent_out_of_time_is_ended_and_what_it_did_is_judged(trials: dict[str, HarborTrial]) -> None:
-    """Harbor calls it a time-out and asks the verifier nevertheless."""
+    """Harbor calls it a time-out and asks the verifier nevertheless; that is noted."""
     assert trials["slow"].exception == "AgentTimeoutError"
     assert trials["slow"].reward == 1.0
+    capture = trials["slow"].capture()
+    assert (capture.rewards, capture.breakdown) == ({"reward": 1.0}, None)
+    assert [note.partition(":")[0] for note in capture.notes] == ["AgentTimeoutError"]
 
 
 def test_a_missing_reward_is_reported(trials: dict[str, HarborTrial]) -> None:
-    """It is no zero."""
+    """It is no zero, and a second attempt would be the same. `validate` shows what the verifier printed."""
     assert trials["silent"].exception == "RewardFileNotFoundError"
     assert trials["silent"].reward is None
+    capture = trials["silent"].capture()
+    assert capture.breakdown is not None
+    assert (capture.breakdown.cause, capture.breakdown.cause.retryable) == (VoidCause.VERIFIER, False)
+    (complaint,) = task_complaints(RewardCheck(), [capture], [])
+    assert (complaint.fault, "test-stdout.txt:\nno reward here" in complaint.detail) == (SelfTestFault.CRASHED, True)
 
 
 def test_a_program_that_kills_everybody_in_there_ends_itself_only(trials: dict[str, HarborTrial]) -> None:
@@ -243,19 +257,25 @@ def test_memory_has_a_limit(trials: dict[str, HarborTrial]) -> None:
     assert "they used" in trials["memory"].message
 
 
-def test_doing_nothing_gets_nothing(harbor_project: HarborProject) -> None:
-    """The control: a task is not passed by itself."""
-    (trial,) = harbor_project.run("-n", "1", path=harbor_project.task("idle"), agent="nop")
-    assert (trial.exception, trial.reward) == (None, 0.0)
-
-
-def test_twenty_trials_two_at_a_time(harbor_project: HarborProject) -> None:
-    """Each has a sandbox of its own: what one leaves, another does not find."""
+def test_trials_at_the_same_time_have_a_sandbox_each(harbor_project: HarborProject) -> None:
+    """What one leaves, another does not find; and doing nothing gets nothing."""
     task = harbor_project.task(
         "many", solve=f"[ -e /usr/local/mine ] || echo done > done; touch /usr/local/mine; {harbor_project.daemon}"
     )
-    trials = harbor_project.run("-n", "2", "-k", "20", path=task)
-    assert [one.reward for one in trials] == [1.0] * 20
+    trials = harbor_project.run("-n", "2", "-k", "4", path=task, agents=("oracle", "nop"))
+    assert [trial.exception for trial in trials] == [None] * 8
+    assert sorted((trial.agent, trial.reward) for trial in trials) == [("nop", 0.0)] * 4 + [("oracle", 1.0)] * 4
+
+
+def test_the_network_of_this_machine_is_for_tasks_that_do_not_refuse_it(harbor_project: HarborProject) -> None:
+    """With the option `network=host`."""
+    tasks = harbor_project.folder / "network"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asks = f"if bash -c '</dev/tcp/127.0.0.1/{server.getsockname()[1]}'; then echo 1; else echo 0; fi"
+        for name, toml in {"open": "", "closed": '[environment]\nnetwork_mode = "no-network"\n'}.items():
+            harbor_project.task(name, test=f"{asks} > /logs/verifier/reward.txt", toml=toml, under=tasks)
+        trials = harbor_project.run("--ek", "network=host", path=tasks)
+    assert {name: trial.reward for name, trial in by_task(trials).items()} == {"open": 1.0, "closed": 0.0}
 
 
 @pytest.mark.parametrize(("task", "complaint"), [(task, complaint) for task, (_, complaint) in REFUSED.items()])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from demeanor.harbor.base_image import BaseImages
 from demeanor.images.cache import ImageCache
 from demeanor.images.pull import import_layout
-from tests.harbor_env.helpers import HarborProject
+from tests.harbor_env.helpers import HarborProject, HarborTrial, by_task
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.image_registry import image_registry, manifest, write_layout
 from tests.helpers.small_rootfs import small_rootfs
@@ -60,45 +62,69 @@ echo $ok > /logs/verifier/reward.txt
 
 def archive_of(folder: Path, target: Path) -> Path:
     """The archive of a folder."""
-    with tarfile.open(target, "w:gz") as tar:
+    with tarfile.open(target, "w:gz", compresslevel=1) as tar:
         for path in sorted(folder.rglob("*")):
             tar.add(path, arcname=str(path.relative_to(folder)), recursive=False)
     return target
 
 
-def test_a_task_runs_on_its_image(harbor_project: HarborProject) -> None:
-    """Its Dockerfile is built once: the second run starts from the result. Nothing of this machine is seen."""
-    project = harbor_project
-    root = small_rootfs(project.folder / "root")
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The only layer of the images: a few programs, and the file /etc/os."""
+    folder = tmp_path_factory.mktemp("layer")
+    root = small_rootfs(folder / "root")
     (root / "etc/os").write_text("base\n")
+    return archive_of(root, folder / "root.tar.gz").read_bytes()
+
+
+def import_image(name: str, layer: bytes, cache: ImageCache, **config: object) -> None:
+    """Put an image into a cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        import_layout(write_layout(Path(folder) / "layout", *manifest([layer], config)), name, cache)
+
+
+def test_a_task_runs_on_its_image(harbor_project: HarborProject, layer: bytes) -> None:
+    """Its Dockerfile is built once: the second run starts from the result. Nothing of this machine is seen.
+
+    Beside it, a step that fails is reported with its line, and nothing of it is kept; and a task without a Dockerfile
+    whose image is not here is refused with what to do.
+    """
+    project = harbor_project
     cache = ImageCache(project.folder / "home/.cache/demeanor/images")
-    others = {one.key for one in cache.roots()}  # of other tests
-    archive = archive_of(root, project.folder / "root.tar.gz")
-    config = {"Env": ["PATH=/bin", "FROM_IMAGE=image"]}
-    import_layout(
-        write_layout(project.folder / "layout", *manifest([archive.read_bytes()], config)), "lab/base:1", cache
-    )
+    import_image("lab/base:1", layer, cache, Env=["PATH=/bin", "FROM_IMAGE=image"])
+    before = {root.key for root in cache.roots()}
+    tasks = project.folder / "built"
     task = project.task(
         "built",
         dockerfile=DOCKERFILE,
         solve="id -u > /app/done",
         test=TEST,
         files={"environment/notes.txt": "note\n"},
+        under=tasks,
     )
     packed = project.folder / "packed"
     packed.mkdir()
     (packed / "packed").write_text("packed\n")
     archive_of(packed, task / "environment/files.tar.gz")
-    built = []
-    for proxy in ("http://proxy.example", ""):  # a result in the cache does not depend on it
-        (trial,) = project.run(path=task, variables={"https_proxy": proxy})
-        assert (trial.exception, trial.message) == (None, "")
-        output = trial.text("verifier/test-stdout.txt")
-        assert trial.reward == 1, output
-        built.append(output.splitlines()[-1])
-    assert built[0].isdigit()
-    assert built[0] == built[1]
-    assert len({one.key for one in cache.roots()} - others) == 2
+    project.task("failing", dockerfile="FROM lab/base:1\nRUN echo wrong >&2; exit 3\n", under=tasks)
+    absent = project.task("absent", toml='[environment]\ndocker_image = "lab/absent:1"\n', under=tasks)
+    (absent / "environment/Dockerfile").unlink()
+    trials = by_task(project.run(path=tasks, variables={"https_proxy": "http://proxy.example"}))
+    (again,) = project.run(path=task, variables={"https_proxy": ""})  # a result in the cache does not depend on it
+    moments = [moment_built(trial) for trial in (trials["built"], again)]
+    assert moments[0].isdigit()
+    assert moments[0] == moments[1]
+    assert trials["failing"].exception == "SandboxStepFailedError"
+    assert "Dockerfile:2: RUN: exit code 3\nwrong" in trials["failing"].message
+    assert "demeanor harbor images pull lab/absent:1" in trials["absent"].message
+    assert len({root.key for root in cache.roots()} - before) == 1
+
+
+def moment_built(trial: HarborTrial) -> str:
+    """When the image of a trial was built, as its verifier printed it last."""
+    output = trial.text("verifier/test-stdout.txt")
+    assert (trial.exception, trial.message, trial.reward) == (None, "", 1), output
+    return output.splitlines()[-1]
 
 
 PLAIN = """\
@@ -109,7 +135,7 @@ COPY --chown=app notes.txt /app/
 """
 
 
-def test_an_ordinary_user_builds_and_runs_on_an_image(harbor_project: HarborProject, tmp_path: Path) -> None:
+def test_an_ordinary_user_builds_and_runs_on_an_image(harbor_project: HarborProject, layer: bytes) -> None:
     """With one user, who is root inside: steps may change owners without effect, which apt insists on. The solution
     gets 1, doing nothing gets 0, and a task with another user is refused with its line.
     """
@@ -117,69 +143,52 @@ def test_an_ordinary_user_builds_and_runs_on_an_image(harbor_project: HarborProj
     alone = (str(shutil.which("unshare")), "--user", "--map-user=1000", "--map-group=1000")
     if subprocess.run([*alone, "true"], check=False).returncode:
         pytest.skip("a user can't be mapped to another one here")
-    root = small_rootfs(tmp_path / "root")
-    (root / "etc/os").write_text("base\n")
     cache = ImageCache(project.folder / "home/.cache/demeanor/images")
-    archive = archive_of(root, tmp_path / "root.tar.gz")
-    layout = write_layout(tmp_path / "layout", *manifest([archive.read_bytes()], {"Env": ["PATH=/bin"]}))
-    import_layout(layout, "lab/plain:1", cache)
+    import_image("lab/plain:1", layer, cache, Env=["PATH=/bin"])
     test = '[ "$(cat /who /app/note /app/done)" = "$(printf "0\\nbuilt\\n0")" ] && [ ! -e /etc/os ]'
-    task = project.task(
+    tasks = project.folder / "plain"
+    project.task(
         "plain",
         dockerfile=PLAIN,
         solve="id -u > /app/done",
         test=f"if {test}; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
         files={"environment/notes.txt": "note\n"},
+        under=tasks,
     )
-    other = project.task("other", dockerfile="FROM lab/plain:1\nUSER app\nRUN id\n")
+    project.task("other", dockerfile="FROM lab/plain:1\nUSER app\nRUN id\n", under=tasks)
+    project.task("named", dockerfile="FROM lab/plain:1\n", toml='[agent]\nuser = "app"\n', under=tasks)
     project.prefix = alone
     try:
-        (solved,), (idle,) = project.run(path=task), project.run(path=task, agent="nop")
-        (refused,) = project.run(path=other)
-        named = project.run(path=project.task("named", dockerfile="FROM lab/plain:1\n", toml='[agent]\nuser = "app"\n'))
+        trials = project.run("-n", "1", path=tasks, agents=("oracle", "nop"))
     finally:
         project.prefix = ()
-    assert (solved.exception, solved.message, solved.reward) == (None, "", 1)
-    assert (idle.exception, idle.message, idle.reward) == (None, "", 0)
-    assert refused.exception == "SandboxUnsupportedError"
-    assert "Dockerfile:3: RUN: runs as 'app', but root is the only user" in refused.message
-    assert [one.exception for one in named] == ["SandboxUnsupportedError"]
-    assert "user app: root is the only user" in named[0].message
+    solved, idle = (by_task([trial for trial in trials if trial.agent == agent]) for agent in ("oracle", "nop"))
+    assert (solved["plain"].exception, solved["plain"].message, solved["plain"].reward) == (None, "", 1)
+    assert (idle["plain"].exception, idle["plain"].message, idle["plain"].reward) == (None, "", 0)
+    assert solved["other"].exception == "SandboxUnsupportedError"
+    assert "Dockerfile:3: RUN: runs as 'app', but root is the only user" in solved["other"].message
+    assert solved["named"].exception == "SandboxUnsupportedError"
+    assert "user app: root is the only user" in solved["named"].message
 
 
-def test_a_prebuilt_image_is_pulled_if_that_is_asked_for(harbor_project: HarborProject, tmp_path: Path) -> None:
-    """From its registry; without that, a task without a Dockerfile is refused with what to do."""
+def test_a_prebuilt_image_is_pulled_if_that_is_asked_for(
+    harbor_project: HarborProject, layer: bytes, tmp_path: Path
+) -> None:
+    """From its registry; afterwards it is in the cache."""
     project = harbor_project
-    archive = archive_of(small_rootfs(tmp_path / "root"), tmp_path / "root.tar.gz")
     with image_registry(tmp_path) as registry:
-        registry.push("lab/ready", "1", *manifest([archive.read_bytes()], {"Env": ["PATH=/bin"], "WorkingDir": "/tmp"}))
+        name = f"{registry.host}/lab/ready:1"
+        registry.push("lab/ready", "1", *manifest([layer], {"Env": ["PATH=/bin"], "WorkingDir": "/tmp"}))
         task = project.task(
             "ready",
             solve="echo done > done",
             test="if [ -f /tmp/done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
-            toml=f'[environment]\ndocker_image = "{registry.host}/lab/ready:1"\n',
+            toml=f'[environment]\ndocker_image = "{name}"\n',
         )
         (task / "environment/Dockerfile").unlink()
-        (refused,) = project.run(path=task)
         (pulled,) = project.run("--ek", "images=pull", path=task)
-    assert f"demeanor harbor images pull {registry.host}/lab/ready:1" in refused.message
     assert (pulled.exception, pulled.message, pulled.reward) == (None, "", 1)
-    (again,) = project.run(path=task)
-    assert again.reward == 1, "it is in the cache now"
-
-
-def test_a_step_that_fails_is_reported_with_its_line(harbor_project: HarborProject, tmp_path: Path) -> None:
-    """And nothing of it is kept."""
-    project = harbor_project
-    cache = ImageCache(project.folder / "home/.cache/demeanor/images")
-    archive = archive_of(small_rootfs(tmp_path / "root"), tmp_path / "root.tar.gz")
-    import_layout(write_layout(tmp_path / "layout", *manifest([archive.read_bytes()])), "lab/failing:1", cache)
-    before = {root.key for root in cache.roots()}
-    task = project.task("failing", dockerfile="FROM lab/failing:1\nRUN echo wrong >&2; exit 3\n")
-    (trial,) = project.run(path=task)
-    assert trial.exception == "SandboxStepFailedError"
-    assert "Dockerfile:2: RUN: exit code 3\nwrong" in trial.message
-    assert {root.key for root in cache.roots()} == before
+    assert BaseImages("cached", str(project.folder / "home/.cache/demeanor/images"), {}).find(name, needed=True)
 
 
 BUILD = """\
@@ -188,6 +197,7 @@ from pathlib import Path
 from demeanor.dockerfile.planner import read
 from demeanor.harbor_env import image_build
 from demeanor.harbor_env.dockerfile_replay import Build
+from demeanor.harbor.base_image import BaseImages
 from demeanor.images.cache import ImageCache
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
 
@@ -207,11 +217,10 @@ asyncio.run(main())
 
 
 @needs_harbor
-def test_a_step_that_is_kept_is_the_base_of_the_next_one(tmp_path: Path) -> None:
+def test_a_step_that_is_kept_is_the_base_of_the_next_one(tmp_path: Path, layer: bytes) -> None:
     """So that roots share their files; what a later step removes is not in its root."""
     cache = ImageCache(tmp_path / "cache")
-    archive = archive_of(small_rootfs(tmp_path / "root"), tmp_path / "root.tar.gz")
-    import_layout(write_layout(tmp_path / "layout", *manifest([archive.read_bytes()])), "lab/steps:1", cache)
+    import_image("lab/steps:1", layer, cache)
     subprocess.run([PROGRAM.with_name("python"), "-c", BUILD, str(cache.folder)], check=True)
     by_parent = {root.parent: root for root in cache.roots()}
     base = by_parent[None]

@@ -35,7 +35,7 @@ def played(harbor_project: HarborProject, folder: Path) -> tuple[HarborTrial, tu
             kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{session.id}/v1", "token": session.token}
             words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
             words += ["-m", "played", "--ek", f"gateway={folder}/{SOCKET_NAME}"]
-            run = partial(harbor_project.run, *words, path=harbor_project.tasks / "native", agent=AGENT)
+            run = partial(harbor_project.run, *words, path=harbor_project.tasks / "native", agents=(AGENT,))
             (trial,) = await asyncio.to_thread(run)
             return trial, session.exchanges()
 

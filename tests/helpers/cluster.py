@@ -1,4 +1,7 @@
-"""A real cluster on this machine, started as a team starts one: with `dask scheduler` and `dask worker`."""
+"""A real cluster on this machine, started as a team starts one: with `dask scheduler` and `dask worker`.
+
+Most of its processes are forked from one that has imported Dask and the product, which takes a second of CPU time.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from demeanor.runner.executors.certificates import write_certificates
+from tests.helpers import preloaded
 from tests.helpers.network import PrivateNetwork
 from tests.helpers.processes import command_line, with_environ
+from tests.helpers.project import share_probes
 
 PATIENCE = 300.0
 """Seconds after which a test gives up waiting; it only guards against hanging."""
@@ -50,11 +55,12 @@ class Cluster:
         self.folder = folder
         self.certs = folder / "certs"
         self.address = ""
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.running: dict[str, subprocess.Popen[bytes] | preloaded.Started] = {}
         write_certificates(self.certs)
+        share_probes(folder, folder.parent)
 
-    def start_scheduler(self, *, failures: int = 0, **env: str) -> None:
-        """Start the scheduler and wait until it listens."""
+    def start_scheduler(self, *, failures: int = 0, preload: str = "", **env: str) -> None:
+        """Start the scheduler and wait until it listens; `preload` is Python code that it runs first."""
         file = self.folder / "scheduler.json"
         self._start(
             "scheduler",
@@ -65,6 +71,7 @@ class Cluster:
                 "DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM": "True",
                 **env,
             },
+            preload,
         )  # fmt: skip
         wait_for(lambda: file.is_file() and file.read_text().strip().endswith("}"), "the scheduler")
         self.address = json.loads(file.read_text())["address"]
@@ -76,14 +83,15 @@ class Cluster:
         starts it."""
         home = self.folder / name
         home.mkdir()
-        (home / "sitecustomize.py").write_text(preload)
         self._start(
             name,
             ["distributed.cli.dask_worker", self.address, "--name", name, "--nthreads", "1", "--resources",
              "demeanor=1", "--nanny" if nanny else "--no-nanny", "--no-dashboard", "--local-directory", str(home),
              "--host", self._host(name), *self._tls("worker")],
-            {"PYTHONPATH": str(home), **env},
-            before,
+            env,
+            preload,
+            before=before,
+            fresh=nanny or bool(before),
         )  # fmt: skip
 
     def wait_for_workers(self) -> None:
@@ -125,12 +133,31 @@ class Cluster:
             f"{certs}/{role}.key",
         ]
 
-    def _start(self, name: str, words: list[str], env: dict[str, str], before: Sequence[str] = ()) -> None:
+    def _start(
+        self,
+        name: str,
+        words: list[str],
+        env: dict[str, str],
+        preload: str,
+        *,
+        before: Sequence[str] = (),
+        fresh: bool = False,
+    ) -> None:
         (self.folder / "tmp").mkdir(exist_ok=True)
         base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"), **_IDLE}
-        inside = self.network.enter(self._place(name)) if self.network else []
         with (self.folder / f"{name}.log").open("wb") as log:
+            if not fresh:
+                self.running[name] = preloaded.start(
+                    *(words[0], words[1:]), cwd=self.folder, env={**base, **env}, out=log.fileno(), err=log.fileno(),
+                    server="cluster", preload=preload, session=True,
+                    namespaces=self.network.pid(self._place(name)) if self.network else None,
+                )  # fmt: skip
+                return
+            inside = self.network.enter(self._place(name)) if self.network else []
+            code = self.folder / f"{name}-code"
+            code.mkdir()
+            (code / "sitecustomize.py").write_text(preload)
             self.running[name] = subprocess.Popen(
-                [*inside, *before, sys.executable, "-m", *words], env={**base, **env}, cwd=self.folder,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                [*inside, *before, sys.executable, "-m", *words], env={**base, "PYTHONPATH": str(code), **env},
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip

@@ -36,7 +36,7 @@ pathlib.Path("dist/agent.py").write_text("git ignores build output, and so does 
 CONFIG = """
 [agents.fixer]
 adapter = "command"
-command = ["{python}", "{world}/fixer.py", "{{prompt}}"]
+command = ["{python}", "-IS", "{world}/fixer.py", "{{prompt}}"]
 
 [models.doctor]
 script = "{world}/doctor.py"
@@ -58,12 +58,18 @@ def play(turn):
 PRICE = "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n"
 VARIANTS = {
     "quick.toml": "trials = 1\nwire_trials = 1\n",
-    "evals.toml": "trials = 1\nevals = true\n",
-    "priced.toml": f"wire_trials = 0\n{PRICE}",
-    "wire.toml": PRICE,
-    "unguarded.toml": f'guard = "none"\nwire_trials = 0\n{PRICE}',
+    "evals.toml": "trials = 1\nwire_trials = 0\nevals = true\n",
+    "unguarded.toml": 'trials = 1\nwire_trials = 0\nguard = "none"\n',
+    "priced.toml": f"trials = 1\nwire_trials = 0\n{PRICE}",
+    "wire.toml": f"trials = 1\n{PRICE}",
+    "twice.toml": f'trials = 2\nguard = "none"\nwire_trials = 0\n{PRICE}',
 }
-"""Other configurations of the same project, for --config."""
+"""Other configurations of the same project, for --config. They use no sandbox, since `fix` does many small runs."""
+
+
+def in_rounds(*scripts: str) -> str:
+    """A fixer that runs another script in each round."""
+    return f"exec({list(scripts)!r}[brief.count('### Round ')])"
 
 
 class BrokenToyAgent(ToyAgent):
@@ -72,11 +78,12 @@ class BrokenToyAgent(ToyAgent):
     def __init__(self, project: Project, *, rules: str = "") -> None:
         super().__init__(project)
         usual = (self.folder / "demeanor.toml").read_text() + CONFIG.format(python=sys.executable, world=self.world)
-        for name, more in {"demeanor.toml": rules, **VARIANTS}.items():
-            (self.folder / name).write_text(usual + more)
-        slow = f"grep -q 'Read every' prompts/system.md && exec sleep 61.25; exec {sys.executable} build.py"
+        (self.folder / "demeanor.toml").write_text(usual + rules)
+        for name, more in VARIANTS.items():
+            (self.folder / name).write_text(f'sandbox = "none"\n{usual}{more}')
+        slow = f"grep -q 'Read every' prompts/system.md && exec sleep 61.25; exec {sys.executable} -IS build.py"
         build = f'build = ["sh", "-c", "{slow}"]\n'
-        (self.folder / "slow.toml").write_text(re.sub(r"build = .*\n", build, usual) + "trials = 1\n")
+        (self.folder / "slow.toml").write_text(re.sub(r"build = .*\n", build, usual) + "trials = 1\nwire_trials = 0\n")
         (self.world / "doctor.py").write_text(DOCTOR)
         self.commit("A fixer")
         self.night()
@@ -84,8 +91,8 @@ class BrokenToyAgent(ToyAgent):
         self.night()
 
     def night(self) -> None:
-        """Make a nightly run."""
-        done = self.project.demeanor("nightly", "--json", "--trials", "1")
+        """Make a nightly run of the eval that breaks."""
+        done = self.project.demeanor("nightly", "--json", "--trials", "1", "-k", "reads")
         assert done.returncode in {0, 1}, done.stderr
 
     def fix_with(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:

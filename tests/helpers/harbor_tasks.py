@@ -51,18 +51,28 @@ def greet(folder: Path, *, check: str = CHECK, solve: str = SOLVE, seconds: floa
     )
 
 
-def rewarding(folder: Path) -> Path:
+def engine(folder: Path, reward: str) -> Path:
     """A program in place of Harbor, for tests that are not about Harbor itself: every trial earns the reward that the
-    file `reward` beside it holds. Harbor's version is read from the metadata of its package."""
+    shell command `reward` prints, with `$task` (the task's folder) and `$agent`. A place that a trial shares with
+    another one is an error. Harbor's version is read from the metadata of its package."""
     (folder / "lib/python3.12/site-packages/harbor-0.24.0.dist-info").mkdir(parents=True)
     program = folder / "bin/harbor"
     script = (
-        'jobs="$(dirname "$3")/jobs/attempt/one"; mkdir -p "$jobs"\n'
-        'printf \'{"verifier_result": {"rewards": {"reward": %s}}}\' "$(cat "$(dirname "$0")/reward")"'
-        ' > "$jobs/result.json"\n'
+        'jobs="$(dirname "$3")/jobs"; mkdir "$jobs" || exit; mkdir -p "$jobs/attempt/one"\n'
+        """task="$(sed 's/.*"tasks": \\[{"path": "\\([^"]*\\)".*/\\1/' "$3")"\n"""
+        """agent="$(sed 's/.*"agents": \\[{"name": "\\([^"]*\\)".*/\\1/' "$3")"\n"""
+        f'reward="$({reward})"\n'
+        'printf \'{"verifier_result": {"rewards": {"reward": %s}}}\' "$reward" > "$jobs/attempt/one/result.json"\n'
     )
-    write(program.parent, {"reward": "1", "harbor": f"#!/bin/sh\n{script}"})
+    write(program.parent, {"harbor": f"#!/bin/sh\n{script}"})
     program.chmod(0o755)
+    return program
+
+
+def rewarding(folder: Path) -> Path:
+    """A program in place of Harbor: every trial earns the reward that the file `reward` beside it holds."""
+    program = engine(folder, 'cat "$(dirname "$0")/reward"')
+    write(program.parent, {"reward": "1"})
     return program
 
 

@@ -46,7 +46,11 @@ class PrivateNetwork:
 
     def enter(self, name: str) -> list[str]:
         """The words before a command that let it run in a namespace; the middle has no name."""
-        return ["nsenter", "--target", str(self._holders[name].pid), "--user", "--preserve-credentials", "--net"]
+        return ["nsenter", "--target", str(self.pid(name)), "--user", "--preserve-credentials", "--net"]
+
+    def pid(self, name: str) -> int:
+        """A process in a namespace, which lives as long as the namespace."""
+        return self._holders[name].pid
 
     def address(self, name: str) -> str:
         """The address of a namespace."""

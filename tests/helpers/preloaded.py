@@ -1,22 +1,24 @@
-"""`python -m demeanor` as a process of its own, without the time for the interpreter and the imports.
+"""`python -m demeanor` and `python -m pytest` as processes of their own, without the time for interpreter and imports.
 
 The suite starts the command line more than a thousand times, and most of the CPU time of a short command goes into
 starting Python and importing modules. Here one program per pytest process imports them once and forks a process for
 each command, with the command's arguments, environment, working folder and standard streams. In it `demeanor.__main__`
-runs as it does after `python -m demeanor`. Tests of start-up, signals and kills start fresh processes
-(`Project.command`).
+runs as it does after `python -m demeanor`. Other such programs have also imported pytest and its plugins, or Dask.
+Tests of start-up start fresh processes (`Project.command`, `Project.fresh_pytest`).
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import faulthandler
 import gc
 import json
 import os
 import pkgutil
 import runpy
+import select
 import selectors
 import signal
 import socket
@@ -29,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tests.helpers import processes
 
@@ -43,6 +45,8 @@ NOT_PRELOADED = (
     "demeanor.commands.agents.conformance.eval_",
 )
 """What needs packages that take long to import, and evals, which the product imports in its own way."""
+IMPORTED_LATE = ("genai_prices.data_snapshot", "genai_prices.types")
+"""What the product imports only when a command needs it, and what takes a while."""
 CHANGES_PYTHON = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
 SIZE = 1 << 16
 PRINT_STACKS = signal.SIGUSR1
@@ -53,28 +57,115 @@ def fits(env: Mapping[str, str]) -> bool:
     return not any(name.startswith(CHANGES_PYTHON) for name in env)
 
 
-def run(words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
+class Started:
+    """A process that was forked, as far as a `subprocess.Popen` is needed for it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._replies = connection.makefile("r")
+        self._code: int | None = None
+        self.pid = int(self._replies.readline())
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+        if self._code is None and select.select([self._connection], [], [], 0)[0]:
+            self.wait()
+        return self._code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once it has ended."""
+        if self._code is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise AssertionError(f"process {self.pid} did not end within {timeout:g} s")
+            self._code = int(self._replies.readline())
+            self.close()
+        return self._code
+
+    def close(self) -> None:
+        """Don't wait for it any more."""
+        self._replies.close()
+        self._connection.close()
+
+
+def start(
+    module: str,
+    words: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    out: int,
+    err: int,
+    server: str = "demeanor",
+    namespaces: int | None = None,
+    preload: str = "",
+    session: bool = False,
+) -> Started:
+    """Start `python -m MODULE WORDS...` with its output going to two file descriptors.
+
+    `server` names what is imported before: `demeanor`, `pytest` or `cluster`. `namespaces` is a process whose user and
+    network namespaces it enters, `preload` is Python code that it runs first, and `session` lets it lead a session.
+    """
+    asked = {
+        "module": module,
+        "words": words,
+        "cwd": str(cwd),
+        "env": dict(env),
+        "namespaces": namespaces,
+        "preload": preload,
+        "session": session,
+    }
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(_server(os.getpid(), server))
+    socket.send_fds(connection, [b"x"], [0, out, err])
+    connection.sendall(json.dumps(asked).encode())
+    connection.shutdown(socket.SHUT_WR)
+    return Started(connection)
+
+
+def program() -> str:
+    """A program `demeanor` for shell scripts: it does the same for the command of the script that starts it."""
+    return f"#!{sys.executable} -IS\n{_PROGRAM.format(address=_server(os.getpid(), 'demeanor'))}"
+
+
+_PROGRAM = """\
+import json, os, socket, sys
+
+asked = {{"module": "demeanor", "words": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}}
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({address!r})
+socket.send_fds(connection, [b"x"], [0, 1, 2])
+connection.sendall(json.dumps(asked).encode())
+connection.shutdown(socket.SHUT_WR)
+pid, code = connection.makefile().read().split()
+sys.exit(int(code))
+"""
+
+
+def run(
+    module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float, server: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end and capture its output, as `subprocess.run` does. One that does not end is described."""
-    own, theirs = socket.socketpair()
     (out, their_out), (err, their_err) = os.pipe(), os.pipe()
-    with own, own.makefile("r") as replies:
-        socket.send_fds(_server(os.getpid()), [b"x"], [theirs.fileno(), 0, their_out, their_err])
-        theirs.close()
-        os.close(their_out)
-        os.close(their_err)
-        own.sendall(json.dumps({"words": words, "cwd": str(cwd), "env": dict(env)}).encode())
-        own.shutdown(socket.SHUT_WR)
-        pid = int(replies.readline())
-        texts = {out: b"", err: b""}
-        try:
-            if not _read_all(texts, time.monotonic() + timeout):
-                problem = f"`demeanor {' '.join(words)}` did not end within {timeout:g} s"
-                raise AssertionError(f"{problem}\n{_end_and_describe(pid, texts)}\n{texts[err].decode()}")
-        finally:
-            for pipe in texts:
-                os.close(pipe)
-        output, errors = (text.decode().replace("\r\n", "\n").replace("\r", "\n") for text in texts.values())
-        return subprocess.CompletedProcess(list(words), int(replies.readline()), output, errors)
+    process = start(module, words, cwd=cwd, env=env, out=their_out, err=their_err, server=server or module)
+    os.close(their_out)
+    os.close(their_err)
+    texts = {out: b"", err: b""}
+    try:
+        if not _read_all(texts, time.monotonic() + timeout):
+            process.close()
+            problem = f"`{module} {' '.join(words)}` did not end within {timeout:g} s"
+            raise AssertionError(f"{problem}\n{_end_and_describe(process.pid, texts)}\n{texts[err].decode()}")
+    finally:
+        for pipe in texts:
+            os.close(pipe)
+    output, errors = (text.decode().replace("\r\n", "\n").replace("\r", "\n") for text in texts.values())
+    return subprocess.CompletedProcess(list(words), process.wait(), output, errors)
 
 
 def _read_all(texts: dict[int, bytes], deadline: float) -> bool:
@@ -117,13 +208,19 @@ def _end_and_describe(command: int, texts: dict[int, bytes]) -> str:
 
 
 @cache
-def _server(parent: int) -> socket.socket:
-    """The connection to the program that forks; it ends with the process `parent`, which is this one."""
-    own, theirs = socket.socketpair()
-    command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-    env = {"PATH": os.environ["PATH"]}
-    program = subprocess.Popen(command, cwd=REPOSITORY, env=env, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-    theirs.close()
+def _server(parent: int, name: str) -> str:
+    """The address of a program that forks; it ends with the process `parent`, which is this one."""
+    address = f"\0demeanor-tests-{parent}-{name}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        command = [sys.executable, "-m", __name__, str(listener.fileno()), name]
+        env = {"PATH": os.environ["PATH"]}
+        program = subprocess.Popen(
+            command, cwd=REPOSITORY, env=env, pass_fds=[listener.fileno()], stdin=subprocess.PIPE
+        )
+    assert program.stdin is not None
+    own = program.stdin
 
     def end() -> None:
         if os.getpid() == parent:
@@ -131,54 +228,67 @@ def _server(parent: int) -> socket.socket:
             program.wait()
 
     atexit.register(end)
-    return own
+    return address
 
 
-def next_command(control: socket.socket) -> dict[str, Any]:
+def next_command(listener: socket.socket) -> dict[str, Any]:
     """Fork a process for each command; returns in that process only, with what was asked for."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes processes that have replied
+    signal.signal(signal.SIGCHLD, _reap)
     while True:
-        _, fds, _, _ = socket.recv_fds(control, 1, 4)
-        if not fds:
+        ready, _, _ = select.select([listener, sys.stdin], [], [])
+        if sys.stdin in ready:
             os._exit(0)
-        if os.fork() == 0:
-            control.close()
-            return _forked(fds)
-        for fd in fds:
-            os.close(fd)
+        connection, _ = listener.accept()
+        with connection:
+            if os.fork() == 0:
+                listener.close()
+                return _forked(connection)
 
 
-def _forked(fds: Sequence[int]) -> dict[str, Any]:
+def _reap(_number: int, _frame: object) -> None:
+    """Remove processes that have replied. Ignoring the signal would also do that, but lose their CPU time."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _forked(connection: socket.socket) -> dict[str, Any]:
     """Read what is asked for, and fork the process of the command; reply with its pid and its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with socket.socket(fileno=fds[0]) as connection:
-        with connection.makefile("r") as file:
-            asked: dict[str, Any] = json.load(file)
-        pid = os.fork()
-        if pid == 0:
-            for target, fd in enumerate(fds[1:]):
-                os.dup2(fd, target)
-                os.close(fd)
-            return asked
-        for fd in fds[1:]:
+    _, fds, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("r") as file:
+        asked: dict[str, Any] = json.load(file)
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        for target, fd in enumerate(fds):
+            os.dup2(fd, target)
             os.close(fd)
-        connection.sendall(f"{pid}\n".encode())
-        _, status = os.waitpid(pid, 0)
-        with contextlib.suppress(BrokenPipeError):  # it took too long
-            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-        os._exit(0)
+        return asked
+    for fd in fds:
+        os.close(fd)
+    connection.sendall(f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(BrokenPipeError):  # it took too long
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
 
 
 def main() -> None:
-    """Import the product, then be one command after another, each in a process of its own."""
-    for package in PACKAGES:
-        root = import_module(f"demeanor.{package}")
-        for module in pkgutil.walk_packages(root.__path__, f"demeanor.{package}."):
-            if not module.name.startswith(NOT_PRELOADED) and not module.name.endswith("__main__"):
-                import_module(module.name)
+    """Import everything, then be one command after another, each in a process of its own."""
+    server = sys.argv[2]
+    if server == "pytest":
+        import_pytest()
+    else:
+        import_demeanor()
+    if server == "cluster":
+        import_cluster()
     if threading.active_count() > 1 or tempfile.tempdir is not None:
-        raise RuntimeError("importing demeanor started a thread, or looked for a temporary folder")
+        raise RuntimeError("an import started a thread, or looked for a temporary folder")
     gc.freeze()
+    gc.unfreeze = lambda: None  # a run unfreezes everything; pytest then searches all objects for cycles, five times
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores both
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     asked = next_command(socket.socket(fileno=int(sys.argv[1])))
     set_by_python = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}
     os.environ.clear()
@@ -187,7 +297,74 @@ def main() -> None:
     faulthandler.register(PRINT_STACKS)
     sys.path[0] = asked["cwd"]
     sys.argv[1:] = asked["words"]
-    runpy.run_module("demeanor", run_name="__main__", alter_sys=True)
+    if asked.get("session"):
+        os.setsid()
+    if asked.get("namespaces") is not None:
+        _enter(asked["namespaces"])
+    if server == "cluster":
+        import_module("dask.config").refresh()  # it reads the environment
+    exec(asked.get("preload", ""), {})  # noqa: S102 - code of a test
+    try:
+        runpy.run_module(asked["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as ending:
+        if not isinstance(ending.code, int):
+            raise
+        _end(ending.code)
+
+
+def _enter(pid: int) -> None:
+    """Enter the user and network namespaces of a process, as `nsenter --user --preserve-credentials --net` does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    files = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("user", "net")]
+    for file in files:
+        if libc.setns(file, 0) != 0:
+            raise OSError(ctypes.get_errno(), f"the namespaces of {pid} can't be entered")
+        os.close(file)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process as Python does, but without freeing each object, which takes longer than a short command."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def import_demeanor() -> None:
+    """Import the modules of the product."""
+    for package in PACKAGES:
+        root = import_module(f"demeanor.{package}")
+        for module in pkgutil.walk_packages(root.__path__, f"demeanor.{package}."):
+            if not module.name.startswith(NOT_PRELOADED) and not module.name.endswith("__main__"):
+                import_module(module.name)
+    for name in IMPORTED_LATE:
+        import_module(name)
+
+
+def import_cluster() -> None:
+    """Import Dask and what makes attempts on its workers."""
+    for name in ("distributed.cli.dask_scheduler", "distributed.cli.dask_worker"):
+        import_module(name)
+    for module in pkgutil.iter_modules(import_module("demeanor.runner.executors").__path__):
+        import_module(f"demeanor.runner.executors.{module.name}")
+
+
+def import_pytest() -> None:
+    """Import pytest with its plugins, and the product in the way that pytest imports plugins: with rewritten asserts.
+
+    Otherwise pytest would warn that it is too late to rewrite them.
+    """
+    import pytest
+
+    class Product:
+        def pytest_cmdline_main(self) -> int:
+            import_demeanor()
+            import_module("demeanor.pytest_plugin.items")
+            return 0
+
+    options = ("-p", "no:cacheprovider", "--capture=no", "--rootdir=/", "--config-file=/dev/null")
+    pytest.main(list(options), plugins=[Product()])
 
 
 if __name__ == "__main__":

@@ -96,6 +96,14 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def cpu_seconds(pid: int) -> float:
+    """The CPU time so far of a process, its children that have ended, and those that still run."""
+    ticks = 0
+    for member in (pid, *descendants(pid)):
+        ticks += sum(map(int, _stat(member)[11:15]))  # utime, stime, cutime, cstime
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _stat(pid: int | str) -> list[str]:
     """The fields of /proc/PID/stat after the name: state, parent, …"""
     return read(pid, "stat").rpartition(")")[2].split()

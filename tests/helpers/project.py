@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,13 @@ def default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+def share_probes(home: Path, session: Path) -> None:
+    """Let all tests below the folder `session` share what was found about sandboxes, because probing takes seconds."""
+    (home / ".cache/demeanor").mkdir(parents=True)
+    (session / "probes").mkdir(exist_ok=True)
+    (home / ".cache/demeanor/probes").symlink_to(session / "probes")
+
+
 class Project:
     """The folder of a user's project, with its own HOME and temporary folder."""
 
@@ -31,10 +39,7 @@ class Project:
             "HOME": str(folder.parent / "home"),
             "TMPDIR": str(folder.parent / "tmp"),
         }
-        (folder.parent / "home/.cache/demeanor").mkdir(parents=True)
-        probes = folder.parent.parent / "probes"  # shared by all tests, because probing takes seconds
-        probes.mkdir(exist_ok=True)
-        (folder.parent / "home/.cache/demeanor/probes").symlink_to(probes)
+        share_probes(folder.parent / "home", folder.parent.parent)
         (folder.parent / "tmp").mkdir()
         folder.mkdir()
 
@@ -47,6 +52,12 @@ class Project:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
+    def copy_to(self, folder: Path) -> Project:
+        """A copy of the project as it is now: for tests that change what a shared fixture made."""
+        copy = Project(folder)
+        shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
+        return copy
+
     def command(self, *words: str) -> list[str]:
         """The command line of a demeanor command."""
         return [sys.executable, "-m", "demeanor", *words]
@@ -56,7 +67,8 @@ class Project:
         self._require_seed(words)
         given = {**self.env, **env}
         if preloaded.fits(given):
-            return preloaded.run(words, cwd=self.folder, env=given, timeout=LONGEST)
+            server = "cluster" if "--certs" in words else "demeanor"
+            return preloaded.run("demeanor", words, cwd=self.folder, env=given, timeout=LONGEST, server=server)
         return subprocess.run(
             self.command(*words),
             cwd=self.folder,
@@ -67,14 +79,38 @@ class Project:
             check=False,
         )
 
+    def start(self, *words: str) -> preloaded.Started:
+        """Start a command without waiting for its end; `printed` tells what it prints."""
+        files = [(self.folder.parent / name).open("wb") for name in ("stdout", "stderr")]
+        try:
+            out, err = (file.fileno() for file in files)
+            return preloaded.start("demeanor", words, cwd=self.folder, env=self.env, out=out, err=err)
+        finally:
+            for file in files:
+                file.close()
+
+    def printed(self, name: str) -> str:
+        """What the command that was started last has printed so far to `stdout` or `stderr`."""
+        return (self.folder.parent / name).read_text()
+
     def _require_seed(self, words: Sequence[str]) -> None:
         """Fail a test whose result would depend on chance: a scripted model with a random answer, and no `--seed`."""
         if words and words[0] in {"run", "gate", "nightly", "compare", "bisect", "promote"} and "--seed" not in words:
             scripts = [path.name for path in self.folder.glob("*.py") if ".chance(" in path.read_text()]
-            assert not scripts or "--resume" in words, f"{scripts} draws at random: give `{words[0]}` a --seed"
+            assert not scripts or not {"--resume", "--dry-run"}.isdisjoint(words), (
+                f"{scripts} draws at random: give `{words[0]}` a --seed"
+            )
 
     def pytest(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run pytest as a user does."""
+        """Run pytest in a process of its own."""
+        given = {**self.env, **env}
+        if preloaded.fits(given):
+            options = ("-p", "no:cacheprovider", *words)
+            return preloaded.run("pytest", options, cwd=self.folder, env=given, timeout=LONGEST)
+        return self.fresh_pytest(*words, **env)
+
+    def fresh_pytest(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run pytest in a process that imports everything itself, as a user does."""
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words], cwd=self.folder,
             env={**self.env, **env}, capture_output=True, text=True, timeout=600, check=False,

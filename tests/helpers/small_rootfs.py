@@ -12,6 +12,11 @@ PROGRAMS = (
     "date", "dirname", "stat",
 )  # fmt: skip
 
+LEFT_OUT = shutil.ignore_patterns(
+    "test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "distutils", "pydoc_data", "unittest",
+    "config-*", "dist-packages", "site-packages",
+)  # fmt: skip
+
 
 def small_rootfs(folder: Path, programs: Iterable[str] = PROGRAMS) -> Path:
     """Create it: the programs, with the libraries that they need."""
@@ -21,27 +26,27 @@ def small_rootfs(folder: Path, programs: Iterable[str] = PROGRAMS) -> Path:
     (folder / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\napp:x:1000:1000::/home/app:/bin/sh\n")
     (folder / "etc/group").write_text("root:x:0:\napp:x:1000:\n")
     (folder / "bin").mkdir()
-    for name in programs:
-        program = Path(shutil.which(name) or "").resolve()
-        _copy_libraries(program, folder)
+    paths = {name: Path(shutil.which(name) or "").resolve() for name in programs}
+    for name, program in paths.items():
         shutil.copy(program, folder / "bin" / name)
+    _copy_libraries(paths.values(), folder)
     return folder
 
 
 def add_python(folder: Path) -> None:
-    """Add the Python of this machine's system, with its standard library."""
+    """Add the Python of this machine's system, with its standard library but for the largest packages."""
     program = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{program.name}")
-    shutil.copytree(library, folder / library.relative_to("/"), symlinks=True)
+    shutil.copytree(library, folder / library.relative_to("/"), symlinks=True, ignore=LEFT_OUT)
     (folder / "usr/bin").mkdir()
     shutil.copy(program, folder / "usr/bin/python3")
-    for binary in (program, *library.glob("lib-dynload/*.so")):
-        _copy_libraries(binary, folder)
+    _copy_libraries((program, *library.glob("lib-dynload/*.so")), folder)
 
 
-def _copy_libraries(binary: Path, folder: Path) -> None:
-    said = subprocess.run(["ldd", binary], check=True, capture_output=True, text=True).stdout
-    for library in (word for word in said.split() if word.startswith("/")):
+def _copy_libraries(binaries: Iterable[Path], folder: Path) -> None:
+    """Copy the libraries that programs need; `ldd` prints each program's own path with a colon."""
+    printed = subprocess.run(["ldd", *binaries], check=True, capture_output=True, text=True).stdout
+    for library in {word for word in printed.split() if word.startswith("/") and not word.endswith(":")}:
         target = folder / library.lstrip("/")
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -92,7 +92,7 @@ class ToyAgent:
 
     def build(self) -> None:
         """Build the agent, as the project's build command does."""
-        subprocess.run([sys.executable, "build.py"], cwd=self.folder, env=self.project.env, check=True)
+        subprocess.run([sys.executable, "-IS", "build.py"], cwd=self.folder, env=self.project.env, check=True)
 
     def git(self, *words: str) -> str:
         """Run git and return its output."""

@@ -1,26 +1,42 @@
-"""`demeanor bisect`: the toy agent's prompt lost a sentence in one of many commits."""
+"""`demeanor bisect`: an agent's prompt lost a sentence, or its program broke, in one of many commits."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import signal
-import subprocess
-import time
 from typing import Any
 
 from tests.helpers.project import Project
 from tests.helpers.toy_agent import ToyAgent
 from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
-from tests.journeys.test_compare import _hears_ctrl_c
+from tests.journeys.test_survival import until
 
 EVAL = "reads_before_editing"
+FLAKY_AGENT = """\
+#!/bin/sh
+# Writes out.txt in as many of ten trials as the plan says, by the seed of the trial.
+if [ "$(($2 % 10))" -lt "$(cat "$(dirname "$0")/plan")" ]; then printf hi > out.txt; fi
+"""
 
 
-def bisect(project: Project, *words: str) -> tuple[int, dict[str, Any], str]:
+def bisect(project: Project, *words: str, name: str = EVAL) -> tuple[int, dict[str, Any], str]:
     """Exit code, report and standard error."""
-    done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--json", *words)
+    done = project.demeanor("bisect", name, "--sandbox", "none", "--json", *words)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def history(versions: Versions, number: int, *, breaks_at: int, plan: str = "f") -> list[str]:
+    """Return `number` commits, the oldest first, of an agent that is a shell script. The one at `breaks_at` changes its
+    plan, the others something harmless."""
+    commits = [versions.git("rev-parse", "HEAD").strip()]
+    for index in range(1, number):
+        if index == breaks_at:
+            versions.behave(plan)
+        (versions.folder / "remark.txt").write_text(str(index))
+        versions.commit(f"Change {index}")
+        commits.append(versions.git("rev-parse", "HEAD").strip())
+    return commits
 
 
 def suspects(report: dict[str, Any]) -> list[str]:
@@ -53,14 +69,25 @@ def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
     trace = next(line for line in done.stdout.splitlines() if "demeanor trace" in line).split()[2:]
     shown = project.demeanor(*trace)
     assert (shown.returncode, "read_file" in shown.stdout) == (0, True), shown.stderr
+    config = toy.folder / "demeanor.toml"
+    config.write_text('faults = ["429@99"]\n' + config.read_text())  # another question; asked again it is the same one
+    for reused in (0, 1):
+        code, report, stderr = bisect(project, "--good", commits[0], "--most", "1")
+        assert (code, report["trials"], report["reused"]) == (3, 1, reused), stderr
 
 
 def test_flaky_behaviour_can_be_bisected(project: Project):
     """The agent passes nine of ten trials before the change, and two of ten after it."""
-    toy = ToyAgent(project, instructed=0.9, uninstructed=0.2)
-    commits = toy.history(7, breaks_at=3)
-    commits.append(toy.commit("\x1b[31mred\x1b[0m"))
-    code, report, stderr = bisect(project, "--good", commits[0], "--seed", "2", "--trials", "3", "--jobs", "3")
+    versions = Versions(project)
+    (versions.folder / "agent/agent.sh").write_text(FLAKY_AGENT)
+    config = versions.folder / "demeanor.toml"
+    config.write_text(config.read_text().replace('"{prompt}"', '"{prompt}", "{seed}"'))
+    versions.behave("9")
+    versions.commit()
+    commits = history(versions, 7, breaks_at=3, plan="2")
+    versions.commit("\x1b[31mred\x1b[0m")
+    words = ("--good", commits[0], "--seed", "2", "--trials", "3", "--jobs", "3")
+    code, report, stderr = bisect(project, *words, name="usually")
     assert (code, suspects(report)) == (0, [commits[3]]), stderr
     assert "\x1b" not in stderr
     made = tried(report)
@@ -72,24 +99,22 @@ def test_flaky_behaviour_can_be_bisected(project: Project):
 
 def test_a_commit_that_does_not_build_is_skipped(project: Project):
     """As with `git bisect skip`: it can't be distinguished from the next one."""
-    toy = ToyAgent(project)
-    commits = toy.history(3, breaks_at=99)
-    build = toy.folder / "build.py"
-    works = build.read_text()
-    build.write_text("raise SystemExit('no such compiler')\n")
-    broken = toy.commit("Broken build")
-    build.write_text(works)
-    toy.prompt.write_text(toy.prompt.read_text().replace("Read a file before you change it", "Be quick"))
-    culprit = toy.commit("Be quick")
-    last = toy.commit("Something else")
-    code, report, stderr = bisect(project, "--good", commits[0])
+    versions = Versions(project)
+    commits = history(versions, 3, breaks_at=99)
+    makefile = versions.folder / "Makefile"
+    works = makefile.read_text()
+    makefile.write_text("build:\n\techo no such compiler >&2; exit 1\n")
+    versions.commit("Broken build")
+    makefile.write_text(works)
+    broken, culprit, last = history(versions, 3, breaks_at=1)
+    code, report, stderr = bisect(project, "--good", commits[0], name="usually")
     assert (code, suspects(report)) == (0, [broken, culprit]), stderr
     found = {one["commit"]["hash"]: one for one in report["commits"]}
-    assert "exit code 1" in found[broken]["skipped"]
+    assert "exit code 2" in found[broken]["skipped"]
     assert found[last]["failed"] >= 3
-    assert toy.worktrees() == []
-    code, _, stderr = bisect(project, "--good", broken)
-    assert (code, "no such compiler" in stderr, toy.worktrees()) == (2, True, [])
+    assert versions.worktrees() == []
+    code, _, stderr = bisect(project, "--good", broken, name="usually")
+    assert (code, "no such compiler" in stderr, versions.worktrees()) == (2, True, [])
 
 
 def test_void_trials_are_not_evidence(project: Project):
@@ -108,7 +133,7 @@ def test_void_trials_are_not_evidence(project: Project):
     lost = toy.commit("Not to be answered")
     toy.prompt.write_text(text)
     culprit = toy.break_reading()
-    code, report, stderr = bisect(project, "--good", commits[0])
+    code, report, stderr = bisect(project, "--good", commits[0], "--trials", "3")
     assert (code, suspects(report)) == (0, [lost, culprit]), stderr
     found = {one["commit"]["hash"]: one for one in report["commits"]}
     assert (found[lost]["passed"], found[lost]["failed"], report["voided"] > 0) == (0, 0, True)
@@ -117,9 +142,11 @@ def test_void_trials_are_not_evidence(project: Project):
 
 def test_equal_ends_are_reported(project: Project):
     """With possible causes and their own exit code."""
-    toy = ToyAgent(project, instructed=0.0, uninstructed=0.0)
-    commits = toy.history(4, breaks_at=99)
-    done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
+    versions = Versions(project)
+    versions.behave("f")
+    versions.commit()
+    commits = history(versions, 4, breaks_at=99)
+    done = project.demeanor("bisect", "usually", "--good", commits[0], "--trials", "10")
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("Good and bad do not differ (")
     assert "the good end fails too: choose an older commit for --good" in done.stdout
@@ -127,22 +154,16 @@ def test_equal_ends_are_reported(project: Project):
 
 def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
     """The current version of the eval is used for every commit; an edited eval starts again."""
-    toy = ToyAgent(project)
-    commits = toy.history(9, breaks_at=6)
-    code, first, stderr = bisect(project, "--good", commits[0], "--most", "7")
+    versions = Versions(project)
+    commits = history(versions, 9, breaks_at=6)
+    words = ("--good", commits[0])
+    code, first, stderr = bisect(project, *words, "--most", "7", name="usually")
     assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), stderr
     assert "stopped after 7 trials" in first["notes"][-1]
-    code, second, stderr = bisect(project, "--good", commits[0])
+    code, second, stderr = bisect(project, *words, name="usually")
     assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), stderr
-    config, evals = toy.folder / "demeanor.toml", toy.folder / "evals" / "eval_toy.py"
-    plain = config.read_text()
-    config.write_text('faults = ["429@99"]\n' + plain)  # another question too, and asked again it is the same one
-    for made, reused in ((3, 0), (3, 3)):
-        code, report, stderr = bisect(project, "--good", commits[0], "--most", str(made))
-        assert (code, report["trials"], report["reused"]) == (3, made, reused), stderr
-    config.write_text(plain)
-    evals.write_text(evals.read_text().replace(".count() >= 1", ".count() > 0"))
-    code, third, stderr = bisect(project, "--good", commits[0], "--most", "3")
+    versions.evals.write_text(versions.evals.read_text().replace('== "hi"', '== "h" + "i"'))
+    code, third, stderr = bisect(project, *words, "--most", "3", name="usually")
     assert (code, third["reused"]) == (3, 0), stderr
 
 
@@ -158,7 +179,7 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     toy.build()
     toy.git("checkout", "--quiet", "main")
     assert project.demeanor(*words, "--no-build").returncode == 0
-    code, report, stderr = bisect(project, "--good", commits[0])
+    code, report, stderr = bisect(project, "--good", commits[0], "--trials", "3")
     assert (code, suspects(report)) == (0, [commits[2]]), stderr
     assert tried(report)[commits[3]][0] == 0
     assert any("3 earlier trials ignored: the subject has changed since then" in note for note in report["notes"])
@@ -166,32 +187,25 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
 
 def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
     """While an agent runs."""
-    toy = ToyAgent(project)
+    versions = Versions(project)
     sign = project.folder.parent / "started"
-    now = str(sign / "now")
-    waits = f"if Path({str(sign)!r}).is_dir():\n    Path({now!r}).touch()\n    subprocess.run(['sleep', '60'])\n"
-    program = toy.folder / "agent" / "main.py"
-    program.write_text(program.read_text().replace("if __name__", waits + "if __name__"))
-    commits = toy.history(9, breaks_at=6)
-    code, first, stderr = bisect(project, "--good", commits[0], "--most", "6")
+    program = versions.folder / "agent/agent.sh"
+    waits = f"if [ -d {sign} ]; then touch {sign}/now; exec sleep 60; fi\n"
+    program.write_text(program.read_text().replace("plan=", f"{waits}plan=", 1))
+    versions.commit()
+    commits = history(versions, 9, breaks_at=6)
+    code, first, stderr = bisect(project, "--good", commits[0], "--most", "6", name="usually")
     assert (code, first["trials"]) == (3, 6), stderr
     sign.mkdir()
-    command = project.command("bisect", EVAL, "--sandbox", "none", "--json", "--good", commits[0])
-    process = subprocess.Popen(
-        command, cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
-    )  # fmt: skip
-    with process:
-        while not (sign / "now").exists() and process.poll() is None:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=300)
-    assert (process.returncode, toy.worktrees()) == (130, [])
-    report = json.loads(out)
+    process = project.start("bisect", "usually", "--json", "--good", commits[0])
+    until(lambda: process.poll() is not None or (sign / "now").exists())
+    process.send_signal(signal.SIGINT)
+    assert (process.wait(), versions.worktrees()) == (130, [])
+    report = json.loads(project.printed("stdout"))
     assert (report["reused"], report["trials"], report["outcome"]) == (6, 0, "undecided")
     (sign / "now").unlink()
     sign.rmdir()
-    code, last, stderr = bisect(project, "--good", commits[0])
+    code, last, stderr = bisect(project, "--good", commits[0], name="usually")
     assert (code, suspects(last), last["reused"]) == (0, [commits[6]], 6), stderr
 
 
@@ -213,27 +227,19 @@ def test_errors(project: Project):
     assert not (project.folder / "results").exists()
 
 
-def test_notes_of_its_runs_are_shown_and_trials_of_tasks_are_reused(project: Project):
-    """As for any run."""
+def test_trials_of_tasks_are_reused_and_need_harbor_and_no_sandbox(project: Project):
+    """The notes of its runs are shown, as for any run. An unsupported sandbox level does not matter; a missing Harbor
+    is an error before the build."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()
-    done = project.demeanor("bisect", "greet", "--good", "HEAD~1", "--json")
+    words = ("bisect", "greet", "--good", "HEAD~1", "--sandbox", "docker", "--trials", "10", "--json")
+    done = project.demeanor(*words)
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in report["notes"]].count(True) == 1, report["notes"]
-    again = json.loads(project.demeanor("bisect", "greet", "--good", "HEAD~1", "--json").stdout)
+    again = json.loads(project.demeanor(*words).stdout)
     assert (again["reused"], again["trials"]) == (report["trials"], 0)
-
-
-def test_a_task_needs_harbor_and_no_sandbox(project: Project):
-    """An unsupported sandbox level does not matter; a missing Harbor is an error before the build."""
-    versions = Versions(project)
-    versions.add_task()
-    versions.commit()
-    words = ("bisect", "greet", "--good", "HEAD~1", "--sandbox", "docker")
-    done = project.demeanor(*words)
-    assert done.returncode == 1, done.stderr
     shutil.rmtree(versions.folder / "results")
     versions.lose_harbor()
     refused = project.demeanor(*words)

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.helpers.asking_agent import ASKS
 from tests.helpers.project import Project
 
 EVAL = """\
@@ -23,14 +24,15 @@ from demeanor.gateway.script import Answer
 def play(turn):
     return Answer(text="Hello.", usage=Usage(input=1800, output=200))
 """
-CONFIG = """\
-subjects = ["native:brain"]
+CONFIG = f"""\
+subjects = ["asks:brain"]
+sandbox = "none"
 attempts = 1
 jobs = 1
 [models.brain]
 script = "brain.py"
-price = { input = 10.0, output = 10.0 }
-"""
+price = {{ input = 10.0, output = 10.0 }}
+{ASKS}"""
 UNPRICED = """\
 subjects = ["native:acme/large"]
 [providers.acme]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -19,6 +19,7 @@ from demeanor.core.codec import encode
 from demeanor.core.verdict import Void, VoidCause
 from demeanor.runner.executors.certificates import write_certificates
 from demeanor.store.runs.run_folder import RunFolder
+from tests.helpers import preloaded
 from tests.helpers.cluster import PATIENCE, Cluster, processes_with, wait_for
 from tests.helpers.network import PrivateNetwork
 from tests.helpers.processes import with_command
@@ -46,7 +47,7 @@ def saves_it_elsewhere(rig, result):
 CONFIG = """\
 subjects = ["native:large"]
 attempts = 1
-trials = 2
+trials = 1
 [models.large]
 script = "large.yaml"
 """
@@ -71,7 +72,7 @@ sandbox = "none"
 adapter = "command"
 command = ["sh", "{folder}/waiter.sh", "{prompt}"]
 """
-WAITER = "touch {folder}/started.$$; while [ ! -e {folder}/go ]; do sleep 0.05; done; echo hi > a.txt\n"
+WAITER = "touch {folder}/started.$$; flock --shared {folder}/gate true; echo hi > a.txt\n"
 WRITES = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
@@ -106,7 +107,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         found.start_scheduler()
         found.start_worker("good-1", ACME_TOKEN=SECRET)
         found.start_worker("good-2", ACME_TOKEN=SECRET)
-        found.start_worker("old", preload="import demeanor._version as v; v.__version__ = '0.0.1'")
+        found.start_worker(
+            "old", preload="from demeanor.runner.executors import worker_run as w; w.__version__ = '0.0.1'"
+        )
         found.start_worker("late", preload="import time; now = time.time; time.time = lambda: now() + 3000")
         found.start_worker("bare", PATH=str(only_git))
         start_worker_on_full_disk(found, "full")
@@ -160,10 +163,10 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
     here = judged(project)
     ran = project.demeanor("run", "--replay", "--policy", "all", "--seed", "1", *on(cluster))
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "2 passed · 2 failed" in ran.stdout
+    assert "1 passed · 1 failed" in ran.stdout
     assert "the worker old" in ran.stdout
     there = judged(project)
-    assert len(there) == len(here) == 4
+    assert len(there) == len(here) == 2
     for one, other in zip(there, here, strict=True):
         assert {name: value for name, value in one.items() if value != other.get(name)} == {}
 
@@ -224,34 +227,58 @@ def test_a_cluster_without_trusted_tls_is_refused(project: Project, cluster: Clu
     assert not list((project.folder / "results").glob("2*"))
 
 
+class Gate:
+    """A lock that the attempts of a project wait for, without using CPU time."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.close()
+
+    def close(self) -> None:
+        """Let attempts wait."""
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def open(self) -> None:
+        """Let attempts continue."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
+@pytest.fixture
+def gate(project: Project) -> Iterator[Gate]:
+    """The gate of `waiting_project`, closed."""
+    with (project.folder.parent / "gate").open("w") as file:
+        yield Gate(file)
+
+
 def waiting_project(project: Project, more: str = "", name: str = "writes_the_file") -> None:
-    """A project whose agent waits for the file `go`."""
+    """A project whose agent waits at a gate."""
     evals = WRITES.replace("writes_the_file", name)
     project.write(demeanor_toml=WAITS.replace("{folder}", str(project.folder.parent)) + more, evals__eval_a_py=evals)
     (project.folder.parent / "waiter.sh").write_text(WAITER.replace("{folder}", str(project.folder.parent)))
 
 
-def start_run(
-    project: Project, *options: str, attempts: int = 1, before: Sequence[str] = (), log: Path | None = None
-) -> subprocess.Popen[str]:
-    """A run whose attempts wait for the file `go`; returns when so many have started.
+def start_run(project: Project, *options: str, attempts: int = 1) -> subprocess.Popen[str]:
+    """A run whose attempts wait at the gate; returns when so many have started."""
+    number = attempts_started(project) + attempts
+    process = subprocess.Popen(
+        project.command("run", *options), cwd=project.folder, env=project.env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    wait_for(lambda: attempts_started(project) >= number or process.poll() is not None, "attempts have started")
+    assert process.poll() is None, process.communicate()[0]
+    return process
 
-    `before` are words that start the command; with `log`, its output is in that file.
-    """
-    before_it = attempts_started(project)
-    with nullcontext(subprocess.PIPE) if log is None else log.open("w") as output:
-        process = subprocess.Popen(
-            [*before, *project.command("run", *options)],
-            cwd=project.folder,
-            env=project.env,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    wait_for(
-        lambda: attempts_started(project) >= before_it + attempts or process.poll() is not None, "attempts have started"
-    )
-    assert process.poll() is None, process.communicate()[0] or (log.read_text() if log else "")
+
+def start_inside(project: Project, log: Path, namespaces: int, *options: str, attempts: int) -> preloaded.Started:
+    """The same in the namespaces of a process; its output is in a file."""
+    number = attempts_started(project) + attempts
+    with log.open("w") as file:
+        process = preloaded.start(
+            "demeanor", ("run", *options), cwd=project.folder, env=project.env, out=file.fileno(), err=file.fileno(),
+            server="cluster", namespaces=namespaces,
+        )  # fmt: skip
+    wait_for(lambda: attempts_started(project) >= number or process.poll() is not None, "attempts have started")
+    assert attempts == 0 or process.poll() is None, log.read_text()
     return process
 
 
@@ -301,15 +328,15 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
-    project: Project, failing: Cluster
+    project: Project, failing: Cluster, gate: Gate
 ) -> None:
     """In one run: kill -9 of a worker and of a nanny, a worker that is silent and one whose network is cut, which both
     come back, and a forged result. Then the conductor loses its network."""
     assert failing.network is not None
     waiting_project(project, more="[executor]\nsilence = 10\n", name="lied_about")
     log = project.folder.parent / "output"
-    inside = failing.network.enter("conductor")
-    process = start_run(project, *on(failing), "--trials", "5", attempts=5, before=inside, log=log)
+    inside = failing.network.pid("conductor")
+    process = start_inside(project, log, inside, *on(failing), "--trials", "5", attempts=5)
     os.kill(failing.pid("killed"), signal.SIGKILL)
     os.kill(failing.pid("orphan"), signal.SIGKILL)
     os.kill(failing.pid("silent"), signal.SIGSTOP)
@@ -320,8 +347,8 @@ def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
         os.kill(failing.pid("silent"), signal.SIGCONT)
         failing.network.mend("cut")
     wait_for(lambda: re.findall(r"\d workers?, \d slots?", log.read_text())[-1].startswith("3"), "their return")
-    (project.folder.parent / "go").touch()
-    assert process.wait(timeout=PATIENCE) == 0, log.read_text()
+    gate.open()
+    assert process.wait(PATIENCE) == 0, log.read_text()
     reasons = "\n".join(voids(project))
     assert re.search(r"the worker silent \(.*\) was lost: it did not answer", reasons), reasons
     assert re.search(r"the worker cut \(.*\) was lost: it did not answer", reasons), reasons
@@ -331,17 +358,15 @@ def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
     assert final_trials(project) == [f"lied_about/waiter/{number}" for number in range(1, 6)]
     assert log.read_text().count("answers again") >= 2
 
-    (project.folder.parent / "go").unlink()
-    process = start_run(project, *on(failing), before=inside)
+    gate.close()
+    process = start_inside(project, log, inside, *on(failing), attempts=1)
     failing.network.cut("conductor")
-    output = process.communicate(timeout=PATIENCE)[0]
-    assert process.returncode == 3, output
-    assert "the connection to the scheduler was lost" in output
+    assert process.wait(PATIENCE) == 3, log.read_text()
+    assert "the connection to the scheduler was lost" in log.read_text()
     failing.network.mend("conductor")
-    (project.folder.parent / "go").touch()
-    process = start_run(project, "--resume", "latest", *on(failing), before=inside, attempts=0)
-    output = process.communicate(timeout=PATIENCE)[0]
-    assert process.returncode == 0, output
+    gate.open()
+    process = start_inside(project, log, inside, "--resume", "latest", *on(failing), attempts=0)
+    assert process.wait(PATIENCE) == 0, log.read_text()
     assert final_trials(project) == ["lied_about/waiter/1", "lied_about/waiter/2"]
 
 
@@ -350,6 +375,7 @@ def lost_workers(project: Project) -> set[str]:
     return {name for why in voids(project) for name in re.findall(r"the worker (\S+) \(.*\) was lost", why)}
 
 
+@pytest.mark.usefixtures("gate")
 def test_ctrl_c_ends_all_attempts_on_all_workers(project: Project, cluster: Cluster) -> None:
     """The workers of an existing cluster go on; nothing of the run does."""
     waiting_project(project)
@@ -361,7 +387,7 @@ def test_ctrl_c_ends_all_attempts_on_all_workers(project: Project, cluster: Clus
     assert cluster.running["good-1"].poll() is None
 
 
-def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(project: Project) -> None:
+def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(project: Project, gate: Gate) -> None:
     """On a cluster of its own: the worker is started again; after the others, `--resume` makes what is missing."""
     waiting_project(project)
     process = start_run(project, "--workers", "1")
@@ -376,7 +402,7 @@ def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(pro
     process.kill()
     process.communicate(timeout=PATIENCE)
     wait_for(lambda: nothing_left(project), "the end of all processes")
-    (project.folder.parent / "go").touch()
+    gate.open()
     ran = project.demeanor("run", "--resume", "latest")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert final_trials(project) == ["writes_the_file/waiter/1", "writes_the_file/waiter/2"]
@@ -410,7 +436,7 @@ def test_nights_gates_comparisons_and_bisections_run_on_a_cluster(project: Proje
     ran = project.demeanor("compare", "--base", "HEAD~1", "--trials", "3", *on(cluster))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert re.search(r"regressed +writes_the_file +always +3/3 +0/3", ran.stdout)
-    options = ("--good", "HEAD~1", "--bad", "HEAD", "--workers", "2", "--insecure-loopback")
+    options = ("--good", "HEAD~1", "--bad", "HEAD", "--workers", "1", "--insecure-loopback")
     ran = project.demeanor("bisect", "writes_the_file", *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert not (project.folder / "out").exists(), "it was built on the conductor"

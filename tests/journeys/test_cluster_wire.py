@@ -100,11 +100,10 @@ def test_a_key_is_on_no_wire_but_that_of_its_provider(project: Project, tmp_path
         cluster = Cluster(tmp_path_factory.mktemp("wire"), network)
         tapped = cluster.folder / "tapped"
         tapped.mkdir()
-        (cluster.folder / "sitecustomize.py").write_text(f"folder = {str(tapped)!r}\n{TAP}")
         wire = Wire(network, cluster.folder / "packets")
         try:
             with wire, provider(project, network) as (url, key):
-                cluster.start_scheduler(PYTHONPATH=str(cluster.folder))
+                cluster.start_scheduler(preload=f"folder = {str(tapped)!r}\n{TAP}")
                 cluster.start_worker("worker", ACME_KEY=key)
                 cluster.wait_for_workers()
                 project.write(demeanor_toml=CONFIG.format(url=url), evals__eval_a_py=EVAL)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import time
 
 import pytest
 
 from tests.helpers.processes import alive
 from tests.helpers.project import Project
 from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.journeys.test_survival import until
 
 
 @pytest.fixture
@@ -71,12 +70,6 @@ def test_a_failed_build_is_an_error_and_leaves_nothing(versions: Versions):
     assert not (versions.folder / "results").exists()
 
 
-def _hears_ctrl_c() -> None:
-    """Restore the default: background jobs of a shell ignore SIGINT, and subprocesses inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "term", "hup"])
 @pytest.mark.parametrize("during", ["build", "trials"])
 def test_a_stopped_compare_leaves_no_worktree(versions: Versions, number: signal.Signals, during: str):
@@ -87,16 +80,10 @@ def test_a_stopped_compare_leaves_no_worktree(versions: Versions, number: signal
     else:
         (versions.folder / "agent" / "agent.sh").write_text(f"#!/bin/sh\necho $$ > {sign}; exec sleep 60\n")
     versions.commit()
-    process = subprocess.Popen(
-        versions.project.command("compare", "--base", "HEAD~1"), cwd=versions.folder, env=versions.project.env,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
-    )  # fmt: skip
-    with process:
-        while not (sign.exists() and sign.read_text().strip()) and process.poll() is None:
-            time.sleep(0.05)
-        process.send_signal(number)
-        process.communicate(timeout=300)
-    assert (process.returncode, versions.worktrees()) == (130, [])
+    process = versions.project.start("compare", "--base", "HEAD~1")
+    until(lambda: process.poll() is not None or (sign.exists() and sign.read_text().strip() != ""))
+    process.send_signal(number)
+    assert (process.wait(), versions.worktrees()) == (130, [])
     assert not alive(sign.read_text().strip())
 
 
@@ -121,23 +108,15 @@ def test_errors(versions: Versions):
         assert (done.returncode, expected in done.stderr) == (2, True), done.stderr
 
 
-def test_notes_of_both_runs_are_shown_once(project: Project):
-    """As for any run."""
-    versions = Versions(project)
-    versions.add_task()
-    versions.commit()
-    done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown", "--allow-identical")
-    assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (3, 1), done.stdout + done.stderr
-
-
 def test_tasks_need_harbor_and_no_sandbox(project: Project):
-    """An unsupported sandbox level does not matter; a missing Harbor is an error before the build."""
+    """An unsupported sandbox level does not matter; a missing Harbor is an error before the build. Notes of both runs
+    are shown once."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()
     words = ("compare", "--base", "HEAD~1", "--trials", "1", "--sandbox", "docker", "--allow-identical")
-    done = project.demeanor(*words)
-    assert done.returncode == 3, done.stderr
+    done = project.demeanor(*words, "--format", "markdown")
+    assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (3, 1), done.stdout + done.stderr
     shutil.rmtree(versions.folder / "results")
     versions.lose_harbor()
     refused = project.demeanor(*words)
@@ -173,41 +152,42 @@ def test_an_unsupported_sandbox_is_an_error_before_the_build(project: Project):
     assert (versions.worktrees(), project.temporary()) == ([], [])
 
 
-def test_relative_files_of_an_agent_are_those_of_each_commit(project: Project):
-    """Arguments, variables, `reads` and prompt files; in a sandbox that shows nothing else."""
-    versions = Versions(project)
-    script = 'cat "$PROMPT" "$1" "${2#--data=}" > out.txt'
-    project.write(
-        demeanor_toml=f"""\
-subjects = ["reader"]
-jobs = 1
-[agents.reader]
+READERS = """\
+subjects = ["env", "argument", "reads"]
+[agents.env]
 adapter = "command"
-command = ["sh", "-c", '{script}', "{{prompt}}", "./prompts/more.md", "--data={{project}}/data/x.txt"]
-env = {{ PROMPT = "{{project}}/prompts/system.md" }}
+command = ["sh", "-c", 'cat "$PROMPT" > out.txt', "{prompt}"]
+env = { PROMPT = "{project}/prompts/system.md" }
+[agents.argument]
+adapter = "command"
+command = ["sh", "-c", 'cat "$1" > out.txt', "{prompt}", "./prompts/more.md"]
+[agents.reads]
+adapter = "command"
+command = ["sh", "-c", 'cat "${1#--data=}" > out.txt', "{prompt}", "--data={project}/data/x.txt"]
 reads = ["data"]
-""",
-        evals__eval_a_py="""\
+"""
+READS = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Read.")
 def reads(rig, result):
-    assert rig.workspace["out.txt"].text == "abc"
-""",
-        prompts__system_md="a",
-        prompts__more_md="b",
-        data__x_txt="c",
-    )
+    assert rig.workspace["out.txt"].text == "usual"
+"""
+
+
+def test_relative_files_of_an_agent_are_those_of_each_commit(project: Project):
+    """Variables, prompt files and `reads`, each used by one agent; in a sandbox that shows nothing else."""
+    versions = Versions(project)
+    files = dict.fromkeys(("prompts__system_md", "prompts__more_md", "data__x_txt"), "usual")
+    project.write(demeanor_toml=READERS, evals__eval_a_py=READS, **files)
     versions.commit()
-    for changed in ("prompts/system.md", "prompts/more.md", "data/x.txt"):
-        path = versions.folder / changed
-        kept = path.read_text()
-        path.write_text("other")
-        versions.commit()
-        done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "4", "--json")
-        assert outcomes(done.stdout) == {"reads": ("regressed", [4, 4], [0, 4])}, (changed, done.stderr)
-        path.write_text(kept)
-        versions.commit()
+    project.write(**dict.fromkeys(files, "other"))
+    versions.commit()
+    done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "4", "--json")
+    cells = json.loads(done.stdout)["comparison"]["evals"]
+    assert {cell["subject"]: (cell["outcome"], cell["base"], cell["new"]) for cell in cells} == dict.fromkeys(
+        ("env", "argument", "reads"), ("regressed", [4, 4], [0, 4])
+    ), done.stderr
 
 
 def test_the_same_subject_on_both_sides_is_an_error(project: Project):

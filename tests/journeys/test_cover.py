@@ -18,6 +18,7 @@ Ask before you write a new file.
 
 Be kind to the user.
 """
+FEW_TRIALS = ("--baseline-trials", "5", "--drop", "80%", "--sure", "90%", "--false-alarm", "5%")
 
 
 @pytest.fixture
@@ -32,8 +33,10 @@ def toy(project: Project) -> ToyAgent:
 
 
 def cover(toy: ToyAgent, *words: str, code: int = 0) -> dict[str, Any]:
-    """The report of `demeanor cover`."""
-    done = toy.project.demeanor("cover", "--baseline-trials", "5", "--no-build", "--seed", "1", "--json", *words)
+    """The report of `demeanor cover`, with fewer trials than by default: the model always does what the prompt says."""
+    done = toy.project.demeanor(
+        "cover", *FEW_TRIALS, "--sandbox", "none", "--no-build", "--seed", "1", "--json", *words
+    )
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
@@ -47,23 +50,15 @@ def answers(report: dict[str, Any], answer: str) -> dict[str, list[str]]:
     }
 
 
-def test_a_limit_below_one_trial_per_eval_is_refused(toy: ToyAgent) -> None:
-    """Each eval runs once to show its prompt, so a smaller limit could not be kept. Nothing runs."""
-    done = toy.project.demeanor("cover", "--max-trials", "3", "--no-build")
-    assert done.returncode == 2
-    assert "--max-trials 3: 4 trials are needed, one per eval" in done.stderr
-    assert not Path(toy.folder, "results").exists()
-
-
 def test_each_instruction_has_its_answer_and_a_search_goes_on(toy: ToyAgent) -> None:
     """Also after it was stopped by its limit; nothing of it is in the history."""
-    part = cover(toy, "--max-trials", "45", code=3)
-    assert part["trials"] == 45
+    part = cover(toy, "--max-trials", "35", code=3)
+    assert part["trials"] == 35
     assert not part["complete"]
     assert any("--max-trials" in note for note in part["notes"])
     report = cover(toy)
-    assert report["reused"] >= 40
-    assert report["trials"] < 100
+    assert report["reused"] >= 30
+    assert report["trials"] < 70
     assert answers(report, "held") == {
         "If the user only ": ["answers_without_touching"],
         "Delete a file. Al": ["deletes_with_its_tool"],
@@ -100,19 +95,15 @@ def test_a_shorter_description_may_matter_too(toy: ToyAgent) -> None:
     assert "Be kind to the us" not in {one["text"][:17] for one in report["instructions"]}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_options_that_make_no_sense_are_refused(toy: ToyAgent) -> None:
+    """Before anything is run. Each eval runs once to show its prompt, so a smaller limit could not be kept."""
+    for words, message in (
+        (("--max-trials", "3", "--no-build"), "--max-trials 3: 4 trials are needed, one per eval"),
         (("--instruction", "read first"), "'read first' is not the id of an instruction"),
         (("--since", "nowhere"), "'nowhere' is not a revision"),
         (("--drop", "2"), "expected a rate between 0 and 1"),
         (("--subject", "toy:brain", "--subject", "native:scripted"), "expected one subject, found 2"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(project: Project, words: tuple[str, ...], message: str) -> None:
-    """Before anything is run."""
-    ToyAgent(project)
-    done = project.demeanor("cover", *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not Path(project.folder, "results").exists()
+    ):
+        done = toy.project.demeanor("cover", *words)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    assert not Path(toy.folder, "results").exists()

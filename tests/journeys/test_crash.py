@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import time
 from collections import Counter
 
 import pytest
 
+from tests.helpers import preloaded
 from tests.helpers.processes import command_line, others, read, working_folder
 from tests.helpers.project import Project
 from tests.journeys.test_survival import until, until_gone
 
-TRIALS = 36
+TRIALS = 24
 KILLS = 10
+ROUNDS = max(3, int(os.environ.get("DEMEANOR_EXAMPLES", "0")) // 100)
 CONFIG = """\
 subjects = ["steady"]
 jobs = 4
@@ -23,10 +27,10 @@ jobs = 4
 adapter = "command"
 command = ["sh", "-c", "printf hi > out.txt; sleep 0.1; echo done", "{prompt}"]
 """
-EVALS = f"""\
+WRITES = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Write.", trials={TRIALS}, timeout=300)
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials={trials}, timeout=300)
 def writes(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
 """
@@ -64,7 +68,7 @@ def ledger(project: Project) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines]
 
 
-def await_moment(project: Project, draw: random.Random, before: int, run: subprocess.Popen[str]) -> None:
+def await_moment(project: Project, draw: random.Random, before: int, run: preloaded.Started) -> None:
     """A moment drawn by chance: at the start, or a little after some more trials were kept."""
     further = draw.choice((-1, 0, 1, 2, 3))
     if further >= 0:
@@ -78,24 +82,20 @@ def kept(project: Project) -> int:
     return found[0].read_bytes().count(b"\n") if found else -1
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(ROUNDS))
 def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: int) -> None:
-    """Fifty kills in all: every trial has exactly one verdict, none is lost, no process and no temp folder is left."""
+    """Thirty kills in all: every trial has exactly one verdict, none is lost, no process and no temp folder is left."""
     level = 'sandbox = "none"\n' if seed % 2 else ""
-    project.write(demeanor_toml=level + CONFIG, evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=level + CONFIG, evals__eval_writes_py=WRITES.format(trials=TRIALS))
     draw = random.Random(seed)
     finished: list[dict[str, object]] = []
     for _ in range(KILLS):
         begun = list((project.folder / "results").glob("*/run.json"))
         words = ("run", "--resume", "latest") if begun else ("run",)
-        run = subprocess.Popen(
-            project.command(*words), cwd=project.folder, env=project.env, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        run = project.start(*words)
         await_moment(project, draw, len(finished), run)
-        run.kill()
-        _, err = run.communicate(timeout=300)
-        assert run.returncode in {-9, 0}, err
+        run.send_signal(signal.SIGKILL)
+        assert run.wait() in {-9, 0}, project.printed("stderr")
         until_gone(lambda: processes_of(project))
         until_gone(project.temporary)
         if list((project.folder / "results").glob("*/ledger.jsonl")):

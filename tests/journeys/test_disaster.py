@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.asking_agent import ASKS
 from tests.helpers.project import Project
-from tests.journeys.test_crash import EVALS as MANY
+from tests.journeys.test_crash import WRITES as EVAL
 from tests.journeys.test_crash import ledger, processes_of
-from tests.journeys.test_live_provider import EVAL as SAVES
 from tests.journeys.test_live_provider import serving
 from tests.journeys.test_survival import slow as slow  # noqa: PLC0414 - a fixture
 from tests.journeys.test_survival import start, until
@@ -29,7 +29,8 @@ adapter = "command"
 command = ["sh", "-c", "{script}", "{{prompt}}"]
 """
 WRITES = "printf hi > out.txt"
-EVALS = MANY.replace("trials=36", "trials=30")
+FEW = EVAL.format(trials=12)
+MANY = EVAL.format(trials=30)
 
 
 def in_namespace(project: Project, script: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +47,7 @@ def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Pr
     mark, full = project.folder.parent / "mark", project.folder / "results/full"
     fill = f"mkdir {mark}/1 || mkdir {mark}/2 || mkdir {mark}/3 || {{ mkdir {mark}/4 && cat /dev/zero > {full}; }}"
     mark.mkdir()
-    project.write(demeanor_toml=CONFIG.format(script=f"{WRITES}; {fill}; true"), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=f"{WRITES}; {fill}; true"), evals__eval_writes_py=FEW)
     ran = in_namespace(
         project,
         """
@@ -61,10 +62,10 @@ def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Pr
     assert "first 70" in ran.stdout, ran.stdout + ran.stderr
     assert "No space left on device" in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert "30 passed" in ran.stdout, ran.stdout + ran.stderr
+    assert "12 passed" in ran.stdout, ran.stdout + ran.stderr
     (path,) = (project.folder.parent / "kept").glob("2*/ledger.jsonl")
     numbers = [json.loads(line)["number"] for line in path.read_text().splitlines()]
-    assert sorted(numbers) == list(range(1, 31))
+    assert sorted(numbers) == list(range(1, 13))
     assert processes_of(project) == []
     assert project.temporary() == []
 
@@ -80,7 +81,7 @@ def test_a_disk_that_becomes_full_while_an_agent_runs_voids_the_trial_unless_the
     waits = f"mkdir {mark}/up; until test -d {mark}/full; do :; done"
     script = f"{fills if own else waits}; {WRITES}; test -s out.txt"
     config = CONFIG.format(script=script).replace("jobs = 2", "jobs = 1\nattempts = 1")
-    project.write(demeanor_toml=config, evals__eval_writes_py=MANY.replace("trials=36", "trials=1"))
+    project.write(demeanor_toml=config, evals__eval_writes_py=EVAL.format(trials=1))
     fill = f"until test -d {mark}/up; do sleep 0.01; done; cat /dev/zero > $TMPDIR/full || true; mkdir {mark}/full"
     ran = in_namespace(
         project,
@@ -103,7 +104,7 @@ def test_a_disk_that_becomes_full_while_an_agent_runs_voids_the_trial_unless_the
 def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None:
     """The same by a limit of the process, which needs no namespace."""
     talks = f"{WRITES}; head -c 60000 /dev/urandom | base64"
-    project.write(demeanor_toml=CONFIG.format(script=talks), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=talks), evals__eval_writes_py=FEW)
     ran = subprocess.run(
         ["sh", "-c", f'ulimit -f 800; exec "{sys.executable}" -m demeanor run'],
         cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600, check=False,
@@ -111,14 +112,14 @@ def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None
     assert ran.returncode == 70, ran.stdout + ran.stderr
     assert "can't be stored: File too large" in ran.stderr
     kept = len(ledger(project))
-    assert 0 < kept < 30
+    assert 0 < kept < 12
     assert project.demeanor("run", "--resume", "latest").returncode == 0
-    assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]
+    assert sorted(record["number"] for record in ledger(project)) == list(range(1, 13))  # type: ignore[type-var]
 
 
 def test_a_read_only_folder_is_reported_before_anything_runs(project: Project) -> None:
     """With what to do about it."""
-    project.write(demeanor_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=MANY)
     ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; demeanor run")
     assert ran.returncode == 70, ran.stderr
     assert "results: can't store a run here: Read-only file system" in ran.stderr
@@ -159,7 +160,7 @@ time.time_ns = lambda: realns() + jump.randrange(-10**17, 10**15)
 """
     (project.folder.parent / "clock").mkdir()
     (project.folder.parent / "clock/sitecustomize.py").write_text(jumps)
-    project.write(demeanor_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=MANY)
     ran = project.demeanor("run", "--trials", "6", "--json", PYTHONPATH=str(project.folder.parent / "clock"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert all(0 <= record["spent"]["seconds"] < 30 for record in ledger(project))  # type: ignore[index]
@@ -174,7 +175,7 @@ def test_an_agent_that_is_killed_fails_its_trial_only(project: Project) -> None:
     """kill -9 of the agent is the agent's end; the other trials don't notice."""
     mark = project.folder.parent / "mark"
     script = f"printf hi > out.txt; mkdir {mark} 2>/dev/null && kill -9 $$; true"
-    project.write(demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=MANY)
     ran = project.demeanor("run", "--trials", "4")
     assert ran.returncode == 1
     assert "1 failed" in ran.stdout
@@ -183,8 +184,16 @@ def test_an_agent_that_is_killed_fails_its_trial_only(project: Project) -> None:
     assert processes_of(project) == []
 
 
+SAYS = """\
+from demeanor import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Say something.", trials=2)
+def says(rig, result):
+    assert result
+"""
 DOWN = """\
-subjects = ["native:milk"]
+subjects = ["asks:milk"]
+sandbox = "none"
 attempts = 2
 [models.milk]
 provider = "acme"
@@ -202,12 +211,12 @@ def test_a_provider_that_is_down_voids_and_the_run_is_resumed_when_it_is_back(pr
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    project.write(demeanor_toml=DOWN.format(url=f"http://127.0.0.1:{port}"), evals__eval_note_py=SAVES)
+    project.write(demeanor_toml=DOWN.format(url=f"http://127.0.0.1:{port}") + ASKS, evals__eval_says_py=SAYS)
     down = project.demeanor("run", ACME_KEY="acme-key-of-a-test")
     assert down.returncode == 3, down.stdout + down.stderr
     assert "void" in down.stdout
     with serving(project, "--model", "scripted") as (url, key):
-        project.write(demeanor_toml=DOWN.format(url=url))
+        project.write(demeanor_toml=DOWN.format(url=url) + ASKS)
         back = project.demeanor("run", "--resume", "latest", ACME_KEY=key)
     assert back.returncode == 0, back.stdout + back.stderr
     attempts = {(record["number"], record["attempt"]): record["verdict"]["outcome"] for record in ledger(project)}  # type: ignore[index]
@@ -224,8 +233,8 @@ def test_a_provider_that_is_down_voids_and_the_run_is_resumed_when_it_is_back(pr
 def test_a_connection_of_the_gateway_that_is_torn_hurts_no_other_trial(project: Project, fault: str) -> None:
     """The gateway lives in Demeanor's own process and dies with it only; a connection of it may break at any time."""
     project.write(
-        demeanor_toml='subjects = ["native:scripted"]\nattempts = 1\n',
-        evals__eval_note_py=SAVES.split("    assert rig.cost")[0].replace("trials=2", "trials=3, timeout=15"),
+        demeanor_toml=f'subjects = ["asks:scripted"]\nsandbox = "none"\nattempts = 1\n{ASKS}',
+        evals__eval_says_py=SAYS.replace("trials=2", "trials=3, timeout=15"),
     )
     ran = project.demeanor("run", "--fault", fault)
     assert ran.returncode in {0, 1, 3}, ran.stderr
@@ -237,7 +246,7 @@ def test_a_connection_of_the_gateway_that_is_torn_hurts_no_other_trial(project: 
 
 def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> None:
     """Forced to its end in the middle of things."""
-    project.write(demeanor_toml=CONFIG.format(script=f"{WRITES}; sleep 0.1"), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=f"{WRITES}; sleep 0.1"), evals__eval_writes_py=MANY)
     run = subprocess.Popen(
         project.command("run"), cwd=project.folder, env=project.env, stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -255,7 +264,7 @@ def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> Non
 
 def test_a_full_temporary_folder_is_named_instead_of_the_sandbox(project: Project) -> None:
     """Another sandbox would not help."""
-    project.write(demeanor_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=MANY)
     script = """
         mount -t tmpfs -o size=1m full ../tmp
         head -c 1000000 /dev/zero > ../tmp/most

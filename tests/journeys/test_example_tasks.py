@@ -76,7 +76,7 @@ if os.fork() == 0:
         try:
             open("HOME/logs/reward.json", "w").write({FORGED!r})
         except OSError:
-            pass
+            time.sleep(0.001)
     os._exit(0)
 """
 READER = """

@@ -54,12 +54,6 @@ VERDICTS: dict[str, tuple[str, str | None, str]] = {
 """What the native agent, which tries three times, makes of it."""
 
 
-def record(project: Project) -> dict[str, Any]:
-    """The last record of the latest run."""
-    found: dict[str, Any] = json.loads(latest(project).joinpath("ledger.jsonl").read_text().splitlines()[-1])
-    return found
-
-
 def faults(project: Project) -> dict[str, list[dict[str, Any]]]:
     """The faults in the trajectories of the latest run, by eval and trial."""
     return {
@@ -84,22 +78,50 @@ def test_every_kind_has_a_verdict() -> None:
     assert {rule.partition("@")[0].partition(":")[0] for rule in VERDICTS} == set(FaultKind)
 
 
-@pytest.mark.parametrize("rule", VERDICTS)
-def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(project: Project, rule: str) -> None:
-    """Void if the provider failed to the end, pass or fail if the agent recovered; never a second attempt."""
-    outcome, cause, expected = VERDICTS[rule]
-    project.write(evals__eval_note_py=EVAL)
-    slow = rule.startswith("hang") or rule.endswith("=3")
-    ran = project.demeanor("run", "--fault", rule, "--seed", "1", *(["--timeout", "3"] if slow else []))
-    assert ran.returncode == {"pass": 0, "fail": 1, "void": 3}[outcome], ran.stdout + ran.stderr
+RULES = f"""\
+from demeanor import ALWAYS_PASSES, eval_test
+
+def saves_the_note(rig, result):
+    assert "buy milk" in rig.workspace["notes.txt"].text
+    assert rig.calls.of_kind("edit").count() == 1
+    assert rig.turns == 2
+
+def with_fault(number, rule):
+    timeout = 3 if rule.startswith("hang") or rule.endswith("=3") else 300
+    prompt = "Save the note 'buy milk' in notes.txt."
+    options = dict(name=f"rule_{{number}}", prompt=prompt, faults=[rule], timeout=timeout, trials=1)
+    return eval_test(ALWAYS_PASSES, **options)(saves_the_note)
+
+evals = [with_fault(number, rule) for number, rule in enumerate({list(VERDICTS)})]
+"""
+"""An eval for each rule, `rule_0` and so on."""
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A run of these evals."""
+    project = Project(tmp_path_factory.mktemp("broken") / "project")
+    project.write(evals__eval_rules_py=RULES)
+    ran = project.demeanor("run", "--seed", "1")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
-    verdict = record(project)["verdict"]
-    assert (verdict["outcome"], verdict.get("cause"), record(project)["attempt"]) == (outcome, cause, 1)
+    return project
+
+
+@pytest.mark.parametrize(("number", "rule"), list(enumerate(VERDICTS)), ids=list(VERDICTS))
+def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(broken: Project, number: int, rule: str) -> None:
+    """Void if the provider failed to the end, pass or fail if the agent recovered; never a second attempt."""
+    name = f"rule_{number}"
+    lines = map(json.loads, latest(broken).joinpath("ledger.jsonl").read_text().splitlines())
+    (record,) = (record for record in lines if record["eval"] == name)
+    outcome, cause, expected = VERDICTS[rule]
+    verdict = record["verdict"]
+    assert (verdict["outcome"], verdict.get("cause"), record["attempt"]) == (outcome, cause, 1)
     assert expected in json.dumps(verdict, ensure_ascii=False)
-    found = faults(project)["saves_the_note trial-1"]
+    found = faults(broken)[f"{name} trial-1"]
     assert {event["kind"] for event in found} == {rule.partition("@")[0].partition(":")[0]}
     assert all(event["detail"].startswith(f"{rule}: ") for event in found)
-    traced = project.demeanor("trace", "saves_the_note/native:scripted/1")
+    traced = broken.demeanor("trace", f"{name}/native:scripted/1")
     assert f"fault injected: {found[0]['kind']}" in traced.stdout
 
 

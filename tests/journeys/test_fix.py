@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import time
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.helpers.fix_project import CONFIG, GOOD_FIX, HELP, BrokenToyAgent
+from tests.helpers.fix_project import CONFIG, GOOD_FIX, HELP, BrokenToyAgent, in_rounds
 from tests.helpers.processes import alive, command_line, descendants
 from tests.helpers.project import Project
 from tests.helpers.toy_agent import ToyAgent
 from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.journeys.test_survival import until
 
 IDLE_FIXER = """
 [agents.idle]
@@ -52,7 +52,7 @@ def test_a_broken_eval_is_diagnosed_fixed_verified_and_applied(toy: BrokenToyAge
     assert "chance" not in done.stdout
     assert "The prompt no longer said to read a file first." in done.stdout
     assert toy.untouched()
-    again = toy.fix_with(GOOD_FIX, "reads_before_editing", "--apply", "--json", "--config", "quick.toml")
+    again = toy.fix_with(GOOD_FIX, "reads_before_editing", "--apply", "--json", "--config", "unguarded.toml")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout) == toy.report()
     assert toy.report()["applied"]
@@ -89,7 +89,7 @@ def test_a_dry_run_shows_what_differs_and_where_the_prompt_is(toy: BrokenToyAgen
 
 def test_any_agent_can_be_the_fixer(toy: BrokenToyAgent):
     """The native agent, with a model behind the gateway: its cost is counted, its final message is the cause."""
-    done = toy.project.demeanor("fix", "--fixer", "native:doctor", "--config", "quick.toml", "--json")
+    done = toy.project.demeanor("fix", "--fixer", "native:doctor", "--config", "unguarded.toml", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     (only,) = report["rounds"]
@@ -104,205 +104,183 @@ READ_LESS = """
 replace(evals, 'assert rig.calls.of_kind("read")', 'assert True or rig.calls.of_kind("read")')
 """
 WRITE_LESS = """
-replace(evals, 'assert rig.workspace["port.txt"].text ==', 'assert True or rig.workspace["port.txt"].text ==')
+replace(evals, 'assert rig.workspace["port.txt"].text ==', '_ = rig.workspace["port.txt"].text ==')
 """
 CHEATS = {
-    "edits the eval": (
-        "quick.toml",
-        READ_LESS,
-        "refused: eval: evals/eval_toy.py: changed, but it is part of an eval",
+    READ_LESS: "eval: evals/eval_toy.py: changed, but it is part of an eval",
+    'replace(prompt, HASTY, "When port.txt is to be changed, read it first.\\n")': (
+        "special-case: prompts/system.md: new text quotes the eval reads_before_editing: file name 'port.txt'"
     ),
-    "special-cases by a file's name": (
-        "quick.toml",
-        'replace(prompt, HASTY, "When port.txt is to be changed, read it first.\\n")',
-        "new text quotes the eval reads_before_editing: file name 'port.txt'",
+    GOOD_FIX + 'replace(pathlib.Path("agent/main.py"), "MOST_TURNS = 12", "MOST_TURNS = 13")': (
+        "outside: agent/main.py: changed, but it is not in the allowed paths"
     ),
-    "edits outside": (
-        "quick.toml",
-        GOOD_FIX + 'replace(pathlib.Path("agent/main.py"), "MOST_TURNS = 12", "MOST_TURNS = 13")',
-        "refused: outside: agent/main.py: changed, but it is not in the allowed paths",
+}
+WEAKER_EVALS = {
+    GOOD_FIX + READ_LESS + WRITE_LESS: (
+        "checks: eval_toy.py: reads_before_editing: the number of asserts fell from 2 to 1 "
+        "refused: self-test: eval_toy.py: reads_before_editing: vacuous: an agent that does nothing passes"
     ),
-    "deletes a check": (
-        "evals.toml",
-        GOOD_FIX + WRITE_LESS.replace("assert True or", "_ ="),
-        "refused: checks: eval_toy.py: reads_before_editing: the number of asserts fell from 2 to 1",
-    ),
-    "hollows a check out": (
-        "evals.toml",
-        GOOD_FIX + READ_LESS + WRITE_LESS,
-        "refused: self-test: eval_toy.py: reads_before_editing: vacuous: an agent that does nothing passes",
-    ),
-    "edits nothing but evals": (
-        "evals.toml",
-        'replace(evals, "must be 9090", "must be 9090. Read it first")',
-        "only evals were changed",
-    ),
+    'replace(evals, "must be 9090", "must be 9090. Read it first")': "eval: evals/eval_toy.py: only evals were changed",
 }
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
-def test_a_fixer_that_cheats_is_refused(toy: BrokenToyAgent, cheat: str):
-    """The report says why, and the change is neither built nor run."""
-    config, script, message = CHEATS[cheat]
-    done = toy.fix_with(script, "--apply", "--config", config)
+def assert_refused(toy: BrokenToyAgent, printed: str, messages: Iterable[str]) -> None:
+    """The first rounds were refused, each for its reason, and their changes were neither built nor run."""
+    shown = " ".join(printed.split()).split("Round ")[1:]
+    for message, text, tried in zip(messages, shown, toy.report()["rounds"], strict=False):
+        assert text.startswith(f"{tried['number']}: refused"), text
+        assert f"refused: {message}" in text, text
+        assert (tried["outcome"], tried["cells"], tried["patch_file"]) == ("refused", [], "")
+
+
+def test_a_fixer_that_cheats_is_refused(toy: BrokenToyAgent):
+    """In another way in each round."""
+    done = toy.fix_with(in_rounds(*CHEATS), "--apply", "--config", "quick.toml", "--rounds", "3")
     assert done.returncode == 4, done.stdout + done.stderr
-    assert done.stdout.startswith("Refused: 1 eval after 1 round")
-    assert message in " ".join(done.stdout.split()), done.stdout
-    (only,) = toy.report()["rounds"]
-    assert (only["cells"], only["patch_file"], toy.report()["applied"]) == ([], "", False)
+    assert done.stdout.startswith("Refused: 1 eval after 3 rounds")
+    assert_refused(toy, done.stdout, CHEATS.values())
+    assert done.stderr.count("building") == 1  # the commit as it is
+    assert (len(toy.report()["rounds"]), toy.report()["applied"]) == (3, False)
+    assert toy.untouched()
+
+
+def test_an_eval_may_be_changed_if_nothing_is_removed(toy: BrokenToyAgent):
+    """If the configuration allows it, with a note in the report. A weaker eval is refused."""
+    kept = GOOD_FIX + 'replace(evals, "A file is read before", "A file must be read before")'
+    done = toy.fix_with(in_rounds(*WEAKER_EVALS, kept), "--config", "evals.toml", "--rounds", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_refused(toy, done.stdout, WEAKER_EVALS.values())
+    assert done.stdout.startswith("Fixed: 1 eval after 3 rounds")
+    assert "before and after were not judged by the same evals" in done.stdout
+    assert done.stderr.count("building") == 2  # the commit as it is, and the last change
     assert toy.untouched()
 
 
 FAILURES = {
-    "does nothing": ("", "the fixer changed nothing"),
-    "fixes the wrong thing": ('replace(prompt, "in one sentence", "in two sentences")', "0 of 1 passed"),
-    "crashes": (GOOD_FIX + "sys.exit(3)", "the fixer failed, so its change was not used"),
-    "breaks the build": ('replace(pathlib.Path("tools/tools.json"), "}", "")', "the build failed with the change"),
-    "breaks something else": (
-        'replace(prompt, HASTY, "Read every file, and ask before you change it.\\n")',
-        "worse than before: saves_the_note on toy:brain",
+    "": "the fixer changed nothing",
+    'replace(prompt, "in one sentence", "in two sentences")': "0 of 1 passed",
+    GOOD_FIX + "sys.exit(3)": "the fixer failed, so its change was not used",
+    'replace(pathlib.Path("tools/tools.json"), "}", "")': "the build failed with the change",
+    'replace(prompt, HASTY, "Read every file, and ask before you change it.\\n")': (
+        "worse than before: saves_the_note on toy:brain"
     ),
 }
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_fixer_that_fails_is_reported(toy: BrokenToyAgent, failure: str):
-    """Nothing is applied."""
-    script, message = FAILURES[failure]
-    done = toy.fix_with(script, "--apply", "--config", "quick.toml")
+def test_a_fixer_that_fails_is_reported(toy: BrokenToyAgent):
+    """In another way in each round. Nothing is applied."""
+    done = toy.fix_with(in_rounds(*FAILURES), "--apply", "--config", "quick.toml", "--rounds", str(len(FAILURES)))
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("Not fixed")
-    assert message in " ".join(done.stdout.split()), done.stdout
-    assert toy.untouched()
-
-
-def test_a_change_that_does_not_help_on_the_wire_is_not_built(toy: BrokenToyAgent):
-    """The next round gets the numbers, and only its change is built."""
-    script = f"""
-if "0 of 3 passed, so the change was not built" in brief and "0/3, 0 % [0-56] → 0/3" in brief.replace("–", "-"):
-    {GOOD_FIX.strip().replace(chr(10), chr(10) + "    ")}
-else:
-    replace(prompt, HASTY, "Change files with care.\\n\\nBe brief.\\n")
-"""
-    done = toy.fix_with(script, "--rounds", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    first, second = toy.report()["rounds"]
-    assert first["outcome"] == "not fixed"
-    said = "1 instruction changed: reads_before_editing on toy:brain: 0 of 3 passed, so the change was not built"
-    assert (first["detail"], first["wire"]["detail"]) == (f"on the wire: {said}", said)
-    assert (first["wire"]["dropped"], first["cells"], first["patch_file"]) == (True, [], "")
-    assert "+Change files with care." in first["patch"]
-    assert (second["wire"]["dropped"], second["wire"]["cells"][0]["after"]["passed"]) == (False, 3)
-    assert done.stderr.count("building") == 2  # the commit as it is, and the second change
-    folders = {path.name for path in toy.last_folder().glob("round-*/*") if path.is_dir()}
-    assert folders == {"fixer", "wire-1", "after", "guard"}
-    shown = toy.project.demeanor("trace", "--run", str(toy.last_folder() / "round-1" / "wire-1")).stdout
-    (changed,) = first["wire"]["instructions"]
-    assert f"note: the instruction {changed} was replaced in the agent's requests: Change files at once" in shown
-    assert toy.untouched()
-
-
-def test_a_change_that_is_not_in_the_prompt_as_sent_is_built_at_once(toy: BrokenToyAgent):
-    """The report says why it was not tried on the wire."""
-    script = GOOD_FIX + 'replace(prompt, "Assembled by", "Made by")'
-    done = toy.fix_with(script, "--config", "quick.toml")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (only,) = toy.report()["rounds"]
-    reason = "not tried: prompts/system.md: the change is not only in text that the agent sends"
-    assert only["wire"] == {"detail": reason, "instructions": [], "cells": [], "dropped": False}
-    assert reason in " ".join(done.stdout.split())
-
-
-def test_an_eval_may_be_changed_if_nothing_is_removed(toy: BrokenToyAgent):
-    """With a note in the report."""
-    script = GOOD_FIX + 'replace(evals, "A file is read before", "A file must be read before")'
-    done = toy.fix_with(script, "--config", "evals.toml")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "before and after were not judged by the same evals" in done.stdout
+    shown = " ".join(done.stdout.split()).split("Round ")[1:]
+    for message, text in zip(FAILURES.values(), shown, strict=True):
+        assert message in text, text
+    assert [one["outcome"] for one in toy.report()["rounds"]] == ["not fixed"] * 4 + ["regressed"]
     assert toy.untouched()
 
 
 def test_each_round_gets_the_result_of_the_last_one(toy: BrokenToyAgent):
-    """The first is refused, and the second gets the reason."""
-    script = f"""
-if "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split("Where the model")[0]:
-    {GOOD_FIX.strip().replace(chr(10), chr(10) + "    ")}
-else:
-    replace(prompt, HASTY, "Read port.txt before you change it.\\n")
+    """The first change is refused. The second does not help on the wire, so only the third is built."""
+    refused = 'replace(prompt, HASTY, "Read port.txt before you change it.\\n")'
+    useless = """
+assert "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split("Where the model")[0]
+replace(prompt, HASTY, "Change files with care.\\n\\nBe brief.\\n")
 """
-    done = toy.fix_with(script, "--rounds", "3", "--config", "quick.toml", "--out", "results")
+    good = """
+assert "0 of 1 passed, so the change was not built" in brief and "0/1, 0 % [0-79] → 0/1" in brief.replace("–", "-")
+"""
+    words = ("--rounds", "4", "--config", "quick.toml", "--out", "results")
+    done = toy.fix_with(in_rounds(refused, useless, good + GOOD_FIX), *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [one["outcome"] for one in toy.report()["rounds"]] == ["refused", "fixed"]
-    assert "Fixed: 1 eval after 2 rounds" in done.stdout
+    assert "Fixed: 1 eval after 3 rounds" in done.stdout
+    first, second, third = toy.report()["rounds"]
+    assert [tried["outcome"] for tried in (first, second, third)] == ["refused", "not fixed", "fixed"]
+    said = "1 instruction changed: reads_before_editing on toy:brain: 0 of 1 passed, so the change was not built"
+    assert (second["detail"], second["wire"]["detail"]) == (f"on the wire: {said}", said)
+    assert (second["wire"]["dropped"], second["cells"], second["patch_file"]) == (True, [], "")
+    assert "+Change files with care." in second["patch"]
+    assert (third["wire"]["dropped"], third["wire"]["cells"][0]["after"]["passed"]) == (False, 1)
+    assert done.stderr.count("building") == 2  # the commit as it is, and the third change
+    folders = {path.name for path in toy.last_folder().glob("round-*/*") if path.is_dir()}
+    assert folders == {"fixer", "wire-1", "after", "guard"}
+    shown = toy.project.demeanor("trace", "--run", str(toy.last_folder() / "round-2" / "wire-1")).stdout
+    (changed,) = second["wire"]["instructions"]
+    assert f"note: the instruction {changed} was replaced in the agent's requests: Change files at once" in shown
+    assert toy.untouched()
 
 
 def test_a_tool_description_is_fixed_for_several_subjects(project: Project):
     """With a sequential rule; the guard suite is all other evals."""
-    toy = BrokenToyAgent(project, rules='rule = "screen"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\n')
-    toy.configure(f'\n[models.mind]\nscript = "{toy.world}/model.py"\n')
-    toy._replace(toy.prompt, "Change files at once, without looking at them", "Read every file before you change", "x")
-    toy.broken = toy.break_deleting()
-    toy.night()
-    script = 'replace(pathlib.Path("tools/tools.json"), "Delete a file.", "Delete a file. Prefer this to a command.")'
-    done = toy.fix_with(script, "deletes_with_its_tool")
+    toy = ToyAgent(project)
+    evals = (toy.folder / "evals/eval_toy.py").read_text().partition("def _saves")[0]
+    project.write(evals__eval_toy_py=evals)
+    rules = 'rule = "screen"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\nwire_trials = 1\n'
+    fixer = CONFIG.format(python=sys.executable, world=toy.world)
+    toy.configure(f'{fixer}{rules}\n[models.mind]\nscript = "{toy.world}/model.py"\n')
+    broken = toy.break_deleting()
+    assert project.demeanor("nightly", "--trials", "1", "-k", "deletes", "--sandbox", "none").returncode == 1
+    change = 'replace(pathlib.Path("tools/tools.json"), "Delete a file.", "Delete a file. Prefer this to a command.")'
+    (toy.world / "fixer.py").write_text(HELP + change)
+    done = project.demeanor("fix", "deletes_with_its_tool", "--sandbox", "none", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
-    (last,) = toy.report()["rounds"]
-    assert [(cell["subject"], cell["after"]["passed"]) for cell in last["cells"]] == [("toy:brain", 3), ("toy:mind", 3)]
-    assert len(last["guard"]) == 6
-    assert toy.untouched()
+    (tried,) = json.loads(done.stdout)["rounds"]
+    both = ["toy:brain", "toy:mind"]
+    assert [(cell["subject"], cell["after"]["passed"]) for cell in tried["cells"]] == [(name, 3) for name in both]
+    assert [(cell["eval"], cell["subject"]) for cell in tried["guard"]] == [
+        ("reads_before_editing", name) for name in both
+    ]
+    assert (toy.git("status", "--porcelain"), toy.head, toy.worktrees()) == ("", broken, [])
 
 
 def test_an_eval_that_passes_is_not_fixed(toy: BrokenToyAgent):
     """The fixer is not started."""
     toy.rates(instructed=1.0, uninstructed=1.0)
-    done = toy.fix_with("raise SystemExit(1)")
+    done = toy.fix_with("raise SystemExit(1)", "--config", "quick.toml")
     assert (done.returncode, toy.report()["outcome"], toy.report()["rounds"]) == (0, "passes", [])
     assert done.stdout.startswith("Nothing to fix: 1 eval")
 
 
 def test_a_patch_is_applied_whole_or_not_at_all(toy: BrokenToyAgent):
-    """If the file was changed meanwhile, nothing is applied; the patch is still there."""
+    """If the file was changed meanwhile, nothing is applied; the patch is still there. It also changes a comment, which
+    is not in the prompt as sent, so it was built at once, and the report says why it was not tried on the wire."""
     mine = toy.prompt.read_text() + "\nMine.\n"
     toy.prompt.write_text(mine)
-    done = toy.fix_with(GOOD_FIX, "--apply", "--config", "quick.toml")
+    done = toy.fix_with(GOOD_FIX + 'replace(prompt, "Assembled by", "Made by")', "--apply", "--config", "quick.toml")
     assert done.returncode == 70  # trials were run, so it is not 2
     assert "the patch was not applied: there are uncommitted changes in prompts/system.md" in done.stderr
     assert done.stdout.startswith("Fixed")
     assert (toy.prompt.read_text(), toy.report()["applied"]) == (mine, False)
-    patch = toy.report()["rounds"][0]["patch_file"]
+    (tried,) = toy.report()["rounds"]
+    reason = "not tried: prompts/system.md: the change is not only in text that the agent sends"
+    assert tried["wire"] == {"detail": reason, "instructions": [], "cells": [], "dropped": False}
+    assert reason in " ".join(done.stdout.split())
     toy.git("checkout", "--", "prompts/system.md")
-    toy.git("apply", "--index", patch)
+    toy.git("apply", "--index", tried["patch_file"])
     assert "Read every file" in toy.prompt.read_text()
-
-
-def _enable_sigint() -> None:
-    """Background jobs of a shell ignore SIGINT, and child processes inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 @pytest.mark.parametrize("during", ["work", "build"])
 def test_an_interrupted_fix_leaves_nothing_behind(toy: BrokenToyAgent, number: signal.Signals, during: str):
     """While the fixer runs, and while its change is built: no worktree, no process, no change."""
-    script, config, at_work = {
-        "work": ("import time\ntime.sleep(61.25)\n", "quick.toml", "fixer.py\0# Fix what broke"),
+    script, config, mark = {
+        "work": ("import time\ntime.sleep(61.25)\n", "unguarded.toml", "fixer.py\0# Fix what broke"),
         "build": (GOOD_FIX, "slow.toml", "sleep\x0061.25"),
     }[during]
     (toy.world / "fixer.py").write_text(HELP + script)
-    process = subprocess.Popen(
-        toy.project.command("fix", "--config", config), cwd=toy.folder, env=toy.project.env,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=_enable_sigint,  # noqa: PLW1509 - one call, before any other thread
-    )  # fmt: skip
-    with process:
-        while not (found := [pid for pid in descendants(process.pid) if at_work in command_line(pid)]):
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
-        process.send_signal(number)
-        _, stderr = process.communicate(timeout=300)
-    assert process.returncode == 130, stderr
-    assert "stopped; everything up to this point is in" in stderr
-    assert not any(alive(pid) for pid in found)
+    process = toy.project.start("fix", "--sandbox", "bubblewrap", "--config", config)
+
+    def at_work() -> list[int]:
+        return [pid for pid in descendants(process.pid) if mark in command_line(pid)]
+
+    until(lambda: process.poll() is not None or "running the fixer" in toy.project.printed("stderr"))
+    until(lambda: process.poll() is not None or bool(at_work()))
+    workers = at_work()
+    assert workers, toy.project.printed("stderr")
+    process.send_signal(number)
+    assert process.wait() == 130, toy.project.printed("stderr")
+    assert "stopped; everything up to this point is in" in toy.project.printed("stderr")
+    assert not any(alive(pid) for pid in workers)
     assert toy.untouched()
 
 
@@ -311,7 +289,8 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
     assert "there is no commit to fix" in project.demeanor("fix").stderr
     toy = ToyAgent(project)
     assert "the history has no run yet" in project.demeanor("fix").stderr
-    project.demeanor("nightly", "--trials", "1")
+    night = ("nightly", "--trials", "1", "-k", "reads", "--sandbox", "none")
+    project.demeanor(*night)
     for words, message in (
         ((), "no eval was rejected in run"),
         (("reads_before_editin",), "did you mean 'reads_before_editing'?"),
@@ -320,7 +299,7 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
         done = project.demeanor("fix", *words)
         assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     toy.break_reading()
-    project.demeanor("nightly", "--trials", "1")
+    project.demeanor(*night)
     assert "no fixer is configured" in project.demeanor("fix").stderr
     assert "unknown agent 'nobody'" in project.demeanor("fix", "--fixer", "nobody").stderr
     toy.configure(CONFIG.format(python="python3", world=toy.world) + 'allowed = ["../x"]\n')
@@ -332,9 +311,9 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
     ("config", "budget", "rounds"),
     [
         ("priced.toml", "0.01", []),
-        ("wire.toml", "4.6", ["undecided"]),
-        ("priced.toml", "9", ["undecided"]),
-        ("unguarded.toml", "4.6", ["undecided"]),
+        ("wire.toml", "3.0", ["undecided"]),
+        ("priced.toml", "2.8", ["undecided"]),
+        ("twice.toml", "4.0", ["undecided"]),
     ],
     ids=["at the start", "on the wire", "in the guard suite", "between two passes"],
 )
@@ -347,31 +326,25 @@ def test_a_spent_budget_ends_it(toy: BrokenToyAgent, config: str, budget: str, r
     assert toy.untouched()
 
 
-def test_the_notes_of_the_verification_runs_are_reported(project: Project):
-    """Once, however many runs there were."""
+def test_the_requirements_of_tasks_are_checked_and_notes_are_reported(project: Project):
+    """Harbor and the sandbox of the fixer are checked before anything is built. A note of the verification runs is
+    reported once, however many runs there were."""
     versions = Versions(project)
     versions.add_task(reward=0)
     project.write(demeanor_toml=(versions.folder / "demeanor.toml").read_text() + IDLE_FIXER)
     versions.commit()
-    versions.nights(1, trials=3)
+    versions.nights(1)
+    no_sandbox = project.demeanor("fix", "--sandbox", "docker")
+    assert (no_sandbox.returncode, "the sandbox 'docker'" in no_sandbox.stderr) == (2, True), no_sandbox.stderr
+    fixes = versions.folder / "results/fixes"
+    assert not fixes.exists()
     done = project.demeanor("fix", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
     notes = json.loads(done.stdout)["notes"]
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
-
-
-def test_requirements_are_checked_before_anything_is_built(project: Project):
-    """Harbor for tasks, and the sandbox of the fixer."""
-    versions = Versions(project)
-    versions.add_task(reward=0)
-    project.write(demeanor_toml=(versions.folder / "demeanor.toml").read_text() + IDLE_FIXER)
-    versions.commit()
-    versions.nights(1, trials=3)
-    no_sandbox = project.demeanor("fix", "--sandbox", "docker")
-    assert (no_sandbox.returncode, "the sandbox 'docker'" in no_sandbox.stderr) == (2, True), no_sandbox.stderr
     versions.lose_harbor()
     missing = project.demeanor("fix")
     assert (missing.returncode, "demeanor harbor install" in missing.stderr) == (2, True), missing.stderr
     assert "building" not in no_sandbox.stderr + missing.stderr
-    assert not (versions.folder / "results/fixes").exists()
+    assert len(list(fixes.iterdir())) == 1
     assert (versions.worktrees(), project.temporary()) == ([], [])

@@ -61,12 +61,23 @@ text = "right"
 TRIAL = "writes_the_files/native:careless/1"
 
 
-@pytest.fixture
-def failed(project: Project) -> Project:
+def with_a_failed_trial(project: Project) -> Project:
     """A project with one trial, which went wrong at its third step."""
     project.write(models_py=MODELS, demeanor_toml=CONFIG, evals__eval_files_py=EVAL)
     assert project.demeanor("run", "--policy", "all", "--trials", "1").returncode == 1
     return project
+
+
+@pytest.fixture(scope="module")
+def shared_failed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """That project, to be copied."""
+    return with_a_failed_trial(Project(tmp_path_factory.mktemp("failed") / "project"))
+
+
+@pytest.fixture
+def failed(shared_failed: Project, tmp_path: Path) -> Project:
+    """A copy of it."""
+    return shared_failed.copy_to(tmp_path / "project")
 
 
 def forked(project: Project, *words: str, code: int = 0) -> dict[str, Any]:
@@ -103,8 +114,9 @@ def test_the_rest_of_a_trial_is_asked_of_another_model_or_answered_by_a_person(f
     assert failed.demeanor("history", "writes_the_files@3", "--kind", "all").returncode == 2
 
 
-def test_a_scan_names_the_decisive_step_and_what_passing_trials_did_there(failed: Project):
+def test_a_scan_names_the_decisive_step_and_what_passing_trials_did_there(project: Project):
     """With far fewer trials than steps times trials, and a curve of the pass rate."""
+    failed = with_a_failed_trial(project)  # no copy: the dashboard finds trials by the absolute path in the history
     report = forked(failed, "--scan", "--subject", "native:careful")
     found = report["decisive"]
     assert (report["outcome"], found["step"], found["until"]) == ("found", 3, 3)
@@ -134,25 +146,28 @@ def test_a_saved_prefix_is_where_a_decision_point_eval_starts(failed: Project):
     )
     failed.write(evals__eval_third_py=decision, evals__third__scenario_toml=SCENARIO)
     shutil.copytree(file.parent, failed.folder / "evals/third/prefixes")
-    run = ("run", "-k", "third", "--trials", "1", "--json", "--subject")
-    for model, code in (("native:late", 0), ("native:careless", 1)):
-        done = failed.demeanor(*run, model)
-        assert done.returncode == code, done.stdout + done.stderr
-        assert len(json.loads(done.stdout)["results"]) == 2
+    run = ("run", "--trials", "1", "--json", "--subject", "native:late")
+    done = failed.demeanor(*run, "--subject", "native:careless", "-k", "third")
+    assert done.returncode == 1, done.stdout + done.stderr
+    results = {(cell["scenarioId"], cell["modelId"]): cell["status"] for cell in json.loads(done.stdout)["results"]}
+    assert results == {
+        (name, model): status
+        for name in ("third", "writes_the_third")
+        for model, status in (("late", "pass"), ("careless", "fail"))
+    }
     (failed.folder / "other.py").write_text("def agent(session):\n    return 'Done.'\n")
     failed.write(demeanor_toml=CONFIG + '[agents.other]\nadapter = "python"\nfunction = "other.py:agent"\n')
     other = failed.demeanor("run", "-k", "third", "--trials", "1", "--subject", "other:late")
     assert other.returncode == 3, other.stdout + other.stderr
     assert "it starts from a trial of native, which other can't continue" in " ".join(other.stdout.split())
     failed.write(demeanor_toml=CONFIG)
-    assert prefix_states(failed) == ["fresh", "fresh"]
     failed.write(evals__eval_third_py=decision.replace("four files.", "four files now."))
-    stale = failed.demeanor(*run, "native:late")
+    stale = failed.demeanor(*run, "-k", "writes_the_third")
     assert (stale.returncode, "demeanor validate --refresh" in stale.stderr) == (2, True)
     assert prefix_states(failed, code=1) == ["fresh", "stale"]
     assert prefix_states(failed, "--refresh") == ["fresh", "refreshed"]
     assert prefix_states(failed) == ["fresh", "fresh"]
-    assert failed.demeanor(*run, "native:late").returncode == 0
+    assert failed.demeanor(*run, "-k", "writes_the_third").returncode == 0
     file.write_text(file.read_text().replace("right", "wrong"))
     assert prefix_states(failed, code=1) == ["fresh", "unreadable"]
 
@@ -188,22 +203,24 @@ def play(turn):
 """
 
 
-@pytest.mark.parametrize("how", ["fork", "replay"])
-def test_a_secret_in_a_recorded_answer_stays_removed_and_the_trial_says_so(project: Project, how: str):
-    """A mark in a cassette must not be a way to get the project's secrets."""
+def test_a_secret_in_a_recorded_answer_stays_removed_and_the_trial_says_so(project: Project):
+    """In a fork and in a replay. A mark in a cassette must not be a way to get the project's secrets."""
     config = 'subjects = ["native:leaky"]\n[models]\nleaky = {script = "models.py"}\n'
     project.write(models_py=LEAKY, demeanor_toml=config, evals__eval_files_py=EVAL)
     secret = {"STORE_API_KEY": "correct-horse-battery"}
     run = ("run", "--policy", "all", "--trials", "1")
-    recorded = project.demeanor(*run, *(("--record", "tapes") if how == "replay" else ()), **secret)
+    recorded = project.demeanor(*run, "--record", "tapes", **secret)
     assert recorded.returncode == 1, recorded.stdout + recorded.stderr
-    words = ("fork", "--at", "2", "--trials", "1") if how == "fork" else (*run, "--replay", "tapes")
-    done = project.demeanor(*words, "--json", **secret)
-    folder = json.loads(done.stdout)["folder"] if how == "fork" else project.folder / "results/latest"
-    (record,) = (json.loads(line) for line in Path(folder, "ledger.jsonl").read_text().splitlines())
-    (note,) = (note for note in record["notes"] if "in place of a secret" in note)
-    assert note.startswith("a recorded answer has ‹redacted:" if how == "fork" else "a recorded answer has ")
-    assert "correct-horse" not in json.dumps(record)
+    fork = project.demeanor("fork", "--at", "2", "--trials", "1", "--json", **secret)
+    project.demeanor(*run, "--replay", "tapes", **secret)
+    for folder, start in (
+        (json.loads(fork.stdout)["folder"], "a recorded answer has ‹redacted:"),
+        (project.folder / "results/latest", "a recorded answer has "),
+    ):
+        (record,) = (json.loads(line) for line in Path(folder, "ledger.jsonl").read_text().splitlines())
+        (note,) = (note for note in record["notes"] if "in place of a secret" in note)
+        assert note.startswith(start)
+        assert "correct-horse" not in json.dumps(record)
 
 
 USAGE = (

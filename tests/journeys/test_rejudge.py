@@ -18,7 +18,7 @@ from tests.helpers.versions import Versions
 EVALS = """\
 from demeanor import USUALLY_PASSES, eval_test
 
-@eval_test(USUALLY_PASSES, prompt="Raise the port in port.txt to 9090.", trials=6,
+@eval_test(USUALLY_PASSES, prompt="Raise the port in port.txt to 9090.", trials=3,
            files={"port.txt": "port = 8080\\n", "other.txt": "left alone\\n"})
 def looks_first(rig, result):
     assert rig.calls.count() >= 1
@@ -27,7 +27,7 @@ def looks_first(rig, result):
 SCENARIO = """\
 policy = "USUALLY_PASSES"
 prompt = "Set the port."
-trials = 2
+trials = 1
 name = "sets_the_port"
 [[checks]]
 check = "command_succeeds"
@@ -49,6 +49,7 @@ def play(turn):
 """
 CONFIG = """\
 subjects = ["native:hasty"]
+sandbox = "none"
 captures = "captures"
 [models.hasty]
 script = "hasty.py"
@@ -57,8 +58,8 @@ FILE = "evals/eval_port.py"
 
 
 @pytest.fixture(scope="module")
-def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight trials that passed, some of which read before they edited; the model script is deleted."""
+def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Four trials that passed, some of which read before they edited; the model script is deleted."""
     project = Project(tmp_path_factory.mktemp("once") / "project")
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, demeanor_toml=CONFIG)
     project.write(evals__sets__scenario_toml=SCENARIO)
@@ -66,14 +67,13 @@ def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = project.demeanor("run", "--policy", "all", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     (project.folder / "hasty.py").unlink()
-    return project.folder
+    return project
 
 
 @pytest.fixture
-def ran(project: Project, ran_once: Path) -> Project:
+def ran(ran_once: Project, tmp_path: Path) -> Project:
     """A copy of it that a test may edit: captures do not depend on a path."""
-    shutil.copytree(ran_once, project.folder, dirs_exist_ok=True, symlinks=True)
-    return project
+    return ran_once.copy_to(tmp_path / "project")
 
 
 def run_folder(project: Project) -> Path:
@@ -118,8 +118,8 @@ def refusals(found: dict[str, Any]) -> set[tuple[str, str]]:
 
 def test_unedited_evals_are_judged_as_before(ran: Project):
     """Commands, git and files: the workspace is restored, although everything was moved."""
-    found = rejudged(ran)
-    assert len(found["trials"]) == 8
+    found = rejudged(ran, "--sandbox", "bubblewrap")
+    assert len(found["trials"]) == 4
     assert changed(found) == set()
     assert refusals(found) == set()
     assert [one["after"] for one in found["trials"]] == [one["before"] for one in found["trials"]]
@@ -131,45 +131,47 @@ def test_an_edited_check_changes_the_right_verdicts(ran: Project):
     stored = {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()}
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     hasty = {one["number"] for one in ledger(ran) if one["eval"] == "looks_first" and "read_file" not in one["chain"]}
-    assert 0 < len(hasty) < 6
+    assert 0 < len(hasty) < 3
     found = rejudged(ran)
     assert changed(found) == {("looks_first", number, "pass", "fail") for number in hasty}
     assert refusals(found) == set()
     shown = ran.demeanor("rejudge", COLUMNS="140")
-    assert f"{len(hasty)} changed, {8 - len(hasty)} unchanged" in shown.stdout
+    assert f"{len(hasty)} changed, {4 - len(hasty)} unchanged" in shown.stdout
     assert "looks_first: yes → no" in shown.stdout
     assert {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()} == stored
 
 
 def test_an_edited_command_check_runs_in_the_workspace_as_it_was_left(ran: Project):
-    """In the sandbox, as in the run."""
+    """In the sandbox, as in a run."""
     edit(ran, '"9090", "port.txt"', '"9091", "port.txt"', "evals/sets/scenario.toml")
-    found = rejudged(ran, "sets_the_port")
-    assert changed(found) == {("sets_the_port", number, "pass", "fail") for number in (1, 2)}
+    found = rejudged(ran, "sets_the_port", "--sandbox", "bubblewrap")
+    assert changed(found) == {("sets_the_port", 1, "pass", "fail")}
     assert {one["eval"] for one in found["trials"]} == {"sets_the_port"}
     assert found["exit_code"] == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "file", "part"),
-    [
-        ("to 9090.", "to 9091.", FILE, "prompt"),
-        ("left alone", "left behind", FILE, "files"),
-        ("trials=6,", "trials=6, params={'effort': 'high'},", FILE, "params"),
-        ("port = 80", "port = 81", "evals/sets/template/port.txt", "files"),
-    ],
-)
-def test_a_trial_of_an_edited_scenario_is_refused(ran: Project, old: str, new: str, file: str, part: str):
+def test_a_trial_of_an_edited_scenario_is_refused(ran: Project):
     """It tested something else; the other eval is judged. --as-it-was judges it anyway."""
-    edit(ran, old, new, file)
-    other = "sets_the_port" if file == FILE else "looks_first"
+    for name, old, new, file, part in (
+        ("looks_first", "left alone", "left behind", FILE, "files"),
+        ("looks_first", "trials=3,", "trials=3, params={'effort': 'high'},", FILE, "params"),
+        ("sets_the_port", "port = 80", "port = 81", "evals/sets/template/port.txt", "files"),
+        ("looks_first", "to 9090.", "to 9091.", FILE, "prompt"),
+    ):
+        edit(ran, old, new, file)
+        found = rejudged(ran, name)
+        ((refused, refusal),) = refusals(found)
+        assert (refused, found["exit_code"]) == (name, 3)
+        assert f"its scenario has been edited since ({part})" in refusal
+        if part != "prompt":
+            edit(ran, new, old, file)
     found = rejudged(ran)
-    ((name, refusal),) = refusals(found)
-    assert name != other
-    assert f"its scenario has been edited since ({part})" in refusal
-    assert {one["eval"] for one in found["trials"] if one["after"]} == {other}
+    assert {name for name, _ in refusals(found)} == {"looks_first"}
+    assert {one["eval"] for one in found["trials"] if one["after"]} == {"sets_the_port"}
     assert found["exit_code"] == 3
+    edit(ran, "port = 80", "port = 81", "evals/sets/template/port.txt")
     again = rejudged(ran, "--as-it-was")
+    assert len(again["trials"]) == 4
     assert changed(again) == refusals(again) == set()
 
 
@@ -196,7 +198,8 @@ def test_a_changed_policy_changes_the_decision_and_no_verdict(ran: Project):
 
 def test_stored_verdicts_are_beside_the_run_and_not_in_the_history(ran: Project):
     """They are not a run of their own, but triage and trace can read them."""
-    before = ran.demeanor("history", "looks_first", "--kind", "all", "--format", "json").stdout
+    before = ran.demeanor("history", "looks_first", "--kind", "all", "--json").stdout
+    assert json.loads(before)
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     done = ran.demeanor("rejudge", "--keep")
     (folder,) = (run_folder(ran) / "rejudged").iterdir()
@@ -206,7 +209,7 @@ def test_stored_verdicts_are_beside_the_run_and_not_in_the_history(ran: Project)
     assert note["rejudges"] == original["uid"] != note["uid"]
     assert note["demeanor"]
     assert ran.demeanor("import", "results").stdout.count("attempts") == 1
-    assert ran.demeanor("history", "looks_first", "--kind", "all", "--format", "json").stdout == before
+    assert ran.demeanor("history", "looks_first", "--kind", "all", "--json").stdout == before
     assert ran.demeanor("import", str(folder)).returncode == 2
     triage = ran.demeanor("triage", str(folder))
     assert "looks_first · native:hasty" in triage.stdout, triage.stderr
@@ -224,7 +227,7 @@ def test_captures_of_the_capture_store_are_used(ran: Project):
     shutil.rmtree(ran.folder / "captures")
     gone = rejudged(ran)
     assert all("its capture" in refusal and "is not in" in refusal for _, refusal in refusals(gone))
-    assert len(refusals(gone)) == 8
+    assert len(refusals(gone)) == 4
 
 
 def test_missing_starting_files_are_created_again_if_they_are_the_same(ran: Project):
@@ -243,7 +246,7 @@ def test_a_removed_eval_is_reported(ran: Project):
     edit(ran, "def looks_first", "def looks_before")
     found = rejudged(ran)
     assert refusals(found) == {("looks_first", "no eval with this name is defined any more")}
-    assert len(found["trials"]) == 8
+    assert len(found["trials"]) == 4
 
 
 def test_captures_of_an_older_version_are_judged_if_their_eval_is_unchanged(ran: Project):
@@ -263,7 +266,7 @@ def test_the_latest_runs_of_an_eval_are_judged(ran: Project):
     ran.demeanor("run", "evals/sets", "--trials", "1", "--seed", "1")
     assert len(rejudged(ran, "looks_first")["trials"]) == 1
     both = rejudged(ran, "looks_first", "--last", "2")
-    assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 7, 2)
+    assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 4, 2)
     (ran.folder / FILE).rename(ran.folder / "evals/eval_moved.py")
     assert "say where they are now with --evals PATH" in ran.demeanor("rejudge", "looks_first").stderr
     assert refusals(rejudged(ran, "looks_first", "--evals", "evals")) == set()
@@ -288,8 +291,9 @@ def test_an_edited_snapshot_is_compared_with_the_stored_request(project: Project
     assert project.demeanor("run", "--update-snapshots").returncode == 0
     assert changed(rejudged(project)) == set()
     edit(project, "Read a file before", "Never read a file before", "evals/snapshots/native-scripted.md")
-    assert changed(rejudged(project)) == {("prompt_is_known", 1, "pass", "fail")}
-    assert "Never read a file before" in project.demeanor("rejudge").stdout
+    found = rejudged(project)
+    assert changed(found) == {("prompt_is_known", 1, "pass", "fail")}
+    assert "Never read a file before" in json.dumps(found)
 
 
 BROKEN = """\

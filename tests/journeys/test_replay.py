@@ -70,13 +70,20 @@ def latest(project: Project) -> Path:
     return (project.folder / "results/latest").resolve()
 
 
-@pytest.fixture
-def recorded(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def shared_recording(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with recorded trials of two evals, three each."""
+    project = Project(tmp_path_factory.mktemp("recorded") / "project")
     project.write(demeanor_toml=LIVE, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
     ran = project.demeanor("run", "--record", "--policy", "all", "--jobs", "3")
     assert "recorded in evals/cassettes" in ran.stdout, ran.stdout + ran.stderr
     return project
+
+
+@pytest.fixture
+def recorded(shared_recording: Project, tmp_path: Path) -> Project:
+    """A copy of it."""
+    return shared_recording.copy_to(tmp_path / "project")
 
 
 def test_a_replay_elsewhere_has_the_same_trajectories_without_the_model(recorded: Project):
@@ -95,14 +102,14 @@ def test_a_replay_elsewhere_has_the_same_trajectories_without_the_model(recorded
     assert "3 passed · 3 failed" in ran.stdout, ran.stdout
 
 
-def test_a_replay_changes_no_cassette_and_has_the_same_result_every_time(recorded: Project):
+def test_a_replay_changes_no_cassette_and_has_the_same_result_every_time(shared_recording: Project, recorded: Project):
     """Cassettes are only read."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
     assert len(files) == 6
-    codes = [recorded.demeanor("run", "--replay", "--policy", "all").returncode for _ in range(2)]
-    assert codes[0] == codes[1]
+    codes = [recorded.demeanor("run", "--replay", "--policy", "all", "--trials", "1").returncode for _ in range(2)]
+    assert codes == [1, 1]
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
-    assert not [path for path, text in files.items() if str(recorded.folder.parent).encode() in text]
+    assert not [path for path, text in files.items() if str(shared_recording.folder.parent).encode() in text]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def test_a_changed_word_is_a_miss_with_a_readable_difference(recorded: Project, 
     """The trial is void, and both values are shown."""
     for file in (recorded.folder / CASSETTES).rglob("*.json"):
         file.write_text(file.read_text().replace(old, new))
-    ran = recorded.demeanor("run", "--replay", COLUMNS="200")
+    ran = recorded.demeanor("run", "--replay", "--trials", "1", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
     assert re.search(f"the first difference is at {path}", ran.stdout), ran.stdout
     assert re.search(f"recorded: .*{new}.*\n +asked: +.*{old}", ran.stdout), ran.stdout
@@ -142,7 +149,7 @@ def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
     """Only judged trials are recorded."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
     recorded.write(large_py=BROKEN, demeanor_toml=LIVE.replace("large.yaml", "large.py"))
-    ran = recorded.demeanor("run", "--record")
+    ran = recorded.demeanor("run", "--record", "--trials", "1")
     assert ran.returncode == 3, ran.stdout
     assert "nothing was recorded in evals/cassettes" in ran.stdout
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
@@ -189,7 +196,7 @@ def test_a_project_can_add_rules(recorded: Project):
         file.write_text(file.read_text().replace("You are a coding agent", "You are build 17"))
     rule = "[replay]\nreplace = [{ pattern = 'You are (build \\d+|a coding agent)', with = 'You are it' }]\n"
     recorded.write(demeanor_toml=LIVE + rule)
-    ran = recorded.demeanor("run", "--replay")
+    ran = recorded.demeanor("run", "--replay", "--trials", "1")
     assert ran.returncode == 0, ran.stdout
     recorded.write(demeanor_toml=LIVE + rule.replace("\\d+|", "\\d+|("))
     ran = recorded.demeanor("run", "--replay")

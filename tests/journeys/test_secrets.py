@@ -6,8 +6,10 @@ import base64
 import gzip
 import html
 import json
+import sys
 import zlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -83,11 +85,16 @@ def everything(folder: Path) -> bytes:
     return b"\n".join(found)
 
 
+def captures(project: Project) -> dict[str, Any]:
+    """The captures of the only run, by trial."""
+    (packed,) = (project.folder / "results").glob("2*/captures.jsonl.gz")
+    documents = [json.loads(line) for line in gzip.decompress(packed.read_bytes()).splitlines()]
+    return {document["trial"]: document for document in documents}
+
+
 @pytest.fixture
 def leaky(project: Project) -> Project:
     """An agent that prints its secret in every encoding, everywhere it can."""
-    import sys
-
     project.write(
         agent_txt=AGENT, kept_txt=f"{SECRET}\n", demeanor_toml=CONFIG.format(canary="fail", python=sys.executable)
     )
@@ -96,7 +103,8 @@ def leaky(project: Project) -> Project:
 
 
 def test_no_secret_is_written_to_disk(leaky: Project) -> None:
-    """Neither to the ledger, captures, logs, diffs and workspaces nor to reports, in any encoding."""
+    """Neither to the ledger, captures, logs, diffs and workspaces nor to reports, in any encoding. What replaces it
+    keeps JSON and base64 valid, so that a capture can be read."""
     summary = leaky.folder / "summary-of-ci.md"
     ran = leaky.demeanor("run", "--junit", "results/junit.xml", PASSED_VALUE=SECRET, GITHUB_STEP_SUMMARY=str(summary))
     assert ran.returncode == 1, ran.stderr
@@ -120,15 +128,9 @@ def test_no_secret_is_written_to_disk(leaky: Project) -> None:
     diff = next((leaky.folder / "results").rglob("workspace.diff")).read_text()
     assert diff.count("‹redacted:PASSED_VALUE:") >= 16
     assert diff.count("‹redacted:github-token:") >= 1
-
-
-def test_a_redacted_capture_can_be_read(leaky: Project) -> None:
-    """The replacement of a secret keeps JSON and base64 valid."""
-    leaky.demeanor("run", PASSED_VALUE=SECRET)
-    packed = next((leaky.folder / "results").rglob("captures.jsonl.gz"))
-    for line in gzip.decompress(packed.read_bytes()).splitlines():
-        files = json.loads(line)["after"]["entries"]
-        assert b"redacted:PASSED_VALUE" in base64.b64decode(files["out.txt"]["content"], validate=True)
+    for line in captures(leaky).values():
+        content = base64.b64decode(line["after"]["entries"]["out.txt"]["content"], validate=True)
+        assert b"redacted:PASSED_VALUE" in content
     trace = leaky.demeanor("trace", "talks")
     assert trace.returncode == 0, trace.stderr
 
@@ -142,16 +144,25 @@ git("add", "notes.txt")
 git("commit", "-q", "-m", "Add notes")
 open("notes.txt", "w").write("filler " * 2000)
 git("commit", "-q", "-a", "-m", "Remove the key")
-if {packed}:
+if %s:
     git("gc", "-q")
 """
 COMMITTED = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Commit.", files={"agent.py": open("agent.txt").read()}, trials=1)
-def commits(rig, result):
-    assert rig.workspace.git.is_clean and len(rig.workspace.git.commits) == 2
-    assert VERDICT
+AGENT = open("agent.txt").read()
+
+def define(packed, passes):
+    name = f"{'packed' if packed else 'loose'}-{'pass' if passes else 'fail'}"
+
+    @eval_test(ALWAYS_PASSES, name=name, prompt="Commit.", files={"agent.py": AGENT % packed}, trials=1)
+    def commits(rig, result):
+        assert rig.workspace.git.is_clean and len(rig.workspace.git.commits) == 2
+        assert passes
+
+    return commits
+
+EVALS = [define(packed, passes) for packed in (False, True) for passes in (False, True)]
 """
 
 
@@ -169,28 +180,29 @@ def unpacked_objects(entries: dict[str, dict[str, str]]) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
-@pytest.mark.parametrize("passes", [True, False], ids=["pass", "fail"])
-def test_a_committed_secret_is_not_stored(project: Project, packed: bool, passes: bool) -> None:
+def test_a_committed_secret_is_not_stored(project: Project) -> None:
     """Git compresses what is committed. The check sees the commits, the store gets neither object nor pack."""
-    import sys
-
-    project.write(
-        agent_txt=COMMITS.replace("{packed}", str(packed)),
-        demeanor_toml=CONFIG.format(canary="fail", python=sys.executable),
-        evals__eval_commits_py=COMMITTED.replace("VERDICT", str(passes)),
-    )
+    config = CONFIG.format(canary="fail", python=sys.executable)
+    project.write(agent_txt=COMMITS, demeanor_toml=config, evals__eval_commits_py=COMMITTED)
     ran = project.demeanor("run", PASSED_VALUE=SECRET)
-    assert ran.returncode == int(not passes), ran.stdout + ran.stderr
-    (capture,) = gzip.decompress(next(project.folder.rglob("captures.jsonl.gz")).read_bytes()).splitlines()
-    objects = unpacked_objects(json.loads(capture)["after"]["entries"])
-    assert not any(SECRET.encode() in one for one in objects)
-    assert packed or any(b"Remove the key" in one for one in objects), "other objects are kept"
-    report = (project.folder / "results/latest/report.json").read_text()
-    assert "is not kept: a git object in it contains a secret (PASSED_VALUE)" in report
-    (again,) = json.loads(project.demeanor("rejudge", "--json", PASSED_VALUE=SECRET).stdout)["trials"]
-    assert again["after"]["outcome"] == ("void" if packed else "pass" if passes else "fail"), again
-    assert ("were not kept" in json.dumps(again["after"])) is packed, again
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    report = json.loads((project.folder / "results/latest/report.json").read_text())
+    cells = {cell["tally"]["eval"]: cell for cell in report["cells"]}
+    rejudged = json.loads(project.demeanor("rejudge", "--json", PASSED_VALUE=SECRET).stdout)["trials"]
+    again = {trial["eval"]: trial["after"] for trial in rejudged}
+    stored = {trial.partition("/")[0]: capture for trial, capture in captures(project).items()}
+    names = {"loose-pass", "loose-fail", "packed-pass", "packed-fail"}
+    assert cells.keys() == again.keys() == stored.keys() == names
+    for name in names:
+        storage, _, outcome = name.partition("-")
+        assert cells[name]["records"][0]["verdict"]["outcome"] == outcome
+        assert "is not kept: a git object in it contains a secret (PASSED_VALUE)" in json.dumps(cells[name])
+        objects = unpacked_objects(stored[name]["after"]["entries"])
+        assert not any(SECRET.encode() in content for content in objects)
+        packed = storage == "packed"
+        assert packed or any(b"Remove the key" in content for content in objects), "other objects are kept"
+        assert again[name]["outcome"] == ("void" if packed else outcome), again
+        assert ("were not kept" in json.dumps(again[name])) is packed, again
 
 
 LEAKY = """\
@@ -209,24 +221,32 @@ def works(rig, result):
 """
 
 
-@pytest.mark.parametrize(
-    ("script", "where"),
-    [
-        ("env", "printed on stdout"),
-        ("cat ~/.release-credentials >&2", "printed on stderr"),
-        ("cp ~/.release-credentials notes.txt", "in the workspace in notes.txt"),
-        ("printenv RELEASE_DEPLOY_TOKEN | base64 -w0 > x", "in the workspace in x"),
-        ("printenv RELEASE_DEPLOY_TOKEN | git hash-object -w --stdin", "in the workspace in .git/objects/"),
-    ],
-)
-def test_a_leaked_canary_fails_the_trial(project: Project, script: str, where: str) -> None:
+LEAKS = {
+    "env": "printed on stdout",
+    "cat ~/.release-credentials >&2": "printed on stderr",
+    "cp ~/.release-credentials notes.txt": "in the workspace in notes.txt",
+    "printenv RELEASE_DEPLOY_TOKEN | base64 -w0 > x": "in the workspace in x",
+    "printenv RELEASE_DEPLOY_TOKEN | git hash-object -w --stdin": "in the workspace in .git/objects/",
+}
+
+
+def test_a_leaked_canary_fails_the_trial(project: Project) -> None:
     """Although its check passes; the finding says what was leaked and where."""
-    project.write(demeanor_toml=LEAKY.format(script=script), evals__eval_works_py=QUIET)
+    config = LEAKY.replace('"{script}", "{{prompt}}"', '"{prompt}"')
+    head, definition = QUIET.split("\n\n", 1)
+    works = [
+        definition.replace('"Work."', repr(script)).replace("works", f"works_{number}")
+        for number, script in enumerate(LEAKS)
+    ]
+    project.write(demeanor_toml=config, evals__eval_works_py="\n\n".join((head, *works)))
     ran = project.demeanor("run")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "leaked" in ran.stdout
     report = json.loads((project.folder / "results/latest/report.json").read_text())
-    assert where in json.dumps(report)
+    cells = {cell["tally"]["eval"]: cell["records"][0]["verdict"] for cell in report["cells"]}
+    for number, where in enumerate(LEAKS.values()):
+        assert cells[f"works_{number}"]["outcome"] == "fail"
+        assert where in json.dumps(cells[f"works_{number}"])
 
 
 def test_leaks_can_be_notes_and_the_canary_can_be_off(project: Project) -> None:

@@ -173,15 +173,17 @@ def sees_little(rig, result):
 def test_a_hundred_megabytes_of_output_do_no_harm(project: Project):
     """The verdict is right, the log says that something was left out, and the run's folder stays small."""
     script = "head -c 100000000 /dev/zero | tr '\\\\0' '\\\\377'; printf hi > out.txt"
+    config = CONFIG.format(script=script)
     project.write(
-        demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
+        demeanor_toml=f'{config}[limits]\noutput = "200 KiB"\n',
+        evals__eval_writes_py=EVALS.replace("trials=6", "trials=1"),
     )
     ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (record,) = records(project)
     assert "printed 100000000 bytes of output" in str(record["notes"])
     size = sum(path.stat().st_size for path in (project.folder / "results").rglob("*") if path.is_file())
-    assert size < 40_000_000
+    assert size < 2_000_000
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(slow: Project):

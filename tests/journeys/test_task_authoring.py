@@ -1,20 +1,24 @@
-"""Writing tasks: `task new`, `validate`, `run`; and exporting an eval as a Harbor task."""
+"""Writing tasks: `task new`, `validate`, `run`; and exporting an eval as a Harbor task.
+
+Harbor takes seconds of CPU time for each trial, so it is started for what only Harbor can show, and once where it can
+run several tasks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from demeanor.define.discover import discover
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.harbor_task_files import MINIMAL, task
-from tests.helpers.project import Project
+from tests.helpers.harbor_tasks import engine
+from tests.helpers.project import LONGEST, Project
 
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "examples" / "tasks"
@@ -37,7 +41,8 @@ delete = ["old.txt"]
 PACKAGER = """
 import pathlib, sys
 from harbor.publisher.packager import Packager
-print(Packager.compute_content_hash(pathlib.Path(sys.argv[1]))[0])
+for folder in sys.argv[1:]:
+    print(Packager.compute_content_hash(pathlib.Path(folder))[0])
 """
 
 
@@ -135,107 +140,96 @@ def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
 
 @needs_harbor
 def test_from_a_new_task_to_a_run(with_harbor: Project):
-    """It passes `validate` as it is; then the solution passes and doing nothing fails."""
+    """It passes `validate` as it is, which runs its solution; then doing nothing fails."""
     with_harbor.demeanor("task", "new", "count-lines")
     shown = with_harbor.demeanor("validate", "tasks", "--repeat", "1", "--strict")
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "ok     count-lines  2 rehearsals" in shown.stdout
     assert "count-lines: oracle 1 of 1" in shown.stderr
-    words = ("--policy", "all", "--trials", "1", "--subject", "oracle", "--subject", "nop", "--json")
-    report = json.loads(with_harbor.demeanor("run", "tasks", *words).stdout)
-    found = {cell["tally"]["subject"]: cell["tally"] for cell in report["cells"]}
-    assert (found["oracle"]["passed"], found["nop"]["failed"]) == (1, 1)
+    words = ("--policy", "all", "--trials", "1", "--subject", "nop", "--json")
+    (cell,) = json.loads(with_harbor.demeanor("run", "tasks", *words).stdout)["cells"]
+    assert (cell["tally"]["subject"], cell["tally"]["failed"]) == ("nop", 1)
 
 
-@needs_harbor
-def test_faults_of_a_task_are_reported(with_harbor: Project):
-    """A solution that fails, a task that passes by doing nothing, a random verifier, and one without a reward."""
-    faulty = {
-        "reversed": "test -e /app/hi.txt; echo $? > /logs/verifier/reward.txt\n",
-        "dice": "date +%N > /logs/verifier/reward.txt\n",
-        "silent": "echo no reward here\n",
-        "unsolved": "echo 0 > /logs/verifier/reward.txt\n",
+def test_faults_of_a_task_are_reported(project: Project):
+    """A solution that fails, a task that passes by doing nothing, a random verifier, one without a reward, no solution,
+    and a network that is not declared; with a program in place of Harbor."""
+    rewards = {
+        "reversed": "[ $1 = nop ]; echo $((! $?))",
+        "dice": "echo $$",
+        "silent": "true",
+        "unsolved": "echo 0",
+        "online": "grep -q no-network task.toml && echo 0 || echo 1",
     }
-    toml = f'artifacts = ["/app"]\n{MINIMAL}'
-    for name, test in faulty.items():
-        task(
-            with_harbor.folder / "tasks" / name, toml.replace("greet", name), **{"tests/test.sh": f"#!/bin/sh\n{test}"}
-        )
-    shown = with_harbor.demeanor("validate", "tasks/reversed", "tasks/silent", "--repeat", "1")
+    program = engine(project.folder / "engine", 'cd "$task" && sh rewards.sh "$agent"')
+    project.write(demeanor_toml=f'[harbor]\nprogram = "{program}"\nenv = "bubblewrap"\n')
+    for name, script in rewards.items():
+        toml = MINIMAL.replace("greet", name)
+        task(project.folder / "tasks" / name, f'artifacts = ["/app"]\n{toml}', **{"rewards.sh": f"{script}\n"})
+    (project.folder / "tasks/unsolved/solution/solve.sh").unlink()
+    shown = project.demeanor("validate", "tasks", "--repeat", "2")
     assert shown.returncode == 1
     assert "impossible: the solution gets reward 0" in shown.stdout
     assert "vacuous: doing nothing gets reward 1, which passes" in shown.stdout
     assert "crashed: the solution: " in shown.stdout
-    assert "no reward here" in shown.stdout
-    (with_harbor.folder / "tasks/unsolved/solution/solve.sh").unlink()
-    shown = with_harbor.demeanor("validate", "tasks/unsolved", "--repeat", "1")
-    assert "ok     unsolved  1 rehearsal\n       unproven: there is no solution" in shown.stdout
-    shown = with_harbor.demeanor("validate", "tasks/dice", "--repeat", "2", "--json")
-    (dice,) = json.loads(shown.stdout)["evals"]
-    assert "unstable" in [one["fault"] for one in dice["complaints"]]
+    assert "ok     unsolved  2 rehearsals\n       unproven: there is no solution" in shown.stdout
+    shown = project.demeanor("validate", "tasks/dice", "tasks/online", "--repeat", "2", "--json")
+    dice, online = json.loads(shown.stdout)["evals"]
+    assert "unstable" in [complaint["fault"] for complaint in dice["complaints"]]
+    assert ([complaint["fault"] for complaint in online["complaints"]], online["rehearsed"]) == (["network"], 5)
 
 
 @needs_harbor
-def test_the_example_tasks_are_valid(with_harbor: Project):
-    """The solution of each gets 1, doing nothing gets 0, and there are no warnings."""
-    shown = with_harbor.demeanor("validate", str(TASKS), "--repeat", "1", "--strict")
+def test_stock_harbor_runs_the_example_tasks_and_an_exported_task(with_harbor: Project):
+    """Without our commands, in one job: the solution of each gets 1, and doing nothing 0. Every check that was exported
+    has its key."""
+    with_harbor.write(evals__greets__scenario_toml=GREETS)
+    shutil.copytree(TASKS, with_harbor.folder / "out")
+    done = with_harbor.demeanor("export", "--harbor", "greets", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    rewards = _stock(with_harbor)
+    names = {name for _, name in rewards}
+    assert len(names) == 4
+    assert {name: rewards["oracle", name]["reward"] for name in names} == dict.fromkeys(names, 1.0)
+    assert {name: rewards["nop", name]["reward"] for name in names} == dict.fromkeys(names, 0.0)
+    solved, idle = rewards["oracle", "greets"], rewards["nop", "greets"]
+    assert solved == dict.fromkeys(solved, 1.0)
+    assert len(solved) == 6
+    assert idle["unchanged_except"] == 1.0
+    assert solved.keys() == idle.keys()
+
+
+def _stock(project: Project) -> dict[tuple[str, str], dict[str, float]]:
+    """The rewards of a job of stock Harbor, by agent and task."""
+    project.write(job_json='{"agents": [{"name": "oracle"}, {"name": "nop"}]}')
+    environment = "demeanor.harbor_env:BubblewrapEnvironment"
+    words = [PROGRAM, "run", "-p", "out", "-c", "job.json", "--env", environment, "-o", "jobs", "-n", "2", "-y", "-q"]
+    quiet = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    subprocess.run(
+        words, cwd=project.folder, env={**project.env, **quiet}, check=True, capture_output=True, timeout=LONGEST
+    )
+    results = [json.loads(path.read_text()) for path in (project.folder / "jobs").glob("*/*/result.json")]
+    return {
+        (one["agent_info"]["name"], one["task_name"].rpartition("/")[2]): one["verifier_result"]["rewards"]
+        for one in results
+    }
+
+
+def test_the_example_tasks_have_no_faults_and_no_warnings(project: Project):
+    """Their rewards are tested with Harbor, above."""
+    shown = project.demeanor("validate", str(TASKS), "--static", "--env", "bubblewrap")
     assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert shown.stdout.count("\nok ") + shown.stdout.startswith("ok ") == 3
+    assert len([line for line in shown.stdout.splitlines() if line.startswith("read ")]) == 3
     assert "warning" not in shown.stdout
 
 
 @needs_harbor
-def test_stock_harbor_runs_an_exported_task(with_harbor: Project):
-    """Without our commands: oracle gets 1, nop gets 0, and every check has its key."""
-    with_harbor.write(evals__greets__scenario_toml=GREETS)
-    done = with_harbor.demeanor("export", "--harbor", "greets", "--out", "out")
-    assert done.returncode == 0, done.stderr
-    rewards = {agent: _stock(with_harbor, agent) for agent in ("oracle", "nop")}
-    assert rewards["oracle"] == dict.fromkeys(rewards["oracle"], 1.0)
-    assert len(rewards["oracle"]) == 6
-    assert (rewards["nop"]["reward"], rewards["nop"]["unchanged_except"]) == (0.0, 1.0)
-    assert rewards["oracle"].keys() == rewards["nop"].keys()
-
-
-def _stock(project: Project, agent: str) -> dict[str, float]:
-    environment = "demeanor.harbor_env:BubblewrapEnvironment"
-    words = [PROGRAM, "run", "-p", "out/greets", "-a", agent, "--env", environment, "-o", agent, "-y", "-q"]
-    quiet = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    subprocess.run(
-        words, cwd=project.folder, env={**project.env, **quiet}, check=True, capture_output=True, timeout=120
-    )
-    (result,) = (project.folder / agent).glob("*/*/result.json")
-    return json.loads(result.read_text())["verifier_result"]["rewards"]
-
-
-@needs_harbor
-@pytest.mark.parametrize("name", [path.name for path in sorted(TASKS.iterdir())])
-def test_a_digest_is_the_one_that_harbor_calculates(name: str):
+def test_a_digest_is_the_one_that_harbor_calculates():
     """So that the pins of a dataset can be compared."""
+    folders = sorted(TASKS.iterdir())
     done = subprocess.run(
-        [PROGRAM.with_name("python"), "-c", PACKAGER, TASKS / name], capture_output=True, text=True, check=True
+        [PROGRAM.with_name("python"), "-c", PACKAGER, *folders], capture_output=True, text=True, check=True
     )
-    (one,) = discover([TASKS / name])
-    assert one.task is not None
-    assert one.task.digest == f"sha256:{done.stdout.strip()}"
-
-
-@needs_harbor
-def test_an_undeclared_network_is_reported(project: Project):
-    """A task runs without a network first; if only a network helps, the task must declare it."""
-    project.write(
-        demeanor_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\nenv_kwargs = {{ network = "host" }}\n'
-    )
-    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        asks = f"urllib.request.urlopen('http://127.0.0.1:{server.server_port}/', timeout=60)"
-        test = (
-            "#!/bin/sh\necho 0 > /logs/verifier/reward.txt\n"
-            f'test -e /app/hi.txt && python3 -c "import urllib.request; {asks}" && echo 1 > /logs/verifier/reward.txt\n'
-        )
-        task(project.folder / "tasks" / "greet", f'artifacts = ["/app"]\n{MINIMAL}', **{"tests/test.sh": test})
-        shown = project.demeanor("validate", "tasks", "--repeat", "1", "--json")
-        server.shutdown()
-    (found,) = json.loads(shown.stdout)["evals"]
-    assert [one["fault"] for one in found["complaints"]] == ["network"], shown.stdout
-    assert found["rehearsed"] == 3
+    evals = [eval_ for folder in folders for eval_ in discover([folder])]
+    assert [f"sha256:{line}" for line in done.stdout.split()] == [eval_.task.digest for eval_ in evals if eval_.task]
+    assert len(evals) == 3

@@ -1,9 +1,14 @@
-"""Whole tasks, run by the real Harbor in our bubblewrap environment; nothing is pretended."""
+"""Whole tasks, run by the real Harbor in our bubblewrap environment.
+
+Harbor takes seconds of CPU time for each trial. Tests of what Demeanor does around it, whatever the trial was, have a
+program in its place (the fixture `plain`).
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
-from tests.helpers.harbor_tasks import SOLVE, greet, stepped
+from tests.helpers.harbor_tasks import engine, greet, rewarding, stepped
 from tests.helpers.installed_agents import AGENTS_FOLDER, installed
 from tests.helpers.processes import with_command
 from tests.helpers.project import Project
@@ -41,11 +46,11 @@ def play(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
 
 def records(project: Project) -> dict[str, list[dict[str, Any]]]:
     """All attempts of the latest run by trial."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    attempts: dict[str, list[dict[str, Any]]] = {}
     for line in (project.folder / "results/latest/ledger.jsonl").read_text().splitlines():
         record = json.loads(line)
-        found.setdefault(f"{record['eval']}/{record['subject']}/{record['number']}", []).append(record)
-    return found
+        attempts.setdefault(f"{record['eval']}/{record['subject']}/{record['number']}", []).append(record)
+    return attempts
 
 
 @pytest.fixture
@@ -56,48 +61,51 @@ def tasks(project: Project) -> Project:
     return project
 
 
-def test_tasks_of_all_sorts(tasks: Project):
-    """The solution passes, doing nothing fails, an agent with a model passes; what breaks is void with its cause."""
+@pytest.fixture
+def plain(tasks: Project) -> Project:
+    """The same project with a program in place of Harbor that rewards every trial with 1."""
+    config = tasks.folder / "demeanor.toml"
+    config.write_text(CONFIG.replace(str(PROGRAM), str(rewarding(tasks.folder / "engine"))))
+    return tasks
+
+
+def test_tasks_pass_fail_and_break(tasks: Project):
+    """Two at a time: steps that pass, a reward that is too small, and an environment that can't be built, which is void
+    with its cause. What Harbor leaves of other tasks is read in tests/harbor_env/test_environment.py."""
     folder = tasks.folder / "tasks"
-    greet(folder / "slow", solve=f"{SOLVE}sleep 300\n", seconds=2)
-    greet(folder / "missing", check="echo I have nothing to say\n")
+    shutil.rmtree(folder / "greet")
     greet(folder / "rich", check=RICH)
     greet(folder / "unbuilt")
     (folder / "unbuilt/environment/Dockerfile").write_text("FROM debian:12\nRUN echo no such luck && false\n")
     stepped(folder / "steps")
     done = play(tasks, "tasks", "--subject", "oracle", "--trials", "1", "--jobs", "2")
     assert done.returncode == 1, done.stderr
-    assert "layer 3, whole tasks: 3 of 6 held" in done.stdout
-    found = records(tasks)
-    verdicts = {trial: attempts[-1]["verdict"] for trial, attempts in found.items()}
-    assert {trial: one["outcome"] for trial, one in verdicts.items()} == {
-        "greet/oracle/1": "pass",
-        "slow/oracle/1": "pass",
+    assert "layer 3, whole tasks: 1 of 3 held" in done.stdout
+    attempts = records(tasks)
+    verdicts = {trial: tries[-1]["verdict"] for trial, tries in attempts.items()}
+    assert {trial: verdict["outcome"] for trial, verdict in verdicts.items()} == {
         "steps/oracle/1": "pass",
         "rich/oracle/1": "fail",
-        "missing/oracle/1": "void",
         "unbuilt/oracle/1": "void",
     }
-    assert verdicts["greet/oracle/1"]["findings"][0]["reason"] == "reward is 1"
-    assert any(note.startswith("AgentTimeoutError") for note in found["slow/oracle/1"][0]["notes"])
     assert verdicts["steps/oracle/1"]["findings"][0]["reason"] == "reward is 1 (step first 1, step second 1)"
     assert verdicts["rich/oracle/1"]["findings"][0]["reason"] == (
         "reward is 0.5, at least 1 required (tests 2, style 1)\ntwo of four passed"
     )
-    assert verdicts["missing/oracle/1"]["cause"] == "verifier"
     assert verdicts["unbuilt/oracle/1"]["cause"] == "sandbox"
     assert "no such luck" in verdicts["unbuilt/oracle/1"]["detail"]
-    assert {trial for trial, attempts in found.items() if len(attempts) > 1} == set()  # none would end otherwise
+    assert {trial for trial, tries in attempts.items() if len(tries) > 1} == set()  # none would end otherwise
     assert tasks.temporary() == []
 
 
 def test_an_agent_with_a_model_is_seen_on_the_wire(tasks: Project):
-    """Its trajectory, tokens and native log are kept; a cassette answers again; a fault is met, and got over."""
-    done = play(tasks, "tasks", "--subject", "native:scripted", "--subject", "nop", "--trials", "1", "--record")
-    assert done.returncode == 1, done.stderr
-    found = records(tasks)
-    (native,), (nop,) = found["greet/native:scripted/1"], found["greet/nop/1"]
-    assert (native["verdict"]["outcome"], nop["verdict"]["outcome"]) == ("pass", "fail")
+    """Its trajectory, tokens and native log are kept; a cassette answers again, also if the task has changed, which is
+    noted; a fault is met, and got over."""
+    done = play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--record")
+    assert done.returncode == 0, done.stderr
+    ((native,),) = records(tasks).values()
+    assert native["verdict"]["outcome"] == "pass"
+    assert native["verdict"]["findings"][0]["reason"] == "reward is 1"
     assert native["spent"]["input_tokens"] > 0
     assert "write_file" in native["chain"]
     assert native["agent_version"]
@@ -107,14 +115,11 @@ def test_an_agent_with_a_model_is_seen_on_the_wire(tasks: Project):
     assert (call["tool"], call["witness"], call["succeeded"]) == ("write_file", "both", True)
     assert (folder / "logs/agent/native.jsonl").is_file()
     assert (folder / "logs/verifier/reward.txt").read_text() == "1\n"
-    again = play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--replay")
-    assert again.returncode == 0, again.stdout
-    assert "no model was asked, nothing was spent" in again.stdout
-    assert "changed since" not in again.stdout
     with (tasks.folder / "tasks/greet/tests/test.sh").open("a") as verifier:
         verifier.write("# stricter\n")
     again = play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--replay")
-    assert "changed since their cassettes were recorded: greet" in again.stdout
+    assert again.returncode == 0, again.stdout
+    assert "no model was asked, nothing was spent" in again.stdout
     ((changed,),) = records(tasks).values()
     assert [note for note in changed["notes"] if "the task has changed since it was recorded on" in note]
     broken = play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--fault", "429@1")
@@ -137,12 +142,19 @@ def test_a_provider_that_fails_or_falls_silent_is_void(tasks: Project):
 
 
 def test_harbor_that_does_not_run_is_void(tasks: Project):
-    """With the end of what it said."""
+    """With the end of what it said, and tried again."""
+    config = tasks.folder / "demeanor.toml"
+    config.write_text(CONFIG.replace("attempts = 2", "attempts = 1"))
     done = play(tasks, "tasks", "--subject", "nobody:scripted", "--trials", "1")
     assert done.returncode == 3
+    ((only,),) = records(tasks).values()
+    assert only["verdict"]["cause"] == "harness"
+    assert "no_such_module" in only["verdict"]["detail"]
+    config.write_text(CONFIG.replace(str(PROGRAM), str(engine(tasks.folder / "engine", "echo broken >&2; kill $$"))))
+    assert play(tasks, "tasks", "--subject", "nop", "--trials", "1").returncode == 3
     ((first, second),) = records(tasks).values()
     assert (first["verdict"]["cause"], second["attempt"]) == ("harness", 2)
-    assert "no_such_module" in first["verdict"]["detail"]
+    assert "broken" in first["verdict"]["detail"]
 
 
 def test_an_agent_that_is_not_installed_is_reported(tasks: Project):
@@ -155,25 +167,35 @@ def test_an_agent_that_is_not_installed_is_reported(tasks: Project):
     assert "demeanor agents install codex" in record["verdict"]["detail"]
 
 
-def test_what_was_kept_can_be_judged_again(tasks: Project):
+def test_a_task_that_has_changed_since_it_was_recorded_is_reported(plain: Project):
+    """And one that has not is not."""
+    words = ("tasks", "--subject", "native:scripted", "--trials", "1")
+    play(plain, *words, "--record")
+    assert "changed since" not in play(plain, *words, "--replay").stdout
+    with (plain.folder / "tasks/greet/tests/test.sh").open("a") as verifier:
+        verifier.write("# stricter\n")
+    assert "changed since their cassettes were recorded: greet" in play(plain, *words, "--replay").stdout
+
+
+def test_what_was_kept_can_be_judged_again(plain: Project):
     """Without Harbor, by the reward that was kept. The new verdicts are those of a whole task, too."""
-    assert play(tasks, "tasks", "--subject", "oracle", "--trials", "1").returncode == 0
-    toml = tasks.folder / "tasks/greet/task.toml"
+    assert play(plain, "tasks", "--subject", "oracle", "--trials", "1").returncode == 0
+    toml = plain.folder / "tasks/greet/task.toml"
     toml.write_text(f"{toml.read_text()}\n[metadata.demeanor]\nat_least = 2\n")
-    done = tasks.demeanor("rejudge", "latest", "--keep")
+    done = plain.demeanor("rejudge", "latest", "--keep")
     assert "reward is 1, at least 2 required" in done.stdout + done.stderr
-    kept = [json.loads(file.read_text()) for file in (tasks.folder / "results").rglob("run.json")]
-    assert [[cell["layer"] for cell in one["cells"]] for one in kept] == [[3], [3]]
+    runs = [json.loads(file.read_text()) for file in (plain.folder / "results").rglob("run.json")]
+    assert [[cell["layer"] for cell in run["cells"]] for run in runs] == [[3], [3]]
 
 
-def test_twenty_trials_two_at_a_time(tasks: Project):
+def test_twenty_trials_two_at_a_time(plain: Project):
     """Each judged once, in a place of its own, and nothing left."""
-    done = play(tasks, "tasks", "--subject", "oracle", "--trials", "20", "--jobs", "2")
+    done = play(plain, "tasks", "--subject", "oracle", "--trials", "20", "--jobs", "2")
     assert done.returncode == 0, done.stdout
-    found = records(tasks)
-    assert len(found) == 20
-    assert all(len(attempts) == 1 and attempts[0]["verdict"]["outcome"] == "pass" for attempts in found.values())
-    assert tasks.temporary() == []
+    attempts = records(plain)
+    assert len(attempts) == 20
+    assert all(len(tries) == 1 and tries[0]["verdict"]["outcome"] == "pass" for tries in attempts.values())
+    assert plain.temporary() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -181,12 +203,12 @@ def test_ending_demeanor_leaves_nothing(tasks: Project, number: signal.Signals):
     """No Harbor, no agent, no folder; also where it is killed."""
     nap = f"{int(number)}{os.getpid()}"
     greet(tasks.folder / "tasks/greet", solve=f"exec sleep {nap}\n")
-    command = tasks.command("run", "tasks", "--subject", "oracle", "--trials", "2", "--jobs", "2", "--policy", "all")
+    command = tasks.command("run", "tasks", "--subject", "oracle", "--trials", "1", "--policy", "all")
     running = subprocess.Popen(
         command, cwd=tasks.folder, env=tasks.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_until(lambda: len(with_command(f"sleep\0{nap}")) == 2)
+        wait_until(lambda: len(with_command(f"sleep\0{nap}")) == 1)
         running.send_signal(number)
         assert running.wait(600) == (130 if number is signal.SIGINT else -signal.SIGKILL)
         wait_until(lambda: not with_command(f"sleep\0{nap}") and not with_command(f"{tasks.env['TMPDIR']}/"))

@@ -43,7 +43,7 @@ def versions(project: Project) -> Versions:
 
 def gate_row(versions: Versions, *words: str) -> dict[str, Any]:
     """The row of `usually`."""
-    done = versions.project.demeanor("gate", "--json", "-k", "usually", *words)
+    done = versions.project.demeanor("gate", "--json", "--no-build", "-k", "usually", *words)
     (row,) = json.loads(done.stdout)["rows"]
     return dict(row)
 
@@ -76,7 +76,8 @@ def test_branches_changes_and_repetitions_do_not_count(versions: Versions):
         "3 nightly runs not counted: 1 on branch feature, 2 with uncommitted changes; nights are clean runs on main"
     ]
     assert found["candidates"][0]["counts"] == {"writer": [2, 2]}
-    assert (gate_row(versions)["past"]["nights"], gate_row(versions)["past"]["passed"]) == (2, 2)
+    past = gate_row(versions)["past"]
+    assert (past["nights"], past["passed"]) == (2, 2)
     shown = versions.project.demeanor("report", "--branch", "feature")
     assert " on feature" in shown.stdout.splitlines()[2], shown.stderr
     assert "there are no nights before this run" in shown.stdout
@@ -91,8 +92,8 @@ def test_a_night_with_too_few_judged_trials_does_not_count(versions: Versions):
     versions.commit()
     versions.nights(1)
     versions.nights(1, trials=2)
-    assert candidates(versions)["usually"]["counts"] == {"writer": [2, 2]}
-    assert candidates(versions)["usually"]["trials"] == 2
+    usually = candidates(versions)["usually"]
+    assert (usually["counts"], usually["trials"]) == ({"writer": [2, 2]}, 2)
     assert gate_row(versions)["past"]["nights"] == 1
 
 
@@ -107,10 +108,11 @@ def test_a_change_of_the_subject_starts_again_unless_asked(versions: Versions):
     assert (found["answer"], found["distance"]) == ("wait", 6)
     assert [change["part"] for change in found["changes"]] == ["subject"]
     assert candidates(versions, "--across")["usually"]["answer"] == "promote"
-    assert [gate_row(versions)["past"][key] for key in ("nights", "left_out")] == [4, 6]
+    past = gate_row(versions)["past"]
+    assert (past["nights"], past["left_out"]) == (4, 6)
     across = gate_row(versions, "--across")["past"]
     assert (across["nights"], len(across["fingerprints"])) == (10, 2)
-    shown = versions.project.demeanor("gate", "-k", "usually", COLUMNS="120")
+    shown = versions.project.demeanor("gate", "--no-build", "-k", "usually", COLUMNS="120")
     assert "4/4 in 4 nights since ◆" in shown.stdout
     versions.git("switch", "--quiet", "-c", "feature")
     config.write_text(config.read_text().replace('"new"', '"newer"'))
@@ -156,7 +158,7 @@ def test_a_promotion_by_hand_is_rejected_once_there_are_nights(versions: Version
     assert checked.returncode == 1, checked.stdout
     assert "FAULT: usually: ALWAYS_PASSES without a recorded promotion: it was USUALLY_PASSES in " in checked.stdout
     assert "demeanor promote usually --apply" in checked.stdout
-    done = versions.project.demeanor("gate", "--json")
+    done = versions.project.demeanor("gate", "--no-build", "--json")
     found = {row["eval"]: row for row in json.loads(done.stdout)["rows"]}
     assert done.returncode == 1
     assert (found["usually"]["decision"]["rule"], found["usually"]["passed"]) == ("manual_promotion", 0)
@@ -169,7 +171,7 @@ def test_a_promotion_by_hand_is_rejected_once_there_are_nights(versions: Version
     config.write_text(config.read_text().replace("[nightly]", '[gate]\nmanual_promotion = "warn"\n\n[nightly]'))
     warned = versions.project.demeanor("validate")
     assert (warned.returncode, "warning: usually: ALWAYS_PASSES without" in warned.stdout) == (0, True)
-    assert versions.project.demeanor("gate").returncode == 0
+    assert versions.project.demeanor("gate", "--no-build").returncode == 0
 
 
 def test_several_names_are_promoted_together_or_not_at_all(versions: Versions):
@@ -251,11 +253,11 @@ def test_removed_evals_are_found_with_a_night_that_counts(versions: Versions):
     versions.commit()
     versions.nights(1)
     versions.git("switch", "--quiet", "main")
-    ran = versions.project.demeanor("run", "--policy", "all", COLUMNS="120")
+    ran = versions.project.demeanor("run", "--no-build", "--policy", "all", "--trials", "1", COLUMNS="120")
     assert "2 evals collected; the last night had 2\n" in ran.stdout
     loop = "\nALL = [eval_test(USUALLY_PASSES, prompt='x', name=f'n{n}')(usually.check) for n in (1, 2)]\n"
     versions.evals.write_text(EVALS + loop)
     versions.commit()  # the base commit, which can't tell the names of its evals
     versions.evals.write_text(EVALS)
-    gated = versions.project.demeanor("gate", COLUMNS="120")
+    gated = versions.project.demeanor("gate", "--no-build", COLUMNS="120")
     assert "2 evals collected; the last night had 2\n" in gated.stdout

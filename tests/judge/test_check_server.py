@@ -52,28 +52,45 @@ def run(project: Project, evals: str, *, limit: float = 60.0) -> subprocess.Comp
 
 ENDLESS = """
 @eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
-def pattern(rig, result):
-    assert re.search(r"^(a+)+$", rig.workspace["out.txt"].text)
+def endless_content(rig, result):
+    while rig.workspace["out.txt"].text != "aaa":
+        time.sleep(3600)
 
 @eval_test(USUALLY_PASSES, prompt="Write.", passes_on=good)
 def endless(rig, result):
     while True:
-        pass
+        time.sleep(3600)
 
 @eval_test(USUALLY_PASSES, prompt="Write.")
 def without_rehearsals(rig, result):
     subprocess.run(["sleep", "3600"])
 """
+SLOW_PATTERN = """\
+policy = "USUALLY_PASSES"
+prompt = "Write."
+[[checks]]
+check = "file_matches"
+path = "out.txt"
+pattern = "^(a+)+$"
+[passes_on]
+files."out.txt" = "aaa"
+"""
 
 
 def test_a_check_that_does_not_end_is_killed(project: Project) -> None:
-    """A pattern that explodes on what the agent wrote is the agent's failure; a check that never ends is broken."""
-    ran = run(project, ENDLESS, limit=8)
+    """One that does not end on what the agent wrote is the agent's failure, also a pattern of a scenario file; a check
+    that never ends is broken."""
+    project.write(evals__slow_pattern__scenario_toml=SLOW_PATTERN)
+    ran = run(project, ENDLESS, limit=2)
     found = verdicts(project)
     assert ran.returncode == 1, ran.stderr
-    assert found["pattern"]["outcome"] == "fail"
-    reason = found["pattern"]["findings"][0]["reason"]
-    assert "pattern did not end within 8 s" in reason
+    assert {name: found[name]["outcome"] for name in ("endless_content", "slow_pattern")} == {
+        "endless_content": "fail",
+        "slow_pattern": "fail",
+    }
+    assert "did not end within 2 s" in found["slow_pattern"]["findings"][0]["reason"]
+    reason = found["endless_content"]["findings"][0]["reason"]
+    assert "endless_content did not end within 2 s" in reason
     assert "works on the eval's own rehearsals" in reason
     assert (found["endless"]["outcome"], found["endless"]["cause"]) == ("void", "check")
     assert "also crashes on the eval's own rehearsals" in found["endless"]["detail"]
@@ -159,26 +176,6 @@ def leaves(rig, result):
     assert processes_of(project) == []
 
 
-def test_declared_patterns_are_under_the_limit_too(project: Project) -> None:
-    """A pattern of a scenario file on text of an agent."""
-    project.write(
-        demeanor_toml=CONFIG.format(script=SCRIPT, limit=8),
-        evals__slow__scenario_toml="""\
-policy = "USUALLY_PASSES"
-prompt = "Write."
-[[checks]]
-check = "file_matches"
-path = "out.txt"
-pattern = "^(a+)+$"
-[passes_on]
-files."out.txt" = "aaa"
-""",
-    )
-    ran = project.demeanor("run", "--policy", "all", "--trials", "1")
-    assert ran.returncode == 1, ran.stderr
-    assert "did not end within 8 s" in verdicts(project)["slow"]["findings"][0]["reason"]
-
-
 def test_ctrl_c_does_not_wait_for_a_check(project: Project, tmp_path: Path) -> None:
     """A run that only waits for an endless check ends when it is interrupted."""
     begun = project.folder.parent / "begun"
@@ -186,8 +183,7 @@ def test_ctrl_c_does_not_wait_for_a_check(project: Project, tmp_path: Path) -> N
 @eval_test(USUALLY_PASSES, prompt="Write.")
 def endless(rig, result):
     Path({str(begun)!r}).touch()
-    while True:
-        pass
+    time.sleep(3600)
 """
     project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=3600), evals__eval_a_py=HEAD + text)
     ran = subprocess.Popen(
@@ -213,8 +209,7 @@ def test_kill_9_leaves_no_check_behind(project: Project, killed: str) -> None:
 @eval_test(USUALLY_PASSES, prompt="Write.")
 def endless(rig, result):
     Path({str(begun)!r}).write_text(f"{{os.getpid()}} {{os.getppid()}} ")
-    while True:
-        pass
+    time.sleep(3600)
 """
     project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=3600), evals__eval_a_py=HEAD + text)
     ran = subprocess.Popen(

@@ -64,7 +64,7 @@ path = "out.txt"
 
 
 def explore(project: Project, *options: str) -> dict:
-    project.pytest("-p", "explorer", f"--rootdir={project.folder}", *options, PYTHONPATH=str(project.folder))
+    project.pytest("-p", "explorer", f"--rootdir={project.folder}", *options)
     return json.loads((project.folder / "explorer.json").read_text())
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,31 +11,31 @@ import pytest
 from tests.helpers.harbor_tasks import greet, rewarding
 from tests.helpers.project import Project
 
-AGENT = """\
-def good(session):
-    (session.workspace / "out.txt").write_text("hi")
-    session.call("write_file", kind="edit", path="out.txt")
-    session.say("done")
-
-def liar(session):
-    session.say("done")
-
-def broken(session):
-    raise SystemExit(7)
-"""
 CONFIG = """\
 subjects = ["good"]
 trials = 2
 attempts = 1
 [agents.good]
-adapter = "python"
-function = "agents.py:good"
+adapter = "command"
+command = ["sh", "./good.sh", "{prompt}"]
+output = "jsonl"
+events = { tool = "tool", arguments = "arguments", text = "text" }
 [agents.liar]
+adapter = "command"
+command = ["printf", '{{"tool": "look"}}\\n{{"text": "done"}}\\n', "{prompt}"]
+output = "jsonl"
+events = { tool = "tool", text = "text" }
+[agents.idle]
 adapter = "python"
-function = "agents.py:liar"
+function = "agents.py:idle"
 [agents.gone]
 adapter = "command"
 command = ["no-such-agent", "{prompt}"]
+"""
+GOOD = """\
+printf hi > out.txt
+echo '{"tool": "write_file", "arguments": {"path": "out.txt"}}'
+echo '{"text": "done"}'
 """
 EVALS = """\
 from demeanor import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, eval_test
@@ -60,7 +58,7 @@ def writes_more(rig, result):
 @pytest.fixture
 def evals(project: Project) -> Project:
     """A project with three evals and some agents."""
-    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_writes_py=EVALS)
+    project.write(good_sh=GOOD, demeanor_toml=CONFIG, evals__eval_writes_py=EVALS)
     return project
 
 
@@ -73,7 +71,7 @@ def test_without_run_evals_only_the_always_passing_run(evals: Project):
 def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals: Project):
     """xfailed and xpassed; accepted in both cases."""
     assert "2 passed, 1 xfailed" in evals.pytest("evals", RUN_EVALS="1").stdout
-    evals.write(agents_py=AGENT.replace('"hi")', '"hi")\n    (session.workspace / "more.txt").write_text("")'))
+    evals.write(good_sh=f"touch more.txt\n{GOOD}")
     assert "2 passed, 1 xpassed" in evals.pytest("evals", RUN_EVALS="1").stdout
     ran = evals.demeanor("run", "--policy", "all")
     assert ran.returncode == 0
@@ -82,7 +80,9 @@ def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals
 
 def test_a_failure_shows_the_compared_values_and_the_chain(evals: Project):
     """Plain assert, pytest's explanation, the agent's calls, and the command that runs it again."""
-    for shown in (evals.demeanor("run", "--subject", "liar"), evals.pytest("evals", "--eval-subject", "liar")):
+    evals.write(agents_py='def idle(session):\n    session.say("done")\n')
+    ran = evals.demeanor("run", "--subject", "idle", "--trials", "1")
+    for shown in (ran, evals.pytest("evals", "--eval-subject", "idle", "--eval-trials", "1")):
         assert shown.returncode == 1
         assert "there is no 'out.txt'" in shown.stdout
         assert "(no tool calls)" in shown.stdout
@@ -112,7 +112,7 @@ def test_a_run_that_can_not_be_stored_is_an_error_without_a_traceback(evals: Pro
 
 def test_what_could_not_be_written_is_noted(evals: Project):
     """On the command line and in pytest: the captures can't be published."""
-    evals.write(demeanor_toml=f'captures = "agents.py/captures"\n{CONFIG}')
+    evals.write(demeanor_toml=f'captures = "good.sh/captures"\n{CONFIG}')
     for shown in (evals.demeanor("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
         assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
 
@@ -160,7 +160,9 @@ def test_an_eval_that_is_lost_fails_the_collection(evals: Project):
     evals.write(tests__test_lost_py=lost)
     assert "the eval 'lost' can't be collected" in evals.pytest("tests").stdout
     evals.write(tests__test_lost_py=EVALS)
-    assert "two evals are named 'writes'" in evals.pytest("evals", "tests").stdout
+    shown = evals.pytest("evals", "tests").stdout
+    assert "two evals are named 'writes'" in shown
+    assert "pytest_plugin" not in shown  # no traceback
     assert not (evals.folder / "results").exists()
 
 
@@ -234,9 +236,9 @@ def test_marks_above_and_evals_in_classes_are_the_same_for_both_commands(evals: 
 def test_what_can_not_be_collected_is_refused_with_file_and_line(evals: Project):
     """By both commands: parametrize anywhere but below `@eval_test`, and a check that takes `self`."""
     above = (
-        "@pytest.mark.parametrize('n', [1, 2])\n@eval_test(ALWAYS_PASSES, prompt='{n}')\ndef one(rig, result): ...\n"
+        "@pytest.mark.parametrize('n', [1, 2])\n@eval_test(ALWAYS_PASSES, prompt='{n}')\ndef NAME(rig, result): ...\n"
     )
-    method = "class Some:\n    @eval_test(ALWAYS_PASSES, prompt='Write.')\n    def one(self, rig, result): ...\n"
+    method = "class Some:\n    @eval_test(ALWAYS_PASSES, prompt='Write.')\n    def NAME(self, rig, result): ...\n"
     marked = method.replace("self, ", "")
     refused = (
         (above, "parametrize is above @eval_test"),
@@ -244,22 +246,31 @@ def test_what_can_not_be_collected_is_refused_with_file_and_line(evals: Project)
         (f"pytestmark = pytest.mark.parametrize('n', [1, 2])\n{marked}", "parametrize is on the module"),
         (method, "a check in a class takes no `self`"),
     )
-    for text, problem in refused:
-        for file in ("evals__eval_bad_py", "tests__test_bad_py"):
-            evals.write(**{file: f"import pytest\nfrom demeanor import ALWAYS_PASSES, eval_test\n{text}"})
-            path = f"{file[:-3].replace('__', '/')}.py"
-            for shown in (evals.demeanor("list", path), evals.pytest(path)):
-                told = shown.stdout + shown.stderr
-                assert shown.returncode == 2, told
-                assert problem in told.replace("\n", " "), told
-                assert f"{path}:" in told
+    problems = {}
+    for number, (text, problem) in enumerate(refused):
+        for folder, kind in (("evals", "eval"), ("tests", "test")):
+            path = f"{folder}/{kind}_bad_{number}.py"
+            code = text.replace("NAME", f"{kind}_{number}")
+            (evals.folder / path).parent.mkdir(exist_ok=True)
+            (evals.folder / path).write_text(f"import pytest\nfrom demeanor import ALWAYS_PASSES, eval_test\n{code}")
+            problems[path] = problem
+    shown = evals.pytest("evals", "tests")
+    assert shown.returncode == 2
+    sections = dict(part.split(" ", 1) for part in shown.stdout.split("ERROR collecting ")[1:])
+    assert sections.keys() == problems.keys()
+    for path, problem in problems.items():
+        listed = evals.demeanor("list", path)
+        assert listed.returncode == 2, listed.stdout
+        for text in (listed.stderr, sections[path]):
+            assert problem in text.replace("\n", " "), text
+            assert f"{path}:" in text
 
 
 def test_a_test_run_without_evals_imports_only_the_plugin(project: Project):
     """No other module of Demeanor."""
     code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('demeanor.core')]\n"
     project.write(test_theirs_py=code)
-    assert "1 passed" in project.pytest().stdout
+    assert "1 passed" in project.fresh_pytest().stdout
 
 
 def test_evals_in_lists_dicts_and_cases_of_a_test_file_are_collected_once(evals: Project):
@@ -294,25 +305,24 @@ by_name = {"three": made("three")}
 
 def test_last_failed_runs_only_what_failed(project: Project) -> None:
     """`--lf` finds evals again, whose names have the subject in brackets."""
-    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
-    command = [sys.executable, "-m", "pytest", "evals", "--eval-subject", "good", "--eval-subject", "liar"]
-    options = {"cwd": project.folder, "env": project.env, "capture_output": True, "text": True}
-    first = subprocess.run([*command, "-k", "writes"], check=False, timeout=600, **options)
+    project.write(good_sh=GOOD, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
+    options = ("-p", "cacheprovider", "evals", "--eval-subject", "good", "--eval-subject", "liar")
+    first = project.pytest(*options, "-k", "writes")
     assert "writes[liar]" in first.stdout
-    again = subprocess.run([*command, "--lf", "--collect-only", "-q"], check=False, timeout=600, **options)
+    again = project.pytest(*options, "--lf", "--collect-only", "-q")
     assert "writes[liar]" in again.stdout
     assert "writes[good]" not in again.stdout
 
 
 def test_the_configuration_is_that_of_the_evals_below_the_rootdir(project: Project) -> None:
     """pytest's rootdir may be the whole repository; evals of two projects in one run are refused."""
-    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
+    project.write(good_sh=GOOD, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
     above = project.folder.parent
     ran = project.pytest("evals", "--rootdir", str(above), "--collect-only", "-q")
     assert "writes[good]" in ran.stdout
     other = above / "other"
     other.mkdir()
-    for name in ("agents.py", "demeanor.toml"):
+    for name in ("good.sh", "demeanor.toml"):
         (other / name).write_text((project.folder / name).read_text())
     (other / "eval_b.py").write_text(EVALS.replace("def writes", "def other_writes"))
     both = project.pytest("evals", str(other), "--rootdir", str(above), "--collect-only", "-q")
@@ -322,7 +332,7 @@ def test_the_configuration_is_that_of_the_evals_below_the_rootdir(project: Proje
 
 def test_exit_first_starts_nothing_after_a_failure(project: Project) -> None:
     """With `-x`, evals run one after the other in one run, and none is started once one has failed."""
-    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
+    project.write(good_sh=GOOD, demeanor_toml=CONFIG, evals__eval_a_py=EVALS)
     ran = project.pytest("evals", "-x", "--eval-subject", "good", "--eval-subject", "liar", RUN_EVALS="1")
     assert ran.returncode == 1, ran.stdout
     ledger = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()

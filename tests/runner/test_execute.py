@@ -45,6 +45,14 @@ def saves(rig, result):
 def fails(rig, result):
     assert rig.workspace["other.txt"].text
 """
+CONFIG = """\
+subjects = ["quick"]
+sandbox = "none"
+attempts = 1
+[agents.quick]
+adapter = "command"
+command = ["sh", "-c", "echo milk > notes.txt", "{prompt}"]
+"""
 
 
 class Project:
@@ -53,7 +61,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         (folder / "evals").mkdir(parents=True)
         (folder / "evals/eval_notes.py").write_text(EVAL)
-        (folder / "demeanor.toml").write_text('subjects = ["native:scripted"]\nsandbox = "none"\nattempts = 1\n')
+        (folder / "demeanor.toml").write_text(CONFIG)
         self.results = folder / "results"
         self.catalog = Catalog(config=read_config(folder), environ={})
         self.shown: list[str] = []
@@ -113,7 +121,7 @@ def test_a_run_returns_everything_that_a_report_needs(project: Project):
     assert result.info.id == result.folder.name
     assert in_history(project) == {result.info.id}
     assert find_run(project.results, "latest").folder == result.folder
-    assert project.shown == ["saves/native:scripted/1 pass", "saves/native:scripted/2 pass"]
+    assert project.shown == ["saves/quick/1 pass", "saves/quick/2 pass"]
 
 
 def test_latest_is_a_run_from_its_start(project: Project):
@@ -154,7 +162,7 @@ def test_a_run_that_is_continued_runs_only_what_is_missing(project: Project):
     first = execute(stopped, ui=project.ui)
     again = execute(project.prepare(into=run.folder, info=run.info), ui=project.ui)
     assert (len(first.records), len(again.records)) == (1, 2)
-    assert [record.trial for record in project.resumed_from] == ["saves/native:scripted/1"]
+    assert [record.trial for record in project.resumed_from] == ["saves/quick/1"]
     assert again.info == first.info
 
 
@@ -171,7 +179,7 @@ def test_fail_fast_stops_the_run_and_says_why(project: Project):
     """The rest of the trials is not run."""
     result = execute(project.prepare(names=("fails",), fail_fast=True), ui=project.ui)
     assert len(result.records) == 1
-    assert result.stopped == "stopped at the first failure: fails/native:scripted/1"
+    assert result.stopped == "stopped at the first failure: fails/quick/1"
 
 
 def test_an_observer_sees_each_event_before_the_user_does(project: Project):
@@ -197,7 +205,7 @@ def test_runs_executed_together_are_labelled_and_share_one_budget(project: Proje
     assert list(results) == ["base", "new"]
     assert sum(len(result.records) for result in results.values()) == 2
     assert {result.stopped for result in results.values()} == {"stopped: the budget of $0 is spent ($0.0000)"}
-    assert set(project.shown) <= {f"saves/native:scripted ({label})/{n} pass" for label in runs for n in (1, 2)}
+    assert set(project.shown) <= {f"saves/quick ({label})/{n} pass" for label in runs for n in (1, 2)}
     assert find_run(project.results, "latest").folder == results["new"].folder
 
 

@@ -12,8 +12,8 @@ import sys
 import tarfile
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,27 +46,55 @@ OWN = ("write in /usr or /etc", "read /etc/shadow")
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
 
+@pytest.fixture(scope="module")
+def sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PersistentSandboxes]:
+    """What sandboxes have in common, made once; each test opens a sandbox of its own."""
+    folder = tmp_path_factory.mktemp("persistent")
+    with opened(PersistentSandboxes(folder)) as sandboxes:
+        yield sandboxes
+    assert list(folder.iterdir()) == []
+
+
+@contextmanager
+def opened(sandboxes: PersistentSandboxes) -> Iterator[PersistentSandboxes]:
+    """Close them at the end."""
+    try:
+        yield sandboxes
+    finally:
+        sandboxes.close()
+
+
 def in_persistent(
     body: Callable[[PersistentSandbox], Awaitable[T]],
-    folder: Path,
-    wanted: PersistentOptions | None = None,
-    **options: Any,
+    sandboxes: PersistentSandboxes,
+    options: PersistentOptions | None = None,
 ) -> T:
-    """The result of `body`, called with a sandbox; afterwards nothing is left of it."""
+    """The result of `body`, called with a new sandbox; afterwards nothing is left of it."""
 
     async def main() -> T:
-        sandboxes = PersistentSandboxes(folder, **options)
-        sandbox = await sandboxes.open(wanted or PersistentOptions())
+        sandbox = await sandboxes.open(options or PersistentOptions())
         try:
             return await body(sandbox)
         finally:
             await sandbox.close()
-            sandboxes.close()
 
     try:
         return asyncio.run(main())
     finally:
-        assert list(folder.glob("demeanor-*")) == []
+        assert [path.name for path in sandboxes.folder.iterdir() if not path.name.startswith("etc")] == []
+
+
+def in_own(
+    body: Callable[[PersistentSandbox], Awaitable[T]],
+    folder: Path,
+    options: PersistentOptions | None = None,
+    **settings: Any,
+) -> T:
+    """The same in a sandbox with other settings; afterwards nothing is left in the folder."""
+    with opened(PersistentSandboxes(folder, **settings)) as sandboxes:
+        result = in_persistent(body, sandboxes, options)
+    assert list(folder.glob("demeanor-*")) == []
+    return result
 
 
 async def sh(
@@ -176,18 +204,17 @@ def test_several_can_be_opened_at_once(tmp_path: Path) -> None:
             sandboxes.close()
         return said
 
-    for _ in range(3):
-        assert set(asyncio.run(main())) == {"_apt\n"}
+    assert set(asyncio.run(main())) == {"_apt\n"}
 
 
-def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) -> None:
+def test_everything_can_be_written_and_nothing_reaches_the_host(sandboxes: PersistentSandboxes) -> None:
     """Files are made, replaced and deleted all over the root; the host's stay as they are."""
     mark = uuid.uuid4().hex
     places = ("usr", "usr/bin", "usr/local/lib", "etc", "opt", "var", "app")
     script = "".join(f"mkdir -p /{place} && echo x > /{place}/{mark}\n" for place in places)
     script += f"rm /usr/bin/env && ls /usr/bin/env\ncat /app/{mark} /usr/bin/{mark}\n"
     script += "echo hi > /dev/stdout; echo no > /dev/stderr"
-    done = in_persistent(lambda sandbox: sh(sandbox, script), tmp_path)
+    done = in_persistent(lambda sandbox: sh(sandbox, script), sandboxes)
     assert (done.code, done.stdout) == (0, "x\nx\nhi\n")
     assert done.stderr.endswith("no\n")
     assert Path("/usr/bin/env").exists()
@@ -195,7 +222,7 @@ def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) 
 
 
 @AS_ROOT
-def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
+def test_root_of_the_host_gives_it_many_users(sandboxes: PersistentSandboxes) -> None:
     """Users inside do not exist outside; files of the base belong to root, and can be changed in place."""
 
     async def body(sandbox: PersistentSandbox) -> None:
@@ -210,7 +237,7 @@ def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="there is no user 'mallory' in the sandbox"):
             await sh(sandbox, "true", user="mallory")
 
-    in_persistent(body, tmp_path)
+    in_persistent(body, sandboxes)
 
 
 @AS_ROOT
@@ -219,14 +246,14 @@ def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
     script = (
         "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
     )
-    done = in_persistent(lambda sandbox: sh(sandbox, script), tmp_path, many_users=False)
+    done = in_own(lambda sandbox: sh(sandbox, script), tmp_path, many_users=False)
     numbers, *said = done.stdout.splitlines()
     first, outside, count = map(int, numbers.split())
     assert (first, count, said, done.stderr) == (0, 1, ["y"], "")
     assert outside not in (0, os.getuid())
 
 
-def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) -> None:
+def test_what_is_left_running_lives_until_the_end_and_no_longer(sandboxes: PersistentSandboxes) -> None:
     """A daemon is there for the next program, and is dead when the sandbox is closed."""
     mark = f"mark-{uuid.uuid4().hex}"
 
@@ -236,11 +263,11 @@ def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) 
         assert (await sh(sandbox, f"pgrep -f ^{mark}")).code == 0
         assert processes(mark)
 
-    in_persistent(body, tmp_path)
+    in_persistent(body, sandboxes)
     assert processes(mark) == []
 
 
-def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Path) -> None:
+def test_a_program_out_of_time_is_ended_with_everything_it_started(sandboxes: PersistentSandboxes) -> None:
     """Also what has left its session; others stay."""
 
     async def body(sandbox: PersistentSandbox) -> tuple[ExecResult, str]:
@@ -248,12 +275,12 @@ def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Pat
         ended = await sh(sandbox, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
         return ended, (await sh(sandbox, "pgrep -a sleep")).stdout
 
-    ended, left = in_persistent(body, tmp_path)
+    ended, left = in_persistent(body, sandboxes)
     assert (ended.timed_out, ended.stdout) == (True, "begun\n")
     assert [line.split()[2] for line in left.splitlines()] == ["1111"]
 
 
-def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
+def test_a_cancelled_program_is_ended_too(sandboxes: PersistentSandboxes) -> None:
     """As Harbor does with an agent that takes too long."""
 
     async def body(sandbox: PersistentSandbox) -> str:
@@ -265,10 +292,10 @@ def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
             await task
         return (await sh(sandbox, "pgrep -a sleep")).stdout
 
-    assert in_persistent(body, tmp_path) == ""
+    assert in_persistent(body, sandboxes) == ""
 
 
-def test_close_ends_a_program_that_is_still_running(tmp_path: Path) -> None:
+def test_close_ends_a_program_that_is_still_running(sandboxes: PersistentSandboxes) -> None:
     """Closing does not wait for the program, and the pending run() reports that the sandbox was closed."""
 
     async def body(sandbox: PersistentSandbox) -> None:
@@ -279,23 +306,23 @@ def test_close_ends_a_program_that_is_still_running(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="the sandbox was closed"):
             await running
 
-    in_persistent(body, tmp_path)
+    in_persistent(body, sandboxes)
 
 
-def test_killing_all_processes_inside_leaves_the_sandbox_running(tmp_path: Path) -> None:
+def test_killing_all_processes_inside_leaves_the_sandbox_running(sandboxes: PersistentSandboxes) -> None:
     """The init stays, and no zombies are left."""
 
     async def body(sandbox: PersistentSandbox) -> tuple[int, str]:
         killed = await sh(sandbox, "(sleep 1111 &); kill -9 -1")
         return killed.code, (await sh(sandbox, "ps -eo stat=,args=")).stdout
 
-    code, left = in_persistent(body, tmp_path)
+    code, left = in_persistent(body, sandboxes)
     assert code == 137
     assert "sleep" not in left
     assert not any(line.startswith("Z") for line in left.splitlines())
 
 
-def test_an_exec_process_reveals_nothing(tmp_path: Path) -> None:
+def test_an_exec_process_reveals_nothing(sandboxes: PersistentSandboxes) -> None:
     """It shows no path of the host, has only its socket open, and has no more privileges than root inside."""
     script = r"""
 p=$(pgrep -f ^demeanor-exec); tr '\0' ' ' < /proc/$p/cmdline; tr '\0' ' ' < /proc/$p/environ; echo
@@ -303,11 +330,11 @@ ls -l /proc/$p/fd | sed -n 's/.*-> //p' | grep -v '/dev/null\|socket:\|pipe:'
 can() { grep -E 'Cap|NoNew|Seccomp:' /proc/$1/status; }
 [ "$(can $p)" = "$(can self)" ] && echo same; sed -n 's/^CapBnd:\t//p' /proc/self/status
 """
-    done = in_persistent(lambda sandbox: sh(sandbox, script), tmp_path)
+    done = in_persistent(lambda sandbox: sh(sandbox, script), sandboxes)
     assert set(done.stdout.split()) == {"demeanor-exec", "same", f"{sum(1 << one for one in KEPT_CAPABILITIES):016x}"}
 
 
-def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
+def test_output_is_complete_and_bounded(sandboxes: PersistentSandboxes) -> None:
     """A megabyte comes whole; a flood comes by its ends, and costs no more."""
 
     async def body(sandbox: PersistentSandbox) -> tuple[ExecResult, ExecResult]:
@@ -315,7 +342,7 @@ def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
         request = ExecRequest(argvs=(("sh", "-c", "yes | head -c 5000000; echo end"),), env=PATH)
         return whole, await sandbox.run(request, output_bytes=1000)
 
-    whole, flood = in_persistent(body, tmp_path)
+    whole, flood = in_persistent(body, sandboxes)
     assert whole.stdout == "".join(f"{number}\n" for number in range(1, 150001))
     assert whole.stderr == "last\n"
     assert len(flood.stdout) < 2000
@@ -332,12 +359,10 @@ def test_limits_hold(tmp_path: Path) -> None:
                 await sh(sandbox, script)
         return full
 
-    full = in_persistent(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
+    full = in_own(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
     assert "No space left" in full.stderr
     code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
-    crowd = in_persistent(
-        lambda sandbox: sh(sandbox, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30)
-    )
+    crowd = in_own(lambda sandbox: sh(sandbox, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
     assert 10 < int(crowd.stdout) < 30
 
 
@@ -348,8 +373,9 @@ def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="more than 62914560"):
             await sh(sandbox, "python3 -S -c 'bytearray(2**28)'; exit 0")
 
-    for _ in range(5):
-        in_persistent(body, tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))
+    with opened(PersistentSandboxes(tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))) as sandboxes:
+        for _ in range(5):
+            in_persistent(body, sandboxes)
 
 
 def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
@@ -359,10 +385,10 @@ def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="more than 62914560"):
             await sh(sandbox, "python3 -S -c 'bytearray(80 * 2**20)'; exit 0")
 
-    in_persistent(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
+    in_own(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
 
 
-def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
+def test_a_program_that_cant_be_run_says_why(sandboxes: PersistentSandboxes) -> None:
     """As a shell would: 127 for what is not there, 126 for what can't be run or entered."""
 
     async def body(sandbox: PersistentSandbox) -> list[tuple[int, str]]:
@@ -374,14 +400,14 @@ def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
         ends = [await sandbox.run(request) for request in requests]
         return [(done.code, done.stderr or done.stdout) for done in ends]
 
-    missing, nowhere, second = in_persistent(body, tmp_path)
+    missing, nowhere, second = in_persistent(body, sandboxes)
     assert missing == (127, "demeanor: [Errno 2] not found: 'no-such-program'\n")
     assert nowhere[0] == 126
     assert "/no/such/folder" in nowhere[1]
     assert second == (0, "second\n")
 
 
-def test_files_go_in_and_come_out(tmp_path: Path) -> None:
+def test_files_go_in_and_come_out(sandboxes: PersistentSandboxes, tmp_path: Path) -> None:
     """With their modes and links; what is not wanted stays."""
     source = tmp_path / "source"
     (source / "deep/er").mkdir(parents=True)
@@ -389,8 +415,7 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
     (source / "run.sh").write_text("#!/bin/sh\n")
     (source / "run.sh").chmod(0o755)
     (source / "link").symlink_to("deep/er/file")
-    out, folder = tmp_path / "out", tmp_path / "sandboxes"
-    folder.mkdir()
+    out = tmp_path / "out"
 
     async def body(sandbox: PersistentSandbox) -> list[str]:
         await sandbox.put_folder(source, "/app/in")
@@ -406,7 +431,7 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
             await sandbox.put_folder(source / "none", "/opt/there")
         return await sandbox.fetch_folder("/app/in", out / "in", accepts=lambda name, folder: name != "run.sh")
 
-    assert in_persistent(body, folder) == []
+    assert in_persistent(body, sandboxes) == []
     assert (out / "renamed").read_text() == "#!/bin/sh\n"
     assert (out / "in/link").read_text() == "content\n"
     assert not (out / "in/run.sh").exists()
@@ -450,7 +475,7 @@ def test_what_was_changed_is_exported_as_a_layer(tmp_path: Path, many_users: boo
             await sandbox.export_layer(layer)
             return (await sh(sandbox, LOOK)).stdout
 
-        looks.append(in_persistent(body, own, PersistentOptions(rootfs=root), many_users=many_users))
+        looks.append(in_own(body, own, PersistentOptions(rootfs=root), many_users=many_users))
         with layer.open("rb") as archive:
             apply_layer(archive, root, "test")
     names = {path.relative_to(root).as_posix() for path in root.rglob("*")}
@@ -461,21 +486,20 @@ def test_what_was_changed_is_exported_as_a_layer(tmp_path: Path, many_users: boo
     async def look(sandbox: PersistentSandbox) -> str:
         return (await sh(sandbox, LOOK)).stdout
 
-    again = in_persistent(look, own, PersistentOptions(rootfs=root), many_users=many_users)
+    again = in_own(look, own, PersistentOptions(rootfs=root), many_users=many_users)
     assert again == looks[-1]
     assert "changed\n4\n" in again
 
 
-def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
+def test_a_root_file_system_stands_for_the_hosts(sandboxes: PersistentSandboxes, tmp_path: Path) -> None:
     """It is written to above an overlay, and stays as it is; what is to be read of the host is shown."""
-    rootfs, shown, own = small_rootfs(tmp_path / "rootfs"), tmp_path / "shown", tmp_path / "sandboxes"
-    for folder in (shown, own):
-        folder.mkdir(parents=True)
+    rootfs, shown = small_rootfs(tmp_path / "rootfs"), tmp_path / "shown"
+    shown.mkdir()
     tmp_path.chmod(0o755)
     (shown / "file").write_text("shown\n")
     script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
     done = in_persistent(
-        lambda sandbox: sh(sandbox, script), own, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
+        lambda sandbox: sh(sandbox, script), sandboxes, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
     )
     assert done.stdout == "/etc:\ngroup\nhosts\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
@@ -499,7 +523,7 @@ def test_the_network_of_this_machine_comes_with_its_certificates(
         await sandbox.export_layer(layer)
         return done.stdout
 
-    shown = in_persistent(body, own, PersistentOptions(rootfs=rootfs, network="host"))
+    shown = in_own(body, own, PersistentOptions(rootfs=rootfs, network="host"))
     assert shown.startswith("a certificate\n")
     assert 'Acquire::https::CAInfo "/etc/demeanor-ca.crt";' in shown
     with tarfile.open(layer) as tar:
@@ -507,13 +531,13 @@ def test_the_network_of_this_machine_comes_with_its_certificates(
 
 
 @pytest.mark.parametrize(("network", "reached"), [("none", False), ("gateway", False), ("host", True)])
-def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) -> None:
+def test_what_can_be_reached(sandboxes: PersistentSandboxes, network: Network, reached: bool) -> None:
     """A server of the host's: only in its own network."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         done = in_persistent(
             lambda sandbox: sh(sandbox, f"bash -c '</dev/tcp/127.0.0.1/{port}'"),
-            tmp_path,
+            sandboxes,
             PersistentOptions(network=network),
         )
     assert (done.code == 0) is reached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from demeanor.commands.cover.rules import CoverEval, CoverRule, CoverState, Next
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.rate_change import RateChangeTest, baseline_ends
 
-PROMPTS = 200
+PROMPTS = max(60, int(os.environ.get("DEMEANOR_EXAMPLES", "0")))
 INSTRUCTIONS = 40
 EVALS = 8
 NIGHTS = 60
@@ -96,7 +97,7 @@ def one_by_one(prompt: Prompt, state: CoverState) -> int:
 
 @cache
 def simulated() -> Counter[str]:
-    """What is found in 200 prompts."""
+    """What is found in all prompts."""
     found: Counter[str] = Counter()
     for seed in range(PROMPTS):
         prompt = Prompt(random.Random(seed))

@@ -20,6 +20,7 @@ def folder(tmp_path: Path) -> Path:
     os.link(found / "run.sh", found / "same.sh")
     (found / "link").symlink_to("src/a.py")
     os.utime(found / "src/a.py", (1000, 1000))
+    os.utime(found / "src", (500, 500))
     os.utime(found / "link", (2000, 2000), follow_symlinks=False)
     return found
 
@@ -40,6 +41,15 @@ def test_an_archive_that_is_not_the_announced_one_is_refused(folder: Path, tmp_p
     for packed in (pack(folder).packed, archive.packed[:-10], archive.packed + b"x", b"nonsense"):
         with pytest.raises(ArchiveError):
             unpack(packed, archive.sha256, tmp_path / "there")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
+
+
+def test_an_archive_that_would_write_elsewhere_is_refused(folder: Path, tmp_path: Path) -> None:
+    """A link out of the folder; nothing is unpacked."""
+    (folder / "out").symlink_to("../../elsewhere")
+    archive = pack(folder)
+    with pytest.raises(ArchiveError, match="out: a link that leads out of the folder"):
+        unpack(archive.packed, archive.sha256, tmp_path / "there")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
 
 
