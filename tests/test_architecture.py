@@ -1,4 +1,4 @@
-"""The shape of the code: sizes, names, import cycles, docstrings, and docs that match the tree.
+"""The shape of the code: names, import cycles, docstrings, and docs that match the tree.
 
 Layers are checked by import-linter (`make check`, contracts in pyproject.toml). A failing test says what to do.
 """
@@ -19,8 +19,6 @@ from tools.glossary_links import link_terms, terms
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "demeanor"
-MAX_MODULE_LINES = 350
-MAX_FUNCTION_LINES = 60
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "starter" not in path.parts)
 
 
@@ -69,24 +67,6 @@ def test_every_module_says_what_it_is() -> None:
         if tree.body and len((ast.get_docstring(tree) or "").split("\n")[0]) <= 12
     ]
     assert not silent, f"start these modules with a line that says what they are: {silent}"
-
-
-def test_no_module_is_too_long() -> None:
-    """A file that needs the scroll bar twice holds two concepts."""
-    long = {str(path.relative_to(ROOT)): lines for path in FILES if (lines := _lines(path)) > MAX_MODULE_LINES}
-    assert not long, f"split these modules ({MAX_MODULE_LINES} lines at most): {long}"
-
-
-def test_no_function_is_too_long() -> None:
-    """A function is read in one go."""
-    long = {
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": length
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MAX_FUNCTION_LINES
-    }
-    assert not long, f"split these functions ({MAX_FUNCTION_LINES} lines at most): {long}"
 
 
 def test_a_class_name_means_one_class() -> None:
@@ -301,10 +281,6 @@ def test_every_term_of_the_design_is_in_the_glossary() -> None:
     assert missing == []
     terms = re.findall(r"^\| \*\*([\w ]+)\*\*", text, re.M)
     assert [term for term, times in Counter(terms).items() if times > 1] == []
-
-
-def _lines(path: Path) -> int:
-    return len(path.read_text("utf-8").splitlines())
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)

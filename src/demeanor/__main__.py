@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import signal
 import sys
-from typing import NoReturn
 
 _INTERRUPTED = 130
 _NO_WINDOWS = """\
@@ -38,25 +35,7 @@ def main() -> None:
     if why is not None:
         sys.stderr.write(_LOST.format(why=why, code=int(code)))
         code = 70
-    sys.stderr.flush()
-    if code == _INTERRUPTED:
-        os._exit(code)  # freeing everything takes seconds on a busy machine
-    _end(code)
-
-
-def _end(code: int) -> NoReturn:
-    """End the process. Its memory is not freed object by object, which takes 10 ms after a run; but what was registered
-    for the end is done, and threads, a debugger or a profiler get to finish their work.
-    """
-    threading = sys.modules.get("threading")
-    others = [one for one in threading.enumerate() if one is not threading.main_thread()] if threading else []
-    if sys.gettrace() or sys.getprofile() or not all(one.daemon for one in others):
-        gc.freeze()  # otherwise Python searches everything for cycles before it ends, 50 ms after a run
-        sys.exit(code)
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    sys.exit(code)
 
 
 def _run() -> int:
@@ -65,9 +44,6 @@ def _run() -> int:
 
         sys.stdout.write(f"demeanor {__version__}\n")
         return 0
-    # A run creates many small values and few reference cycles: collecting less often makes it about 5 % faster. Imports
-    # and a short run create 70,000 objects, so they need no collection.
-    gc.set_threshold(150_000, 20, 20)
     from demeanor.cli import run_and_end
 
     return run_and_end(sys.argv[1:])

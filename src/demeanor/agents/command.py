@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from demeanor.agents.program import (
 )
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from demeanor.agents.python_environment import (
     source_folders,
     source_paths,
 )
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import Launch
 from demeanor.core.text import one_line
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from demeanor.agents.jsonl import json_arguments, json_lines, json_objects
@@ -11,7 +12,6 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.config.table import Table, describe, path_problem
 from demeanor.core.json_path import Step, json_steps
 from demeanor.core.json_values import as_text
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

@@ -7,7 +7,7 @@ The eval overrides the configuration, and the configuration overrides the adapte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from demeanor.agents.program import (
 from demeanor.agents.settings import merged
 from demeanor.config.table import Table, path_problem
 from demeanor.core.agent import Orders, Task
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.scenario import Approval
 from demeanor.core.trajectory import Kind
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from demeanor.agents.executables import printed_version, why_missing, with_executables
 from demeanor.config.table import Table, path_problem
 from demeanor.core.agent import Task
 from demeanor.core.errors import nearest
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import Launch
 from demeanor.core.trajectory import Kind
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from demeanor.agents.package import Package, find_program, installed_version, pr
 from demeanor.agents.program import in_project, named_files, placeholder_values, project_command, read_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 

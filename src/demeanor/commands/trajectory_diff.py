@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.line_diff import DiffWork, opcodes
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -32,7 +32,6 @@ from demeanor.core.errors import BadInput
 from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 
 FILE = "demeanor.toml"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from demeanor.config.rule_names import FORMER_NAMES, rule_name
 from demeanor.config.table import Table
-from demeanor.core.lazy_dataclass import dataclass
 
 RULES = ("trials", "optimal", "screen", "classic")
 """The rules for testing the evals before and after a fix."""

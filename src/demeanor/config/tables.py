@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Literal, cast
 
 from demeanor.config.table import Table
 from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import Ceilings
 

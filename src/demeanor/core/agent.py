@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
 from demeanor.core.steering import Steer
 from demeanor.core.trajectory import Kind

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from demeanor.core.evidence import Spent
 from demeanor.core.exchange import Exchange
 from demeanor.core.judge_question import JudgeAnswer
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree

@@ -6,12 +6,11 @@ An author's Python function is a check, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from demeanor.core.judge_question import JudgeWord
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import slug
 
 IN_HOME = "~/"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from demeanor.core.checks import Check, FunctionCheck
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.judge_question import JudgeSettings
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 

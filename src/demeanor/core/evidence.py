@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Trajectory
 from demeanor.core.tree import Tree

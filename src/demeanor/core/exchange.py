@@ -7,11 +7,10 @@ verbatim in `extra`, so a round trip within one dialect loses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import Extra, Message, Part, Text, Tool, ToolCall
 
 

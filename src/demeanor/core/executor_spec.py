@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 ExecutorName: TypeAlias = Literal["local", "dask"]
 BuildPlace: TypeAlias = Literal["conductor", "worker"]

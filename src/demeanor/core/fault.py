@@ -14,13 +14,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from demeanor.core.errors import BadInput, did_you_mean
-from demeanor.core.lazy_dataclass import dataclass
 
 Role: TypeAlias = Literal["agent", "judge", "user"]
 """Who sends a request to a model: the agent, a judge, or the model that plays the user."""

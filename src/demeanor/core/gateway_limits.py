@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demeanor.core.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _DISTINCT_FACTOR = 8
 

@@ -6,12 +6,10 @@ Harbor reads the task from its folder; these values are what Demeanor reads befo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import fsum
 from pathlib import Path
 from typing import Literal, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 VerifierMode: TypeAlias = Literal["shared", "separate"]
 TaskNetworkMode: TypeAlias = Literal["public", "no-network", "allowlist"]

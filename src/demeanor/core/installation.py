@@ -11,6 +11,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from demeanor._version import __version__
 from demeanor.core.git import GitError, commit_of, git
-from demeanor.core.lazy_dataclass import dataclass
 
 _NAME = "demeanor"
 _SSH = re.compile(r"(?P<host>(?:[\w.-]+@)?[\w.-]+):(?P<path>[^:]+)")

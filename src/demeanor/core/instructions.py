@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from demeanor.core.exchange import Request
-from demeanor.core.lazy_dataclass import dataclass
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.messages import Text
 from demeanor.core.volatile_text import with_placeholders
 
@@ -24,12 +23,12 @@ InstructionKind: TypeAlias = Literal["section", "item", "sentence", "block", "to
 SYSTEM = "system"
 """The place of everything in system and developer messages."""
 
-_HEADING = lazy_pattern(r" {0,3}(#{1,6})\s+\S")
-_ITEM = lazy_pattern(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_FENCE = lazy_pattern(r"\s*(```|~~~)")
-_TAG = lazy_pattern(r"\s*</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?>\s*$")
-_SENTENCE_END = lazy_pattern(r"""[.!?]["'”’)\]*`]*\s+(?=["'“‘(\[*`<]*[A-Z0-9])""")
-_ABBREVIATION = lazy_pattern(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|al)|\b[A-Z])\.\s+$", re.IGNORECASE)
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+\S")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_TAG = re.compile(r"\s*</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?>\s*$")
+_SENTENCE_END = re.compile(r"""[.!?]["'”’)\]*`]*\s+(?=["'“‘(\[*`<]*[A-Z0-9])""")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|al)|\b[A-Z])\.\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,12 +7,11 @@ mixed with what it does with its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from demeanor.core.exchange import Request
 from demeanor.core.instructions import SYSTEM, instruction_id, spans
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import Message, Text, Tool
 from demeanor.core.prompt_edits import negated, shortened
 from demeanor.core.subject import Subject

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from demeanor.core.exchange import Exchange
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.verdict import VoidCause
 
 JudgeWord: TypeAlias = Literal["yes", "no", "unknown"]

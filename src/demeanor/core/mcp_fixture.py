@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from demeanor.core.codec import decode
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.wildcards import matches_whole
 
 MCP_FOLDER = ".demeanor/mcp"

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 Extra: TypeAlias = Mapping[str, Any]
 """Fields of the wire format without an equivalent here, verbatim, under the name of their dialect."""

@@ -8,12 +8,11 @@ starts from another situation than the recorded one, and is void.
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from demeanor.core.exchange import Exchange, Response
 from demeanor.core.intervention import Intervention
-from demeanor.core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 
 

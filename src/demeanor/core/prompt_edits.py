@@ -9,20 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from demeanor.core.lazy_pattern import lazy_pattern
-
-_MARKER = lazy_pattern(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
+_MARKER = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 _NEGATIONS = (
-    (lazy_pattern(r"\b(?:do not|don't|never)\s+(?=\w)", re.IGNORECASE), ""),
-    (lazy_pattern(r"\b(must|should|may|can|will|is|are)(?:\s+not|n't)\b", re.IGNORECASE), r"\1"),
-    (lazy_pattern(r"\b(can)(?:not|'t)\b", re.IGNORECASE), r"\1"),
+    (re.compile(r"\b(?:do not|don't|never)\s+(?=\w)", re.IGNORECASE), ""),
+    (re.compile(r"\b(must|should|may|can|will|is|are)(?:\s+not|n't)\b", re.IGNORECASE), r"\1"),
+    (re.compile(r"\b(can)(?:not|'t)\b", re.IGNORECASE), r"\1"),
 )
 _DEMANDS = (
-    (lazy_pattern(r"\balways\b", re.IGNORECASE), "never"),
-    (lazy_pattern(r"\b(must|should|may|can)\b", re.IGNORECASE), r"\1 not"),
+    (re.compile(r"\balways\b", re.IGNORECASE), "never"),
+    (re.compile(r"\b(must|should|may|can)\b", re.IGNORECASE), r"\1 not"),
 )
-_END = lazy_pattern(r"[.!?](?=\s)|\n\s*\n")
-_CLAUSE = lazy_pattern(r"[,;:]\s|\s[–—-]\s")
+_END = re.compile(r"[.!?](?=\s)|\n\s*\n")
+_CLAUSE = re.compile(r"[,;:]\s|\s[–—-]\s")
 
 
 def negated(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 Part: TypeAlias = Literal["eval", "policy", "agent", "prompt", "subject"]
 """What can change: eval, policy, the agent's version, what it first sends (`prompt`), model or settings (`subject`)."""

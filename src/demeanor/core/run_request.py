@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from demeanor.core.fault import Fault
 from demeanor.core.intervention import Intervention
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import RunKind
 
 

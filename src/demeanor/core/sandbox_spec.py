@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 Network: TypeAlias = Literal["gateway", "none", "host"]
 """What a program in a sandbox can reach: only its gateway, nothing, or everything that the host can."""

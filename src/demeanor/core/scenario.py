@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from demeanor.core.approval import matching_rule, scripted_answer
 from demeanor.core.fault import Fault
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.mcp_fixture import McpServer
 from demeanor.core.prefix import Prefix
 from demeanor.core.sandbox_spec import Network

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from demeanor.core.evidence import Spent
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 
 Estimator: TypeAlias = Literal["unbiased", "plug-in"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.line_diff import DiffWork, diff_lines
 
 EntryKind: TypeAlias = Literal["file", "link", "folder", "other"]

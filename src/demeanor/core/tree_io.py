@@ -13,11 +13,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import out_of_files
 from demeanor.core.overlay import Layer, parents
 from demeanor.core.text import count

@@ -7,11 +7,10 @@ be hashed, written in scenario.toml, and sent to a worker of a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from demeanor.core.exchange import Exchange
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.verdict import VoidCause
 from demeanor.core.wildcards import contains
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 
 class VoidCause(StrEnum):

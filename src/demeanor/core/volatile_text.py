@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from demeanor.core.lazy_pattern import lazy_pattern
-
-_DATES = lazy_pattern(
+_DATES = re.compile(
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
     r"|\b\d{1,2}/\d{1,2}/\d{4}\b"
     r"|\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?"
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
     r" \d{1,2}(?:st|nd|rd|th)?,? \d{4}\b"
 )
-_IDS = lazy_pattern(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+_IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 
 
 def with_placeholders(text: str, facts: Mapping[str, str]) -> str:

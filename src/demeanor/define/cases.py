@@ -13,8 +13,8 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +22,6 @@ from demeanor.config.table import Table, describe
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import short_hash
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
 from demeanor.core.scenario import PriorCall, PriorMessage
 from demeanor.core.steering import Steer

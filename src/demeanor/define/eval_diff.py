@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.eval import Eval
 from demeanor.core.git import GitError, commit_of, fork_point, git, missing_commit
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.define.removed_evals import base_evals
 
 Edit: TypeAlias = Literal["new", "edited"]

@@ -7,12 +7,11 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from demeanor.config.table import Table, describe
-from demeanor.core.lazy_dataclass import dataclass
 
 Schema: TypeAlias = dict[str, Any]
 Reader: TypeAlias = Callable[[Table, str], Any]

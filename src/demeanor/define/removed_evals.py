@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
 from demeanor.core.json_values import as_dict
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.define.cases import read_cases
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
 from demeanor.define.folder.toml_folder import SCENARIO

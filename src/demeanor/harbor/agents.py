@@ -7,12 +7,11 @@ from its own variables or options, so model traffic goes through the gateway her
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
 from demeanor.config.harbor import HarborRules, TaskAgentRules
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.subject import Subject
 
 NATIVE = "demeanor.harbor_env:NativeAgent"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.errors import WorldError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 from demeanor.core.verdict import VoidCause

@@ -7,14 +7,13 @@ outside of the agent failed; all else is void, with its cause. The file is untru
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from demeanor.core.evidence import Spent
 from demeanor.core.json_values import as_dict, as_text
-from demeanor.core.lazy_dataclass import dataclass
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.text import one_line, shortened
 from demeanor.core.verdict import VoidCause
 
@@ -30,30 +29,30 @@ Dockerfile that failed."""
 
 _MAX_MESSAGE = 2000
 
-_AGENT_ERRORS = lazy_pattern(
+_AGENT_ERRORS = re.compile(
     r"AgentTimeout|ContextLength|ContextWindow|OutputL|OutputToken|TokenLimit|Budget|Refus|NonZeroAgentExit|MaxTurns"
 )
 """Names of exceptions that the agent itself caused; a reward that was given nevertheless counts."""
 
 _CAUSES = (
-    (lazy_pattern(r"RewardFile|^Verifier|AddTestsDir|DownloadVerifier"), VoidCause.VERIFIER),
-    (lazy_pattern(r"UsageLimit|QuotaExceeded"), VoidCause.BUDGET),
-    (lazy_pattern(r"RateLimit|TooManyRequests"), VoidCause.RATE_LIMIT),
-    (lazy_pattern(r"Auth|ApiKey|Credential|PermissionDenied|ModelNotFound"), VoidCause.AUTH),
-    (lazy_pattern(r"Stalled"), VoidCause.STALLED),
+    (re.compile(r"RewardFile|^Verifier|AddTestsDir|DownloadVerifier"), VoidCause.VERIFIER),
+    (re.compile(r"UsageLimit|QuotaExceeded"), VoidCause.BUDGET),
+    (re.compile(r"RateLimit|TooManyRequests"), VoidCause.RATE_LIMIT),
+    (re.compile(r"Auth|ApiKey|Credential|PermissionDenied|ModelNotFound"), VoidCause.AUTH),
+    (re.compile(r"Stalled"), VoidCause.STALLED),
     (
-        lazy_pattern(r"^Api|^API|UnknownApi|Provider|Overloaded|ServiceUnavailable|InternalServer|Connection|Network"),
+        re.compile(r"^Api|^API|UnknownApi|Provider|Overloaded|ServiceUnavailable|InternalServer|Connection|Network"),
         VoidCause.PROVIDER,
     ),
-    (lazy_pattern(r"MissingExtra"), VoidCause.MISSING),
+    (re.compile(r"MissingExtra"), VoidCause.MISSING),
     (
-        lazy_pattern(
+        re.compile(
             r"Environment|Sandbox|Docker|Build|Healthcheck|Container|AgentSetup|ServiceOperations|SSHAccess|Pod|Scope"
             r"|StreamClosed|MemoryLimit"
         ),
         VoidCause.SANDBOX,
     ),
-    (lazy_pattern(r"Cancel|KeyboardInterrupt"), VoidCause.CANCELLED),
+    (re.compile(r"Cancel|KeyboardInterrupt"), VoidCause.CANCELLED),
 )
 """The causes of other exceptions, by name; the first match counts."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import overload
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.trajectory import Aside, Called, Trajectory
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.unknowable import UncertainCount, unknowable

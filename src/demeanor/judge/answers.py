@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.core.checks import Check
@@ -10,7 +11,6 @@ from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval, Rehearsal
 from demeanor.core.evidence import Evidence
 from demeanor.core.judge_question import AskJudge
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import RunCommand
 from demeanor.core.text import one_line
 from demeanor.core.user import ScriptedUser

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from demeanor.core.lazy_pattern import lazy_pattern
+import re
+
 from demeanor.judge.call_set import AskedCalls
 
-_TRUTH = lazy_pattern(r"assert (not )?<calls\b.*>$")
-_SUB_AGENTS = lazy_pattern(r"assert (not )?<sub-agents: (\d+)\b.*>$")
-_ORDER = lazy_pattern(r" \+ +where +(?:True|False) = in_order\(")
-_COUNT = lazy_pattern(r" \+ +where +(\S+) = (?:count\(\)|len\(<calls\b.*>\))$")
-_IN_ONE_TURN = lazy_pattern(r" \+ +where +(\S+) = most_in_one_turn\(\)$")
-_OPINION = lazy_pattern(r"assert (?:not )?<judge (.*)>$")
-_NUMBER = lazy_pattern(r"assert (\S+(?: (?:or|to) \w+)?) (==|!=|<=|>=|<|>) (\S+)$")
-_STEP = lazy_pattern(r" \+ +(?:where|and) +(.*)$")
-_OF_VIEW = lazy_pattern(r"(\w+) = (<calls\b.*>)\.\1$")
-_SKIPPED = lazy_pattern(r"<calls\b.*> = ")
+_TRUTH = re.compile(r"assert (not )?<calls\b.*>$")
+_SUB_AGENTS = re.compile(r"assert (not )?<sub-agents: (\d+)\b.*>$")
+_ORDER = re.compile(r" \+ +where +(?:True|False) = in_order\(")
+_COUNT = re.compile(r" \+ +where +(\S+) = (?:count\(\)|len\(<calls\b.*>\))$")
+_IN_ONE_TURN = re.compile(r" \+ +where +(\S+) = most_in_one_turn\(\)$")
+_OPINION = re.compile(r"assert (?:not )?<judge (.*)>$")
+_NUMBER = re.compile(r"assert (\S+(?: (?:or|to) \w+)?) (==|!=|<=|>=|<|>) (\S+)$")
+_STEP = re.compile(r" \+ +(?:where|and) +(.*)$")
+_OF_VIEW = re.compile(r"(\w+) = (<calls\b.*>)\.\1$")
+_SKIPPED = re.compile(r"<calls\b.*> = ")
 _WORDS = {
     "==": "exactly",
     "!=": "a number other than",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Called
 from demeanor.judge.effects.call_effects import CallFacts, call_facts

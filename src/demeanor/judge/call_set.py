@@ -8,9 +8,9 @@ Unknowable otherwise: see unknowable.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Self, overload
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.trajectory import Called
 from demeanor.judge.call_chain import shown_call
 from demeanor.judge.call_context import CallContext, Position, Possible

@@ -16,14 +16,13 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.judge_question import AskJudge
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import RunCommand
 from demeanor.core.scenario import Setup
 from demeanor.core.temp_names import temp_prefix

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import shortened
 from demeanor.judge.command_input import left_too_much, not_kept
 from demeanor.judge.git_storage import DamagedObject, file_content, open_pack, unpack_loose

@@ -6,10 +6,9 @@ import io
 import mmap
 import struct
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from dulwich.pack import PackIndex

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor.core.errors import WorldError, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.judge_question import AskJudge, JudgeAnswer, JudgeQuestion, JudgeSettings, JudgeVote, JudgeWord
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import one_line, printable
 from demeanor.core.trajectory import Called, Event, Said
 from demeanor.core.verdict import VoidCause

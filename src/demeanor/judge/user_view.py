@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.user import UserTurn, user_said
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from demeanor.core.codec import decode, encode
 from demeanor.core.fault import Fault
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.mcp_fixture import LISTED, Fixture, McpCall, read_record
 
 

@@ -13,11 +13,10 @@ common way, so it is inferred from what the requests contain:
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from demeanor.core.exchange import Exchange, Request
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import ToolCall
 from demeanor.observe.request_text import RequestText, plain
 

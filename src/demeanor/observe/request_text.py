@@ -9,16 +9,15 @@ from functools import cached_property
 from typing import Any
 
 from demeanor.core.exchange import Request
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.messages import Message, Part, Text, ToolCall
 
-_NUMBERS = lazy_pattern(r"\d+")
+_NUMBERS = re.compile(r"\d+")
 _SYSTEM = frozenset({"system", "developer"})
 _PURPOSES = (
-    ("title", lazy_pattern(r"\btitles?\b|\bname (?:for )?(?:the|this|a) (?:session|conversation|chat)", re.I)),
-    ("commit message", lazy_pattern(r"\bcommit message", re.I)),
-    ("memory", lazy_pattern(r"\bmemor(?:y|ies)\b", re.I)),
-    ("summary", lazy_pattern(r"\bsummar(?:y|i[sz])|\bcompact", re.I)),
+    ("title", re.compile(r"\btitles?\b|\bname (?:for )?(?:the|this|a) (?:session|conversation|chat)", re.I)),
+    ("commit message", re.compile(r"\bcommit message", re.I)),
+    ("memory", re.compile(r"\bmemor(?:y|ies)\b", re.I)),
+    ("summary", re.compile(r"\bsummar(?:y|i[sz])|\bcompact", re.I)),
 )
 _HEAD = 300
 """Characters at the start of a text that name its purpose, if any do."""

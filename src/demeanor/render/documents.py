@@ -8,11 +8,10 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from inspect import cleandoc
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union
-
-from demeanor.core.lazy_dataclass import dataclass
 
 Schema: TypeAlias = dict[str, Any]
 T = TypeVar("T")

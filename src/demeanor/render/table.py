@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.text import Text
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import without_secrets
 from demeanor.render.terminal import Screen
 

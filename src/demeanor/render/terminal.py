@@ -7,10 +7,10 @@ import os
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import ascii_only, printable
 
 if TYPE_CHECKING:

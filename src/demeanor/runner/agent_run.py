@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from demeanor.core.agent import Agent, Orders, Task, asks_user
 from demeanor.core.errors import WorldError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import GatewaySession, SandboxSession
 from demeanor.core.process import Limits, ProcessEnd
 from demeanor.core.stall import stall_seconds

@@ -6,7 +6,7 @@ import asyncio
 import os
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
 from demeanor.core.errors import BadInput
 from demeanor.core.fingerprints import PATH_TOOLS
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import require_open_files
 from demeanor.core.ports import Executor, Gateway, Sandbox
 from demeanor.core.record import RunInfo, Store

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, asks_user
@@ -16,7 +16,6 @@ from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import NOTE_REMEDY, Breakdown, Capture
 from demeanor.core.errors import BadInput, WorldError
 from demeanor.core.fingerprints import scenario_hashes
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
 from demeanor.core.process import Launch, Limits, Output

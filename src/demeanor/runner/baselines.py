@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import eval_hash
 from demeanor.core.history import RunCell
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
 from demeanor.runner.nights import CountedNights

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from demeanor.config.tables import Limit
 from demeanor.core.errors import UsageError
 from demeanor.core.evidence import Spent
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject

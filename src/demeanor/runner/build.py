@@ -14,7 +14,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from demeanor.core.atomic_file import write_atomically
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import printable

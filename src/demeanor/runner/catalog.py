@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from demeanor.config.config import Config
 from demeanor.config.table import Table
 from demeanor.core.agent import Agent
 from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.subject import Subject
 from demeanor.gateway.local import weights as local

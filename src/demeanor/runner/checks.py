@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan

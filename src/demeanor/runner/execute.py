@@ -11,13 +11,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.record import Record, RunInfo

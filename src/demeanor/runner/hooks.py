@@ -10,14 +10,13 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from demeanor.core.codec import encode
 from demeanor.core.entry_points import installed
 from demeanor.core.history import KeptDecision
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted

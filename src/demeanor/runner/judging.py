@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from demeanor.core.errors import StoreError
 from demeanor.core.evidence import Evidence
 from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
 from demeanor.core.intervention import Intervention
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import RunCommand
 from demeanor.core.record import Record

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.git import default_branch, has_commits
 from demeanor.core.history import PastRun, RunCell
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import History
 from demeanor.core.text import count
 from demeanor.core.trial import DEFAULT_TRIALS

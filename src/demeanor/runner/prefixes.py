@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from demeanor.core.capture import Capture
 from demeanor.core.errors import BadInput, CassetteError, StoreError
 from demeanor.core.eval import Eval
 from demeanor.core.exchange import Exchange, Response
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.prefix import Prefix, prefix_file, prefix_name_problem
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.trial import Trial

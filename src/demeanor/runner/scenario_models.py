@@ -7,13 +7,12 @@ reason, so that it does not keep the others from running; a provider that does n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval, ProviderChoice
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.runner.catalog import Catalog
 
 _CLINE = "cline"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from demeanor.core.capture import Capture
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import Executor
 from demeanor.core.record import Record
 from demeanor.core.trial import Trial

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from demeanor.core.agent import Agent, prints_events, tool_kinds
 from demeanor.core.capture import Capture
 from demeanor.core.evidence import Evidence
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import RunCommand
 from demeanor.core.trajectory import Event, Said
 from demeanor.core.tree import Tree

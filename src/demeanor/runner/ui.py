@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.progress import Progress
 from demeanor.core.record import Record
 from demeanor.core.trial import Plan

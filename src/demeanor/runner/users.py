@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,7 +19,6 @@ from demeanor.core.errors import BadInput, UsageError, WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.exchange import Exchange, Request, Response
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.ports import Gateway, GatewaySession, RunCommand
 from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.subject import Subject

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.change_evidence import ChangeEvidence, CountSums, bayes_factors, log_likelihood, summed
 
 Counts: TypeAlias = tuple[int, int]

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from math import exp
-
-from demeanor.core.lazy_dataclass import dataclass
 
 _PASS = 0x9E3779B1
 """Passes and fails of a part of the nights in one integer: passes * _PASS + fails."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.binomial import table
 
 _TOLERANCE = 0.02

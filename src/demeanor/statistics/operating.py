@@ -7,9 +7,8 @@ exact numbers, without simulation and without a normal approximation, which is w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 Stop: TypeAlias = Callable[[int, int], str | None]
 """(passed, failed) → the answer, or None to continue."""

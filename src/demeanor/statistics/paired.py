@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.beta import quantile
 from demeanor.statistics.intervals import wilson
 

@@ -9,10 +9,9 @@ rates. The healthy rate may be known only as a distribution.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import Literal, TypeAlias
-
-from demeanor.core.lazy_dataclass import dataclass
 
 Answer: TypeAlias = Literal["accept", "reject"]
 

@@ -7,9 +7,9 @@ the exact error rates.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.operating import Operation, operate
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from demeanor.core.lazy_dataclass import dataclass
 
 _CI_BRANCHES = (
     ("GITHUB_REF_NAME", "GITHUB_SHA"),

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.commands.analyze.pattern_file import Pattern
+from demeanor.config.limited_pattern import PatternTooSlow
 from demeanor.core.errors import BadInput
-from demeanor.core.limited_pattern import PatternTooSlow
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
@@ -162,14 +162,12 @@ def _search(pattern: Pattern, text: str) -> str | None:
     except PatternTooSlow as error:
         raise BadInput(str(error), where=f"pattern {pattern.name!r}") from None
     for match in found:
-        before, after = (
-            text[match.start - 1 : match.start] if match.start else "",
-            text[match.end : match.end + 1],
-        )
-        first, last = text[match.start : match.start + 1], text[: match.end][-1:]
+        start, end = match.span()
+        before, after = text[max(0, start - 1) : start], text[end : end + 1]
+        first, last = text[start : start + 1], text[:end][-1:]
         if (first.isdigit() and before.isdigit()) or (last.isdigit() and after.isdigit()):
             continue
-        return _short(text[max(0, match.start - _AROUND) : match.end + _AROUND])
+        return _short(text[max(0, start - _AROUND) : end + _AROUND])
     return None
 
 

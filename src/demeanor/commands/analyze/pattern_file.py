@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from demeanor.config.limited_pattern import LimitedPattern
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput
-from demeanor.core.limited_pattern import LimitedPattern
 
 _JAVASCRIPT_GROUP = re.compile(r"\(\?<(?![=!])")
 

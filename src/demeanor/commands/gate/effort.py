@@ -7,9 +7,9 @@ wanted error rates. `demeanor power --rule optimal` prints what each of them doe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from demeanor.core.errors import UnknownName
-from demeanor.core.lazy_dataclass import dataclass
 
 SMALL_DROP = 0.80 / 0.95
 LARGE_DROP = 0.50 / 0.95

@@ -8,12 +8,12 @@ changes the plan, and nights that clearly show another rate do. So a short histo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, fsum, log
 
 from demeanor.commands.gate.effort import LARGE_DROP, SMALL_DROP, Effort
 from demeanor.core.error_rates import Operating
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.binomial import table
 from demeanor.statistics.operating import Stop, operate
 from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan

@@ -7,10 +7,10 @@ is another subject, whose results are not averaged with the former ones unless a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from demeanor.commands.promote.report import Night, NightState
 from demeanor.core.history import RunCell
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RunDiff
 from demeanor.store.history.nights import ByRun, RunId, changes, count

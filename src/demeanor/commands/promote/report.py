@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.core.error_rates import ErrorRates
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.run_diff import RunDiff
 from demeanor.render.documents import ReportDocument
 

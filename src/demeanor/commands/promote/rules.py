@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from demeanor.commands.gate.always import RATES
@@ -12,7 +13,6 @@ from demeanor.config.rule_names import rule_name
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.history import RunCell
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.store.history.nights import ByRun, RunId, by_eval, nights_of
 
 DEFAULT = classic.NAME

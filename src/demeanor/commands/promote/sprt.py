@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.gate.always import RATES
@@ -17,7 +18,6 @@ from demeanor.commands.promote.incubation import Incubation, incubation
 from demeanor.commands.promote.report import Candidate
 from demeanor.commands.promote.sprt_nights import SubjectNight, ending, subject_nights
 from demeanor.core.error_rates import ErrorRates, Operating
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy

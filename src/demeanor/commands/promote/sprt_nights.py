@@ -7,11 +7,11 @@ proven subject is tested again until then. So the subjects are followed night by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum, prod
 from typing import TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.statistics.binomial import table
 
 _NEGLIGIBLE = 1e-15

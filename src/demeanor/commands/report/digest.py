@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from demeanor.commands.report.report import NightReport
 from demeanor.commands.report.shifts import RateShift
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
 

@@ -6,12 +6,12 @@ never combined into one rate.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.commands.report.shifts import RateShift
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.run_diff import Part

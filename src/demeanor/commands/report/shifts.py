@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Set
+from dataclasses import dataclass
 
 from demeanor.commands.run.tallies import estimate
 from demeanor.core.history import RunCell
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.tally import Estimate
 from demeanor.core.text import one_line

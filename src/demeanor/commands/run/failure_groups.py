@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Void, VoidCause
 

@@ -6,12 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.progress import AttemptStarted, Progress, WorkersChanged
 from demeanor.core.record import Record
 from demeanor.core.text import count, one_line

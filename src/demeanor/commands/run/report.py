@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.tallies import case_groups, summary, tally
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.core.tally import CaseGroup, Decision, Estimator, Summary, Tally
 from demeanor.core.usage import Total, price_notes, total

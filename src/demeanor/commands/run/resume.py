@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from demeanor.config.config import Config
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.history import PastRun
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.runner.history import open_project_history
 from demeanor.store.runs.run_dirs import RunPlace, address_of, find_run, place_of, runs

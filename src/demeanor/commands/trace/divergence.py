@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.trace.render import describe_step
 from demeanor.commands.trace.trials import TrialSteps
 from demeanor.commands.trajectory_diff import Pair, align, distance, first_divergence
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered

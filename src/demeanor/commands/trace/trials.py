@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record
 from demeanor.core.trajectory import Event
 from demeanor.core.tree import Tree

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.commands.trace.divergence import Divergence, find_divergence, nearest_pass, sort_key
 from demeanor.commands.trace.trials import TrialSteps
 from demeanor.commands.trajectory_diff import way
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.text import one_line

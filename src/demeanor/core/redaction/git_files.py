@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator
-
-from demeanor.core.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 MAX_BYTES = 256 * 2**20
 """A file that contains more is not searched."""

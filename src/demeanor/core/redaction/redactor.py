@@ -11,11 +11,11 @@ import hmac
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.redaction.encodings import SHORTEST, forms, squeezed_forms
 from demeanor.core.redaction.key_patterns import vendor_keys
 from demeanor.core.redaction.torn import TornForms

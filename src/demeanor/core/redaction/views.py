@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
-
-from demeanor.core.lazy_dataclass import dataclass
 
 _DROPPED = b"\0\t\n\x0b\x0c\r \"'\\"
 _KEPT_RUNS = re.compile(rb"[^\0\t\n\x0b\x0c\r \"'\\]+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +29,6 @@ from demeanor.core.checks import (
 )
 from demeanor.core.json_path import json_steps
 from demeanor.core.judge_question import JudgeWord
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.trajectory import Kind
 
 QUANTITIES = ("turns", "tokens", "cost_usd", "seconds", "calls")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from demeanor.config.table import Table, path_problem
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.define.field import (
     BOOLEAN,
     FILES,

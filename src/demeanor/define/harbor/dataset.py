@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from demeanor.config.table import Table
 from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.harbor_task import HarborTask
-from demeanor.core.lazy_dataclass import dataclass
 
 DATASET = "dataset.toml"
 REGISTRY = "registry.json"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, cast
 
 from demeanor.config.table import Table
 from demeanor.core.harbor_task import TaskNetwork, TaskNetworkMode
-from demeanor.core.lazy_dataclass import dataclass
 
 NETWORK_MODES = ("public", "no-network", "allowlist")
 _ENV = re.compile(r"\$\{([^}:]+)(:-.*)?\}")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, cast
 
 from demeanor.config.table import Table
 from demeanor.core.harbor_task import TaskNetwork, VerifierMode
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.define.harbor.task_environment import (
     EnvironmentTable,
     read_env,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.config.limited_pattern import LimitedPattern, PatternTooSlow
 from demeanor.core.errors import CassetteError
-from demeanor.core.limited_pattern import LimitedPattern, PatternTooSlow
 from demeanor.core.unordered import sort_enums, sort_sets
 from demeanor.gateway.cassette.rules import IGNORED, RULES, NormalisationRule
 

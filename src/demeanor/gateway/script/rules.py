@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from demeanor.config.limited_pattern import LimitedPattern
 from demeanor.config.table import Table
 from demeanor.core.errors import nearest
 from demeanor.core.exchange import StopReason
-from demeanor.core.limited_pattern import LimitedPattern
 from demeanor.core.messages import ToolCall
 from demeanor.core.trajectory import Kind
 from demeanor.gateway.script.tools import ARGUMENT_NAMES
@@ -105,7 +105,7 @@ class ScriptRule:
             return None
         if self.chance < 1.0 and not turn.chance(self.chance, self.name):
             return None
-        values = {name: text or "" for name, text in (found.groups if found else {}).items()}
+        values = {name: text or "" for name, text in (found.groupdict() if found else {}).items()}
         values |= {"prompt": turn.prompt, "result": turn.result}
         return Answer(
             text=_fill(scripted_turn.say, values),

@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.options import names
@@ -46,27 +45,27 @@ _BY_KIND: Mapping[tuple[Kind, str], str] = {
 """Names whose meaning depends on what the tool does; empty for none."""
 _FOLDERS = names("dirpath directory dir folder root basepath searchpath directorypath")
 _WORK_FOLDERS = names("workdir cwd workingdir workingdirectory dirpath directory dir")
-_NOT_TEXT = lazy_pattern(
+_NOT_TEXT = re.compile(
     r"(?:.*id|description|reason|explanation|justification|title|shell|timeout\w*|prompt|instruction|summary|purpose"
     r"|intent|encoding|language|include\w*|exclude\w*|glob|type|mode|format|model|\w*permissions|status|pages|action"
     r"|operation|insertline|viewrange|startline|endline|limit|offset|cellid|celltype|editmode|prefixrule|workdir|cwd|output\w*)"
 )
 _WORDS: Mapping[str, re.Pattern[str]] = {
-    "command": lazy_pattern(r"\b(?:shell|bash|terminal|command(?: line)?)\b", re.I),
-    "url": lazy_pattern(r"\burl\b|\bweb (?:page|address)\b", re.I),
-    "pattern": lazy_pattern(r"\bregex|\bregular expression|\bglob\b|\bsearch (?:for|term|pattern|query)", re.I),
-    "path": lazy_pattern(r"\bpath\b|\bfile ?name\b", re.I),
-    "old": lazy_pattern(r"\b(?:text|string|lines?) to (?:replace|find|search)|\bold (?:text|string)", re.I),
-    "new": lazy_pattern(r"\breplace(?:ment| it with| with)|\bnew (?:text|string)", re.I),
-    "content": lazy_pattern(r"\b(?:content|text) (?:to|of|for)\b|\bto write\b", re.I),
+    "command": re.compile(r"\b(?:shell|bash|terminal|command(?: line)?)\b", re.I),
+    "url": re.compile(r"\burl\b|\bweb (?:page|address)\b", re.I),
+    "pattern": re.compile(r"\bregex|\bregular expression|\bglob\b|\bsearch (?:for|term|pattern|query)", re.I),
+    "path": re.compile(r"\bpath\b|\bfile ?name\b", re.I),
+    "old": re.compile(r"\b(?:text|string|lines?) to (?:replace|find|search)|\bold (?:text|string)", re.I),
+    "new": re.compile(r"\breplace(?:ment| it with| with)|\bnew (?:text|string)", re.I),
+    "content": re.compile(r"\b(?:content|text) (?:to|of|for)\b|\bto write\b", re.I),
 }
 _PLAIN_WORDS: Mapping[str, re.Pattern[str]] = {
-    "command": lazy_pattern(
+    "command": re.compile(
         r"\b(?:shell|bash|terminal) (?:command|script)|\bcommand(?: line)? to (?:run|execute)\b"
         r"|\b(?:run|executed?) (?:in|by|with) (?:a |the )?(?:shell|bash|terminal)\b",
         re.I,
     ),
-    "path": lazy_pattern(r"\b(?:file|folder|directory) ?(?:path|name)\b|\bpath (?:of|to)\b", re.I),
+    "path": re.compile(r"\b(?:file|folder|directory) ?(?:path|name)\b|\bpath (?:of|to)\b", re.I),
 }
 """Words that leave no doubt about an argument, even if nothing is known about its tool."""
 _EXPECTED: Mapping[Kind, tuple[str, ...]] = {
@@ -77,7 +76,7 @@ _EXPECTED: Mapping[Kind, tuple[str, ...]] = {
     Kind.EXECUTE: ("command",),
     Kind.FETCH: ("url",),
 }
-_URL = lazy_pattern(r"https?://[^\s\"'<>)\]]+", re.I)
+_URL = re.compile(r"https?://[^\s\"'<>)\]]+", re.I)
 _MAX_DEPTH = 4
 _MAX_VALUES = 1000
 

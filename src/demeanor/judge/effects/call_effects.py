@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Called, Kind, kind_of
 from demeanor.judge.effects.arguments import argv, described, unknown_names, values, working_folder

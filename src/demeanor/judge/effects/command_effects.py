@@ -5,9 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import one_line
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Effects, Unclear

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Unclear
 from demeanor.judge.effects.options import names, separate
@@ -22,8 +22,8 @@ _WRITE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "clang-format": ("-i",), "autopep8": ("-i", "--in-place"), "yapf": ("-i", "--in-place"),
 }  # fmt: skip
 """Formatters that print their result, with the options that write it into the files."""
-_IN_PLACE = lazy_pattern(r"-[0-9pnlaw]*i(.*)")
-_PERL_SUBSTITUTION = lazy_pattern(
+_IN_PLACE = re.compile(r"-[0-9pnlaw]*i(.*)")
+_PERL_SUBSTITUTION = re.compile(
     r"(?:\s*+s([/|#,@!])(?:(?!\1)[^\\$@(]|\\.|\((?!\?+\{))*\1(?:(?!\1)[^\\$@]|\\.|\$\d)*\1[gimsx]*+\s*+(?:;|$))+"
 )
 """Substitutions that run no code: no flag `e`, no variable but `$1`, no `(?{…})`."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.trajectory import Kind
 
 Reach: TypeAlias = Literal["exact", "below", "glob"]

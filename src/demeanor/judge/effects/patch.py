@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.effect import Effect
 
-_HEADER = lazy_pattern(r"\*\*\* (Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+)")
-_OLD, _NEW = lazy_pattern(r"--- (?:a/)?([^\t\n]+)"), lazy_pattern(r"\+\+\+ (?:b/)?([^\t\n]+)")
+_HEADER = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+)")
+_OLD, _NEW = re.compile(r"--- (?:a/)?([^\t\n]+)"), re.compile(r"\+\+\+ (?:b/)?([^\t\n]+)")
 _MAX_FILES = 1000
 
 

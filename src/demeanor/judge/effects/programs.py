@@ -7,10 +7,10 @@ not what they are for (docs/judge.md lists what is inferred).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from demeanor.core.lazy_pattern import lazy_pattern
 from demeanor.core.trajectory import Kind
 from demeanor.judge.effects.developer_tools import DEVELOPER_TOOLS, FORMATTERS, Found, Program, format_files
 from demeanor.judge.effects.effect import Effect, Reach, Unclear
@@ -63,15 +63,15 @@ _CREATORS: Mapping[str, str] = {
     "touch": "-d -t -r", "mkdir": "-m", "truncate": "-s -r", "dos2unix": "", "unix2dos": "", "mkfifo": "-m",
     "setfacl": "-m -x -M -X",
 }  # fmt: skip
-_MODE_OPTION = lazy_pattern(r"-[Rvcf]+|--.*")
+_MODE_OPTION = re.compile(r"-[Rvcf]+|--.*")
 _ADDRESS = r"(?:\d++(?:~\d++)?|\$|/(?:[^/\\\n]|\\.)*/)"
 _SUBSTITUTION = r"[sy]([/|#,@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*+"
-_SED_COPY = lazy_pattern(r"(?:-[nErsuz]*i|--in-place=)(.+)")
-_SAFE_SED = lazy_pattern(
+_SED_COPY = re.compile(r"(?:-[nErsuz]*i|--in-place=)(.+)")
+_SAFE_SED = re.compile(
     rf"(?:\s*+{_ADDRESS}?(?:,\s*+[+~]?{_ADDRESS})?\s*+!?\s*+"
     rf"(?:[pdqQ=nNgGhHxDPl{{}}]|[bt:][ \t]*+\w*+|[aic][^\n]*+|{_SUBSTITUTION})[ \t]*+(?:;|\n|$))+"
 )
-_RISKY_AWK = lazy_pattern(r"system\s*\(|getline|[>|]\s*[\"$a-zA-Z(]|inplace")
+_RISKY_AWK = re.compile(r"system\s*\(|getline|[>|]\s*[\"$a-zA-Z(]|inplace")
 
 
 def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Found:

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from demeanor.core.lazy_dataclass import dataclass
-from demeanor.core.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -30,10 +27,10 @@ MAX_DEPTH = 60
 
 _MAX_COMMANDS = 500
 _MAX_DOCUMENTS = 50
-_HEREDOC = lazy_pattern(r"<<(-?)[ \t]*(['\"])([A-Za-z0-9_.-]+)\2")
+_HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"])([A-Za-z0-9_.-]+)\2")
 _PLACEHOLDER = "demeanor-here-document-{}"
-_ESCAPE = lazy_pattern(r"\\(\n|.)", re.DOTALL)
-_ESCAPE_IN_QUOTES = lazy_pattern(r'\\([\n$`"\\])')
+_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_ESCAPE_IN_QUOTES = re.compile(r'\\([\n$`"\\])')
 _DYNAMIC = {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
 _ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 _NESTED = {"command_substitution", "process_substitution"}

@@ -7,11 +7,10 @@ import contextlib
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from demeanor.core.errors import WorldError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.launcher import Launcher

@@ -11,10 +11,10 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.core.errors import WorldError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.tree_io import Stamp, stamp
 from demeanor.core.verdict import VoidCause
 

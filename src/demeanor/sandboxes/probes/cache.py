@@ -13,12 +13,11 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from demeanor.core.atomic_file import write_atomically
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.sandboxes.probes.result import Probe
 
 _TOOLS = {"bubblewrap": "bwrap"}

@@ -6,6 +6,7 @@ The history is beside the results, or at the address in `store` or DEMEANOR_STOR
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, StoreError
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.store.history.database import Database
 from demeanor.store.history.sql_history import SqlHistory
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.store.history.database import Row, batches, marks
 from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory

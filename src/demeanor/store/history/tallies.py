@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from math import fsum
 from typing import Any
 
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.store.history.database import Database, Row, marks
 from demeanor.store.history.rows import ATTEMPT_COLUMNS
 

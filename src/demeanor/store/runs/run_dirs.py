@@ -10,7 +10,7 @@ import random
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from demeanor.core.atomic_file import atomic_file
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
-from demeanor.core.lazy_dataclass import dataclass
 from demeanor.core.record import Record, RunInfo
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
