@@ -73,7 +73,7 @@ def _renew_schemas(*, check: bool) -> list[str]:
 def command_help(_page: str) -> str:
     """What `--help` prints, command by command."""
     os.environ["COLUMNS"] = "100"
-    from demeanor.commands.registry import COMMANDS, make_parser
+    from demeanor.cli.registry import COMMANDS, make_parser
 
     parser = make_parser()
     (commands,) = (action for action in parser._subparsers._group_actions)  # type: ignore[union-attr]
@@ -193,10 +193,10 @@ def _modules(folder: Path) -> Iterator[str]:
 
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code calculates it."""
-    from demeanor.commands.gate import always
-    from demeanor.commands.gate.rules import VARIANTS
-    from demeanor.commands.promote.rules import DEMOTE, PROMOTE
     from demeanor.core.percent import rate, share
+    from demeanor.decide.gate import always
+    from demeanor.decide.gate.rules import VARIANTS
+    from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 
     every = [always.error_rates(), *(rule.error_rates() for rule in VARIANTS)]
     every += [rule.error_rates() for named in (PROMOTE, DEMOTE) for rule in named.values()]

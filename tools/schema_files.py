@@ -13,8 +13,8 @@ COMMANDS = Path(__file__).resolve().parents[1] / "src" / "demeanor" / "commands"
 
 def schema_files() -> dict[str, str]:
     """The content of each file, by its name."""
-    from demeanor.commands.run.to_json import json_schema
     from demeanor.define.folder.scenario_schema import scenario_schema
+    from demeanor.reports.run.to_json import json_schema
     from demeanor.runner.config_schema import config_schema
 
     found = {name: json.dumps(schema, indent=2) for name, schema in _documents()}

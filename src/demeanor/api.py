@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demeanor.commands.report.workflow import find_past_run
-from demeanor.commands.trace.trials import read_steps
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import BadInput, UnknownName
 from demeanor.core.history import PastRun
@@ -18,7 +16,9 @@ from demeanor.core.installation import install_extra
 from demeanor.core.notes import NoteLabel
 from demeanor.core.record import Record, RunKind
 from demeanor.core.trajectory import Event
-from demeanor.runner.history import open_project_history
+from demeanor.reports.night.workflow import find_past_run
+from demeanor.results.history import open_project_history
+from demeanor.results.trial_steps import read_steps
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.exports.table import COLUMNS, arrow_schema, row
 from demeanor.store.history.notes import read_notes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.registry import COMMANDS
+from demeanor.cli.registry import COMMANDS
 from tests.helpers.project import Project
 
 EVAL = """\

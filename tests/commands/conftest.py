@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.report import RunReport
 from demeanor.core.record import Record
 from demeanor.core.trial import Cell
 from demeanor.core.verdict import Void, VoidCause
+from demeanor.reports.run.report import RunReport
 from tests.helpers.run_reports import HOSTILE, fail, make_cell, make_mixed, make_record, make_report, report_of
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from demeanor.commands.registry import COMMANDS
+from demeanor.cli.registry import COMMANDS
 from tests.helpers.project import Project
 
 TWO = """\

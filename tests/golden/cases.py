@@ -10,37 +10,37 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from demeanor.cli import main, make_parser
-from demeanor.commands.analyze.render import analysis_terminal
-from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
 from demeanor.commands.bisect.render import bisect_terminal
 from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
-from demeanor.commands.compare.render import compare_markdown, compare_terminal
-from demeanor.commands.compare.report import COMPARE_DOCUMENT
-from demeanor.commands.cover.render import cover_markdown, cover_terminal
-from demeanor.commands.cover.report import COVER_DOCUMENT
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.fork.render import fork_terminal
 from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.commands.gate.report import GATE_DOCUMENT
-from demeanor.commands.history.render import history_terminal
-from demeanor.commands.history.report import HISTORY_DOCUMENT
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-from demeanor.commands.report.html import night_html
-from demeanor.commands.report.junit import night_junit
-from demeanor.commands.report.markdown import night_markdown
-from demeanor.commands.report.report import NIGHTS_DOCUMENT
-from demeanor.commands.report.terminal import night_terminal
-from demeanor.commands.run.junit import junit
-from demeanor.commands.run.markdown import markdown
-from demeanor.commands.run.terminal import terminal
-from demeanor.commands.run.to_json import json_report
-from demeanor.commands.triage.render import group_brief, triage_terminal
-from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
+from demeanor.reports.comparison.render import compare_markdown, compare_terminal
+from demeanor.reports.comparison.report import COMPARE_DOCUMENT
+from demeanor.reports.eval_history.render import history_terminal
+from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
+from demeanor.reports.failures.render import group_brief, triage_terminal
+from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
+from demeanor.reports.metrics.render import analysis_terminal
+from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
+from demeanor.reports.night.html import night_html
+from demeanor.reports.night.junit import night_junit
+from demeanor.reports.night.markdown import night_markdown
+from demeanor.reports.night.report import NIGHTS_DOCUMENT
+from demeanor.reports.night.terminal import night_terminal
+from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
+from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
+from demeanor.reports.run.junit import junit
+from demeanor.reports.run.markdown import markdown
+from demeanor.reports.run.terminal import terminal
+from demeanor.reports.run.to_json import json_report
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.cover.test_render import a_cover
 from tests.commands.fix.test_render import REFUSED, a_fix

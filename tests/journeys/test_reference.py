@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.registry import make_parser
+from demeanor.cli.registry import make_parser
 from demeanor.core.errors import DemeanorError
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.agents_view import MainAgent, SubAgents
@@ -40,7 +40,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     )),
     "models+scripted-models": ("gateway/models/registry.py", "gateway/models/prices.py", "gateway/script/rules.py",
                 "gateway/script/loading.py"),
-    "report": ("commands/analyze/pattern_file.py",),
+    "report": ("reports/metrics/pattern_file.py",),
     "scenario-toml": ("define/folder/check_table.py",),
 }  # fmt: skip
 """The pages that document keys (`A+B`: two pages together), and the modules that read them."""

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from demeanor.commands.registry import COMMANDS, command_module, make_parser
+from demeanor.cli.registry import COMMANDS, command_module, make_parser
 from demeanor.core import started
 from demeanor.core.errors import DemeanorError, StoreError, UnknownName, UsageError, nearest
 from demeanor.core.exit_code import ExitCode

@@ -11,10 +11,10 @@ import pytest
 
 import demeanor.agents.install_error
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
-from demeanor.commands.docs_folder import docs_folder, schemas
+from demeanor.cli.docs_folder import docs_folder, schemas
+from demeanor.cli.registry import COMMANDS, command_help
 from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages
-from demeanor.commands.registry import COMMANDS, command_help
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.verdict import VoidCause

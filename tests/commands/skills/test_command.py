@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.cli import main
-from demeanor.commands.registry import COMMANDS
+from demeanor.cli.registry import COMMANDS
 from demeanor.commands.skills.guide import guides, parser_of, usage
 
 TREES = {"claude": ".claude/skills", "gemini": ".gemini/skills"}

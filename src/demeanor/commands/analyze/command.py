@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, positive_int, print_report
+from demeanor.cli.options import config_argument, load_config, positive_int, print_report
 from demeanor.core.exit_code import ExitCode
 
 
@@ -38,11 +38,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the runs, analyse and print them."""
-    from demeanor.commands.analyze.pattern_file import read_patterns
-    from demeanor.commands.analyze.render import analysis_terminal
-    from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, analysis
-    from demeanor.commands.analyze.workflow import sources_of
-    from demeanor.runner.history import open_project_history
+    from demeanor.reports.metrics.pattern_file import read_patterns
+    from demeanor.reports.metrics.render import analysis_terminal
+    from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, analysis
+    from demeanor.reports.metrics.workflow import sources_of
+    from demeanor.results.history import open_project_history
 
     config = load_config(args)
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     choice_arguments,
     config_argument,
     env_argument,
@@ -27,8 +27,8 @@ from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.commands.compare.report import CompareReport
     from demeanor.config.config import Config
+    from demeanor.reports.comparison.report import CompareReport
 
 _TRIALS = 10
 
@@ -74,10 +74,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find or run both sides, compare, record and print."""
-    from demeanor.commands.compare.render import compare_markdown, compare_terminal
-    from demeanor.commands.compare.report import COMPARE_DOCUMENT
     from demeanor.commands.compare.workflow import compare_decisions
-    from demeanor.runner.history import keep_decisions
+    from demeanor.reports.comparison.render import compare_markdown, compare_terminal
+    from demeanor.reports.comparison.report import COMPARE_DOCUMENT
+    from demeanor.results.history import keep_decisions
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -104,11 +104,11 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """Compare results in the history."""
     from demeanor.commands.compare.identical import refuse_identical, refuse_same_trials
-    from demeanor.commands.compare.operands import chosen_cells, sides_of, without_shared
-    from demeanor.commands.compare.versions import latest_versions
     from demeanor.commands.compare.workflow import make_comparison
+    from demeanor.reports.comparison.operands import chosen_cells, sides_of, without_shared
+    from demeanor.reports.comparison.versions import latest_versions
+    from demeanor.results.history import open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.history import open_project_history
     from demeanor.store.history.price_notes import stored_price_notes
 
     if args.keyword or args.suite or args.tag or args.model:
@@ -131,10 +131,10 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
+    from demeanor.cli.interrupts import make_ui
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
     from demeanor.commands.compare.workflow import make_comparison, prepare_sides, side_results
-    from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.execute import execute_together
     from demeanor.runner.selection import collect_evals, select_evals
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from demeanor.commands.compare.report import Side
 from demeanor.commands.compare.tried import without_evals
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import git
 from demeanor.core.history import RunCell
 from demeanor.core.text import count
+from demeanor.reports.comparison.report import Side
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.project_files import uses_project_files
 from demeanor.store.history.nights import fingerprints

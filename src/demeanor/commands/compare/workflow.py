@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.compare.identical import outside_of_commits, refuse_unchanged
-from demeanor.commands.compare.report import CompareReport, Side, compare_report
-from demeanor.commands.compare.rules import compare
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.history import KeptDecision
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
+from demeanor.decide.comparison import compare
+from demeanor.reports.comparison.report import CompareReport, Side, compare_report
+from demeanor.results.history import history_of_run
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, prepare
 from demeanor.runner.executors.shared_cluster import shared_cluster
-from demeanor.runner.history import history_of_run
 from demeanor.runner.plan import plan_evals
 from demeanor.vcs.checkout import Checkout, checked_out, resolve
 

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise UsageError(f"which shell?\n  → demeanor completion {' | '.join(_SHELLS)}")
     import shtab
 
-    from demeanor.commands.registry import make_parser
+    from demeanor.cli.registry import make_parser
 
     parser = make_parser()
     for command, action in _actions(parser):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from demeanor.commands.docs_folder import schemas
+from demeanor.cli.docs_folder import schemas
 from demeanor.commands.explain.command import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.config.config import Config, read_config

@@ -27,7 +27,7 @@ from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void, VoidCause
 from demeanor.observe.conversations import first_request
-from demeanor.runner.baselines import Baseline
+from demeanor.results.baselines import Baseline
 from demeanor.statistics.bisection import Tries
 from demeanor.store.captures.capture_store import read_capture
 from demeanor.store.runs.run_folder import RunFolder

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config
-from demeanor.commands.output_path import file_problem, folder_problem
+from demeanor.cli.options import config_argument, load_config
+from demeanor.cli.output_path import file_problem, folder_problem
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started
@@ -62,7 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Write the run or the tasks."""
     from demeanor.commands.export.workflow import SpanOptions, export
-    from demeanor.runner.history import open_history_of
+    from demeanor.results.history import open_history_of
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)

@@ -7,9 +7,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.commands.file_set import new_folder
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.eval import Eval
+from demeanor.core.file_set import new_folder
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.commands.export.reporters import check_format, render
-from demeanor.commands.file_set import new_folder, unwritable, write_files
-from demeanor.commands.report.workflow import find_past_run
-from demeanor.commands.run.report import RunReport
-from demeanor.commands.run.workflow import make_report
-from demeanor.commands.trace.trials import load_capture, read_steps
 from demeanor.core.errors import BadInput
 from demeanor.core.exchange import Exchange
+from demeanor.core.file_set import new_folder, unwritable, write_files
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.installation import install_extra
 from demeanor.core.ports import History
@@ -21,6 +17,10 @@ from demeanor.core.record import Record
 from demeanor.core.text import slug
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
+from demeanor.reports.night.workflow import find_past_run
+from demeanor.reports.run.report import RunReport
+from demeanor.reports.run.workflow import make_report
+from demeanor.results.trial_steps import load_capture, read_steps
 from demeanor.runner.execute import RunResult
 from demeanor.store.captures.capture_store import CaptureStore
 from demeanor.store.runs.run_dirs import RunPlace, place_of
@@ -118,10 +118,10 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
         return as_csv(run, records)
     report = report_of_past_run(history, run.name)
     if form == "junit":
-        from demeanor.commands.run.junit import junit
+        from demeanor.reports.run.junit import junit
 
         return junit(report)
-    from demeanor.commands.run.to_json import json_report
+    from demeanor.reports.run.to_json import json_report
 
     return json_report(report) if form == "json" else render(form, json_report(report))
 

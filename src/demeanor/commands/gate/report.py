@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from demeanor.commands.gate.cell import GateAnswer
-from demeanor.commands.gate.frontier import CellRates
-from demeanor.commands.gate.suite import GateSuite
-from demeanor.commands.run.report import RunReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
+from demeanor.decide.gate.cell import GateAnswer
+from demeanor.decide.gate.frontier import CellRates
+from demeanor.decide.gate.suite import GateSuite
 from demeanor.render.documents import ReportDocument
-from demeanor.runner.baselines import Baseline
+from demeanor.reports.run.report import RunReport
+from demeanor.results.baselines import Baseline
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,15 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from demeanor.commands.gate import always
-from demeanor.commands.gate.cell import GateAnswer, GateCell
-from demeanor.commands.gate.characteristics import applied_rates, gate_suite, unrejectable_notes
-from demeanor.commands.gate.effort import STANDARD, Effort, effort_named
 from demeanor.commands.gate.render import gate_markdown
 from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
-from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
-from demeanor.commands.run.collection import since_commit, since_night
-from demeanor.commands.run.report import Collection, RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
 from demeanor.core.errors import UnknownName
@@ -31,13 +24,20 @@ from demeanor.core.tally import Decision
 from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
+from demeanor.decide.gate import always
+from demeanor.decide.gate.cell import GateAnswer, GateCell
+from demeanor.decide.gate.characteristics import applied_rates, gate_suite, unrejectable_notes
+from demeanor.decide.gate.effort import STANDARD, Effort, effort_named
+from demeanor.decide.gate.rules import DEFAULT, gate, next_trials, rule_named
 from demeanor.define.eval_diff import Edit, Edits, edits
-from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
-from demeanor.runner.calibrations import uncalibrated
+from demeanor.reports.run.collection import since_commit, since_night
+from demeanor.reports.run.report import Collection, RunReport
+from demeanor.results.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
+from demeanor.results.calibrations import uncalibrated
+from demeanor.results.nights import CountedNights, counted_nights, night_filter
+from demeanor.results.promotions import manual_promotion, promoted_by_hand
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.nights import CountedNights, counted_nights, night_filter
 from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
-from demeanor.runner.promotions import manual_promotion, promoted_by_hand
 from demeanor.runner.selection import collect_evals, eval_paths, select_evals
 
 

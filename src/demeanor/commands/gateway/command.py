@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, port_argument
-from demeanor.commands.output_path import new_file, new_folder
+from demeanor.cli.options import config_argument, load_config, port_argument
+from demeanor.cli.output_path import new_file, new_folder
 from demeanor.core.eval import Eval, Source
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import Fault, parse_faults
@@ -70,7 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
-    from demeanor.commands.run.interrupts import run_interruptibly
+    from demeanor.cli.interrupts import run_interruptibly
     from demeanor.gateway.server.http_server import GatewayServer
     from demeanor.runner.catalog import Catalog
 

@@ -18,8 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Print a page, the list of pages, or what a search finds."""
+    from demeanor.cli.registry import COMMANDS, command_help
     from demeanor.commands.help.pages import page, pages
-    from demeanor.commands.registry import COMMANDS, command_help
     from demeanor.render.pager import show_markdown, show_text
 
     if args.search is not None:

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, print_report
+from demeanor.cli.options import config_argument, load_config, print_report
 from demeanor.core.exit_code import ExitCode
 
 
@@ -25,10 +25,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the history, find the change points and print them."""
-    from demeanor.commands.history.render import history_terminal
-    from demeanor.commands.history.report import HISTORY_DOCUMENT
-    from demeanor.commands.history.workflow import make_eval_history
-    from demeanor.runner.history import open_project_history
+    from demeanor.reports.eval_history.render import history_terminal
+    from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
+    from demeanor.reports.eval_history.workflow import make_eval_history
+    from demeanor.results.history import open_project_history
 
     config = load_config(args)
     with open_project_history(config, os.environ, results=args.results) as history:

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, print_report
+from demeanor.cli.options import config_argument, load_config, print_report
 from demeanor.core.exit_code import ExitCode
 
 
@@ -30,9 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Measure the error rates and store them."""
-    from demeanor.commands.judge.render import calibration_terminal
-    from demeanor.commands.judge.report import CALIBRATION_DOCUMENT
-    from demeanor.commands.judge.workflow import calibrate
+    from demeanor.reports.calibration.render import calibration_terminal
+    from demeanor.reports.calibration.report import CALIBRATION_DOCUMENT
+    from demeanor.reports.calibration.workflow import calibrate
 
     config = load_config(args)
     results = args.results or config.root / config.results

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from demeanor.commands.options import choice_arguments, config_argument, load_config
+from demeanor.cli.options import choice_arguments, config_argument, load_config
 from demeanor.core.exit_code import ExitCode
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, print_report
+from demeanor.cli.options import config_argument, load_config, print_report
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.notes import LABELS

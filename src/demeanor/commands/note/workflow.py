@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.note.report import NotesReport
-from demeanor.commands.run.stored_runs import find_stored_run
 from demeanor.commands.trace.command import find_record
 from demeanor.config.config import Config
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
-from demeanor.runner.history import open_project_history
+from demeanor.results.history import open_project_history
+from demeanor.results.stored_runs import find_stored_run
 from demeanor.store.history.notes import add_note, read_notes
 from demeanor.store.history.rows import uid_of
 

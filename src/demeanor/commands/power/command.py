@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import count_argument, positive_float, positive_int, rate_argument
+from demeanor.cli.options import count_argument, positive_float, positive_int, rate_argument
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -115,10 +115,10 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _rules(name: str, subjects: int, history: int) -> tuple[ErrorRates, ...]:
     """The error rates of all rules of this name: of the gate, of promotion and of demotion."""
-    from demeanor.commands.gate import always
-    from demeanor.commands.gate.rules import RULES, VARIANTS
-    from demeanor.commands.promote.rules import DEMOTE, PROMOTE
     from demeanor.config.rule_names import rule_name
+    from demeanor.decide.gate import always
+    from demeanor.decide.gate.rules import RULES, VARIANTS
+    from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 
     current = rule_name(name)
     found = [always.error_rates()] if current == always.NAME else []

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from demeanor.commands.gate.effort import LARGE_DROP, SMALL_DROP
 from demeanor.commands.power.report import PowerReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count
+from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP
 from demeanor.render.table import Column, table, wrapped
 from demeanor.render.terminal import Screen
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from demeanor.commands.gate.suite import SuiteRates
 from demeanor.core.error_rates import ErrorRates
+from demeanor.decide.gate.suite import SuiteRates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from demeanor.commands.gate.always import error_rates as always_error_rates
-from demeanor.commands.gate.effort import EFFORTS, STANDARD
-from demeanor.commands.gate.rules import VARIANTS
-from demeanor.commands.gate.suite import ADVISED, always_odds, suite_rates, usual_odds
 from demeanor.commands.power.report import DetectableDrop, GatePlan, PowerReport
-from demeanor.commands.promote.rules import DEMOTE, PROMOTE
+from demeanor.decide.gate.always import error_rates as always_error_rates
+from demeanor.decide.gate.effort import EFFORTS, STANDARD
+from demeanor.decide.gate.rules import VARIANTS
+from demeanor.decide.gate.suite import ADVISED, always_odds, suite_rates, usual_odds
+from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 from demeanor.statistics.binomial import at_least
 from demeanor.statistics.power import (
     detectable_drop,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     config_argument,
@@ -27,13 +27,13 @@ from demeanor.core.started import mark_started
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.promote.report import PromotionReport
-    from demeanor.commands.promote.workflow import Action
-    from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.eval import Eval
     from demeanor.core.run_request import RunRequest
     from demeanor.core.trial import Plan
+    from demeanor.reports.promotion.report import PromotionReport
+    from demeanor.reports.promotion.workflow import Action
+    from demeanor.reports.run.report import RunReport
     from demeanor.runner.catalog import Catalog
 
 
@@ -61,12 +61,12 @@ def verification_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """List the evals that are ready, or apply the changes."""
-    from demeanor.commands.promote.render import promotion_terminal
-    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
-    from demeanor.commands.promote.workflow import make_promotion_report
     from demeanor.define.set_policy import shared_policies
+    from demeanor.reports.promotion.render import promotion_terminal
+    from demeanor.reports.promotion.report import PROMOTION_DOCUMENT
+    from demeanor.reports.promotion.workflow import make_promotion_report
+    from demeanor.results.history import open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.history import open_project_history
     from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
@@ -92,7 +92,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
 
 def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
     """Every eval that was named on the command line must be ready."""
-    from demeanor.commands.promote.workflow import BEFORE
+    from demeanor.reports.promotion.workflow import BEFORE
 
     found = {one.eval: one for one in report.candidates}
     for name in names:
@@ -109,11 +109,11 @@ def _apply(
     args: argparse.Namespace, config: Config, results: Path, report: PromotionReport, evals: Mapping[str, Eval]
 ) -> ExitCode:
     """Change all evals that are ready, verify them together and record the changes; or change none of them."""
-    from demeanor.commands.promote.render import commit_message
-    from demeanor.commands.promote.workflow import keep_change, keep_in_file
     from demeanor.define.promotion_file import NAME as PROMOTIONS
     from demeanor.define.set_policy import policy_file
-    from demeanor.runner.history import open_project_history
+    from demeanor.reports.promotion.render import commit_message
+    from demeanor.reports.promotion.workflow import keep_change, keep_in_file
+    from demeanor.results.history import open_project_history
     from demeanor.runner.hooks import tell_decisions
 
     if not report.ready:
@@ -175,9 +175,9 @@ def _restored_on_failure(paths: set[Path]) -> Iterator[Callable[[], None]]:
 
 def _change(one: Eval, action: Action) -> Eval:
     """Change the policy of an eval in its file; returns the eval as it is then."""
-    from demeanor.commands.promote.workflow import TARGETS
     from demeanor.define.discover import discover
     from demeanor.define.set_policy import policy_file, with_policy
+    from demeanor.reports.promotion.workflow import TARGETS
 
     place = f"{one.source.path}::{one.name}"
     (now,) = discover([place])  # an earlier change may have moved its lines, or changed it already
@@ -209,8 +209,8 @@ def _plan_verification(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, evals: Sequence[Eval]) -> RunReport:
     """Run the evals with their new policy."""
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.commands.run.workflow import run_and_report
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.run.workflow import run_and_report
 
     catalog, plan, request = _plan_verification(args, config, evals)
     ui = make_ui(quiet=args.json)
@@ -233,7 +233,7 @@ def _failed(checked: RunReport, evals: Sequence[Eval]) -> list[str]:
 
 
 def _result(checked: RunReport | None, name: str, action: Action) -> str:
-    from demeanor.commands.promote.workflow import TARGETS
+    from demeanor.reports.promotion.workflow import TARGETS
 
     if checked is None:
         return f"the file was changed to {TARGETS[action].value}"

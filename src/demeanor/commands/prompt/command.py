@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, trial_argument
+from demeanor.cli.options import config_argument, load_config, trial_argument
 from demeanor.core.exit_code import ExitCode
 
 
@@ -25,10 +25,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the trial, and print the instructions of its first request."""
     from demeanor.commands.prompt.render import prompt_json, prompt_text
-    from demeanor.commands.prompt.workflow import locate, sent_instructions
-    from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.trace.command import find_record
     from demeanor.render.terminal import screen_of
+    from demeanor.results.sent_prompt import locate, sent_instructions
+    from demeanor.results.stored_runs import find_stored_run
 
     config = load_config(args)
     stored = find_stored_run(args.run, args.out or config.root / config.results, config, os.environ)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from demeanor.commands.prompt.workflow import LocatedInstruction
 from demeanor.core.record import Record
 from demeanor.core.text import count, one_line, printable
 from demeanor.render.terminal import Screen
+from demeanor.results.sent_prompt import LocatedInstruction
 
 _HINT = """\
 try without one, or with another text:

@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.cli.options import config_argument, load_config, positive_int
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.commands.report.report import NightReport
     from demeanor.config.config import Config
     from demeanor.core.history import PastRun
     from demeanor.core.ports import History
+    from demeanor.reports.night.report import NightReport
 
 _COMPACT_FROM_ROWS = 500
 FORMATS = ("terminal", "markdown", "json", "junit", "html")
@@ -44,9 +44,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run and print its report."""
-    from demeanor.commands.report.near import near_of_night
-    from demeanor.commands.report.workflow import make_night_report
-    from demeanor.runner.history import open_project_history
+    from demeanor.reports.night.near import near_of_night
+    from demeanor.reports.night.workflow import make_night_report
+    from demeanor.results.history import open_project_history
 
     config = load_config(args)
     results = args.results or config.root / config.results
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:
     """The run of the report; with --branch, it must be one of that branch."""
-    from demeanor.commands.report.workflow import find_past_run
+    from demeanor.reports.night.workflow import find_past_run
 
     found = find_past_run(history, args.run, branch=args.branch, results=results)
     if args.branch is not None and found.info.branch != args.branch:
@@ -91,25 +91,25 @@ def _text(
 ) -> str:
     """The report in the given format; the renderers are imported lazily."""
     if how == "json":
-        from demeanor.commands.report.report import NIGHTS_DOCUMENT
+        from demeanor.reports.night.report import NIGHTS_DOCUMENT
 
         rows = sum(len(subject.rows) for subject in report.subjects)
         return NIGHTS_DOCUMENT.write(report, compact=rows > _COMPACT_FROM_ROWS)
     if how == "junit":
-        from demeanor.commands.report.junit import night_junit
+        from demeanor.reports.night.junit import night_junit
 
         return night_junit(report)
     if how == "markdown":
-        from demeanor.commands.report.markdown import night_markdown
+        from demeanor.reports.night.markdown import night_markdown
 
         return night_markdown(report)
     if how == "html":
-        from demeanor.commands.report.html import night_html
-        from demeanor.commands.report.step_pairs import load_step_pairs
+        from demeanor.reports.night.html import night_html
+        from demeanor.reports.night.step_pairs import load_step_pairs
 
         return night_html(report, load_step_pairs(history, report, config, results))
-    from demeanor.commands.report.terminal import MOST_ROWS, night_terminal
     from demeanor.render.terminal import Screen, screen_of
+    from demeanor.reports.night.terminal import MOST_ROWS, night_terminal
 
     screen = Screen() if args.out else screen_of(sys.stdout)
     return night_terminal(report, screen, most_rows=10**9 if args.all else MOST_ROWS)

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.intervention import intervention_arguments, read_intervention
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     choice_arguments,
@@ -24,8 +25,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
-from demeanor.commands.output_path import can_be_written, new_file
-from demeanor.commands.run.intervention import intervention_arguments, read_intervention
+from demeanor.cli.output_path import can_be_written, new_file
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
@@ -33,9 +33,9 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.trial import Plan
+    from demeanor.reports.run.report import RunReport
     from demeanor.runner.catalog import Catalog
 
 _NOTHING_GATES = """\
@@ -114,12 +114,12 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
-    from demeanor.commands.run.collection import compare_collection
-    from demeanor.commands.run.dashboard import dashboard_beside
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.commands.run.resume import resumed_request
-    from demeanor.commands.run.stored_runs import find_stored_run
-    from demeanor.commands.run.workflow import run_and_report
+    from demeanor.cli.dashboard import dashboard_beside
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.run.collection import compare_collection
+    from demeanor.reports.run.workflow import run_and_report
+    from demeanor.results.resume import resumed_request
+    from demeanor.results.stored_runs import find_stored_run
     from demeanor.runner.catalog import SCRIPTED, Catalog
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals
@@ -171,8 +171,8 @@ def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, s
 
 def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
     """Print what would be run, and what it will probably cost."""
-    from demeanor.commands.run.expected_cost import estimate_plan
     from demeanor.commands.run.plan_text import plan_json, plan_text
+    from demeanor.results.expected_cost import estimate_plan
     from demeanor.runner.tasks import task_environment, tasks_refused
 
     estimate = estimate_plan(plan, catalog, request, os.environ, results)
@@ -184,13 +184,13 @@ def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path,
 
 def _print(report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.run.to_json import json_pieces
+        from demeanor.reports.run.to_json import json_pieces
 
         for piece in json_pieces(report):
             sys.stdout.write(piece)
     else:
-        from demeanor.commands.run.terminal import terminal
         from demeanor.render.terminal import screen_of
+        from demeanor.reports.run.terminal import terminal
 
         print(terminal(report, screen_of(sys.stdout)), end="")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from demeanor.commands.run.expected_cost import CellEstimate, PlanEstimate
 from demeanor.core.text import count
 from demeanor.core.trial import Plan
+from demeanor.results.expected_cost import CellEstimate, PlanEstimate
 
 
 def plan_text(plan: Plan, estimate: PlanEstimate, environment: str | None = None) -> str:

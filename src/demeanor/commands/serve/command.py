@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, port_argument
-from demeanor.commands.output_path import new_folder
+from demeanor.cli.options import config_argument, load_config, port_argument
+from demeanor.cli.output_path import new_folder
 from demeanor.core.exit_code import ExitCode
 
 

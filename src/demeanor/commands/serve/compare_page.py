@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.commands.compare.operands import sides_of
-from demeanor.commands.compare.render import all_notes
-from demeanor.commands.compare.report import CompareReport, EvalComparison, Side
-from demeanor.commands.compare.versions import latest_versions
 from demeanor.commands.compare.workflow import make_comparison
 from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.trial_files import DiffLine, diff_kind
-from demeanor.commands.trace.step_rows import AlignedSteps, step_rows
-from demeanor.commands.trace.trials import TrialSteps, load_capture, load_steps
-from demeanor.commands.trajectory_diff import distance
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
 from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import opening
 from demeanor.core.verdict import Pass
+from demeanor.reports.comparison.operands import sides_of
+from demeanor.reports.comparison.render import all_notes
+from demeanor.reports.comparison.report import CompareReport, EvalComparison, Side
+from demeanor.reports.comparison.versions import latest_versions
+from demeanor.reports.trial.step_rows import AlignedSteps, step_rows
+from demeanor.results.trajectory_diff import distance
+from demeanor.results.trial_steps import TrialSteps, load_capture, load_steps
 from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.price_notes import stored_price_notes

@@ -9,12 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from demeanor.commands.history.report import PastCell, SubjectHistory, eval_history
-from demeanor.commands.promote.report import Candidate
-from demeanor.commands.promote.workflow import make_promotion_report
-from demeanor.commands.report import phrases
-from demeanor.commands.run.failure_groups import Failure, failed_by_reason, void_by_reason
-from demeanor.commands.run.phrases import POLICIES
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError, UnknownName
 from demeanor.core.eval import Eval
@@ -22,6 +16,12 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count
 from demeanor.render import numbers
+from demeanor.reports.eval_history.report import PastCell, SubjectHistory, eval_history
+from demeanor.reports.night import phrases
+from demeanor.reports.promotion.report import Candidate
+from demeanor.reports.promotion.workflow import make_promotion_report
+from demeanor.reports.run.phrases import POLICIES
+from demeanor.results.failure_groups import Failure, failed_by_reason, void_by_reason
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes

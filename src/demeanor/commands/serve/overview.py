@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.commands.promote.report import Candidate
-from demeanor.commands.promote.rules import near_promotion
-from demeanor.commands.promote.workflow import make_promotion_report
-from demeanor.commands.report.build import night_report
-from demeanor.commands.report.kept_shifts import kept_shifts, nights_before
-from demeanor.commands.report.night_view import NightView, night_view
-from demeanor.commands.report.workflow import with_examples
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
+from demeanor.decide.promotion.rules import near_promotion
+from demeanor.reports.night.build import night_report
+from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
+from demeanor.reports.night.night_view import NightView, night_view
+from demeanor.reports.night.workflow import with_examples
+from demeanor.reports.promotion.report import Candidate
+from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import void_causes

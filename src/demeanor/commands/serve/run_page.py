@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.commands.report.rows import tally_of
-from demeanor.commands.run.phrases import LAYERS, MEANINGS, POLICIES, held_by_layer
-from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
 from demeanor.core.history import RunCell
@@ -16,6 +13,9 @@ from demeanor.core.notes import TrialNote
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.usage import total
+from demeanor.decide.policies import decide, exit_code
+from demeanor.reports.night.rows import tally_of
+from demeanor.reports.run.phrases import LAYERS, MEANINGS, POLICIES, held_by_layer
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.history.page_queries import (

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.commands.serve.context import PageContext
-from demeanor.commands.trace.trials import TrialSteps, load_steps
-from demeanor.commands.triage.render import group_brief
-from demeanor.commands.triage.report import Group, group_failures
-from demeanor.commands.triage.workflow import with_commands
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
+from demeanor.reports.failures.render import group_brief
+from demeanor.reports.failures.report import Group, group_failures
+from demeanor.reports.failures.workflow import with_commands
+from demeanor.results.stored_runs import StoredRun
+from demeanor.results.trial_steps import TrialSteps, load_steps
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
 

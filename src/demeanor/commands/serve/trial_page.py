@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from demeanor.commands.run.stored_runs import StoredRun, request_of_run
 from demeanor.commands.serve.context import PageContext
 from demeanor.commands.serve.fork_scan import stored_scan
 from demeanor.commands.serve.time_spans import time_spans
 from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
-from demeanor.commands.trace.divergence import find_divergence, nearest_pass
-from demeanor.commands.trace.step_rows import step_rows
-from demeanor.commands.trace.trials import TrialSteps, load_steps, user_replies
-from demeanor.commands.triage.render import group_brief
-from demeanor.commands.triage.report import group_failures
-from demeanor.commands.triage.workflow import reproduce, with_commands
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
 from demeanor.core.notes import MEANINGS, MOST_CHARACTERS
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.verdict import Pass, Void
+from demeanor.reports.failures.render import group_brief
+from demeanor.reports.failures.report import group_failures
+from demeanor.reports.failures.workflow import reproduce, with_commands
+from demeanor.reports.trial.divergence import find_divergence, nearest_pass
+from demeanor.reports.trial.step_rows import step_rows
+from demeanor.results.stored_runs import StoredRun, request_of_run
+from demeanor.results.trial_steps import TrialSteps, load_steps, user_replies
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.file_set import write_files
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     choice_arguments,
     config_argument,
     load_config,
@@ -20,9 +19,10 @@ from demeanor.commands.options import (
     request_of,
     subject_arguments,
 )
-from demeanor.commands.output_path import new_file
+from demeanor.cli.output_path import new_file
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.file_set import write_files
 
 if TYPE_CHECKING:
     from demeanor.commands.simulate.rules import ProviderLimit

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 
-from demeanor.commands.run.expected_cost import earlier_cells
 from demeanor.commands.simulate.report import FleetForecast, Forecast
 from demeanor.commands.simulate.rules import ProviderLimit, SimulatedRun, TrialLoad, find_bottleneck, simulate
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.history import RunCell
 from demeanor.core.trial import Cell, Plan
+from demeanor.results.expected_cost import earlier_cells
+from demeanor.results.history import open_project_history
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.history import open_project_history
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

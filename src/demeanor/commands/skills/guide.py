@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from demeanor.commands.registry import COMMANDS, EXIT_CODES, make_parser
+from demeanor.cli.registry import COMMANDS, EXIT_CODES, make_parser
 
 NAMES = ("create", "run", "fix", "promote")
 """All guides, in the order of use."""

@@ -10,9 +10,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from demeanor.commands.file_set import write_files
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.file_set import write_files
 from demeanor.render.terminal import next_steps
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")

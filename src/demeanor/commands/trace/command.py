@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, trial_argument
+from demeanor.cli.options import config_argument, load_config, trial_argument
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
@@ -18,9 +18,9 @@ from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
 
 if TYPE_CHECKING:
-    from demeanor.commands.run.stored_runs import StoredRun
-    from demeanor.commands.trace.trials import TrialSteps
     from demeanor.core.trajectory import Event
+    from demeanor.results.stored_runs import StoredRun
+    from demeanor.results.trial_steps import TrialSteps
     from demeanor.store.captures.capture_store import CaptureStore
 
 
@@ -43,10 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the trial, or both trials, and print them."""
-    from demeanor.commands.run.stored_runs import find_stored_run
-    from demeanor.commands.trace.render import trace_text
-    from demeanor.commands.trace.trials import read_steps, user_replies
     from demeanor.render.terminal import fitted, screen_of
+    from demeanor.reports.trial.render import trace_text
+    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.trial_steps import read_steps, user_replies
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
@@ -82,10 +82,10 @@ def _print_side_by_side(
     captures: CaptureStore | None,
     args: argparse.Namespace,
 ) -> None:
-    from demeanor.commands.trace.render import trace_diff
-    from demeanor.commands.trace.trials import TrialSteps, read_steps
-    from demeanor.commands.trajectory_diff import align
     from demeanor.render.terminal import screen_of
+    from demeanor.reports.trial.render import trace_diff
+    from demeanor.results.trajectory_diff import align
+    from demeanor.results.trial_steps import TrialSteps, read_steps
 
     record, events = one
     if args.other:
@@ -101,8 +101,8 @@ def _print_side_by_side(
 
 def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore | None) -> Record:
     """Return the most similar trial of the same eval that passed in a run, preferably of the same subject."""
-    from demeanor.commands.trace.divergence import nearest_pass
-    from demeanor.commands.trace.trials import load_steps
+    from demeanor.reports.trial.divergence import nearest_pass
+    from demeanor.results.trial_steps import load_steps
 
     passed = [
         load_steps(run.place, one, captures)

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.cli.options import config_argument, load_config, positive_int
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.triage.report import Triage
+    from demeanor.reports.failures.report import Triage
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, group its failures, and print the groups."""
-    from demeanor.commands.run.stored_runs import find_stored_run
-    from demeanor.commands.triage.workflow import make_triage
+    from demeanor.reports.failures.workflow import make_triage
+    from demeanor.results.stored_runs import find_stored_run
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _text(triage: Triage, args: argparse.Namespace) -> str:
-    from demeanor.commands.triage.render import MOST_GROUPS, group_brief, triage_markdown, triage_terminal
-    from demeanor.commands.triage.report import TRIAGE_DOCUMENT
     from demeanor.render.terminal import screen_of
+    from demeanor.reports.failures.render import MOST_GROUPS, group_brief, triage_markdown, triage_terminal
+    from demeanor.reports.failures.report import TRIAGE_DOCUMENT
 
     if args.json:
         return TRIAGE_DOCUMENT.write(triage)

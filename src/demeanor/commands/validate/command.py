@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     choice_arguments,
     config_argument,
     load_config,

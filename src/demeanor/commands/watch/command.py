@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     choice_arguments,
     config_argument,
     load_config,

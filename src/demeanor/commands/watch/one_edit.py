@@ -16,19 +16,19 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 
-from demeanor.commands.options import load_config, request_of
+from demeanor.cli.interrupts import log, make_ui
+from demeanor.cli.options import load_config, request_of
 from demeanor.commands.rejudge.render import rejudgement_text
 from demeanor.commands.rejudge.report import RejudgedTrial
 from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report
-from demeanor.commands.run.interrupts import log, make_ui
-from demeanor.commands.run.stored_runs import StoredRun, runs_with_eval
-from demeanor.commands.run.terminal import terminal
-from demeanor.commands.run.workflow import run_and_report
 from demeanor.config.config import Config
 from demeanor.core.errors import DemeanorError, UnknownName
 from demeanor.core.eval import Eval
 from demeanor.core.text import count, one_line
 from demeanor.render.terminal import screen_of
+from demeanor.reports.run.terminal import terminal
+from demeanor.reports.run.workflow import run_and_report
+from demeanor.results.stored_runs import StoredRun, runs_with_eval
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.selection import collect_evals, select_evals

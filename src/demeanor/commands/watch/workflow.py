@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from demeanor.commands.options import request_of
+from demeanor.cli.options import request_of
 from demeanor.commands.watch.one_edit import Edit, handle_edit
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
