@@ -146,7 +146,7 @@ _SHORTENS = {
     "runner/missing_module.py": "searches the end of a text",
     "store/imports/junit.py": "searches the beginning of a file",
     "core/redaction/redactor.py": "names of secrets",
-    "commands/serve/site.py": "the words that a reader searches for",
+    "web/pages/site.py": "the words that a reader searches for",
 }
 """Modules that may cut text themselves, and why; programs that run in the sandbox know no secrets."""
 _IN_SANDBOX = ("native/", "acp/", "mcp/", "sandboxes/supervisor/")

@@ -16,8 +16,6 @@ from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.fork.render import fork_terminal
 from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
-from demeanor.commands.gate.render import gate_markdown, gate_terminal
-from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.core.trajectory import Called, Kind, Said
@@ -28,9 +26,10 @@ from demeanor.reports.eval_history.render import history_terminal
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
 from demeanor.reports.failures.render import group_brief, triage_terminal
 from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
+from demeanor.reports.gate.render import gate_markdown, gate_terminal
+from demeanor.reports.gate.report import GATE_DOCUMENT
 from demeanor.reports.metrics.render import analysis_terminal
 from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
-from demeanor.reports.night.html import night_html
 from demeanor.reports.night.junit import night_junit
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.report import NIGHTS_DOCUMENT
@@ -41,6 +40,7 @@ from demeanor.reports.run.junit import junit
 from demeanor.reports.run.markdown import markdown
 from demeanor.reports.run.terminal import terminal
 from demeanor.reports.run.to_json import json_report
+from demeanor.web.night_html import night_html
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.cover.test_render import a_cover
 from tests.commands.fix.test_render import REFUSED, a_fix

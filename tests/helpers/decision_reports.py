@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from demeanor.commands.gate.report import GateReport, gate_report
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.decide.comparison import compare
@@ -11,6 +10,7 @@ from demeanor.decide.gate.characteristics import applied_rates
 from demeanor.decide.gate.effort import STANDARD
 from demeanor.decide.gate.rules import gate, gate_exit_code
 from demeanor.reports.comparison.report import CompareReport, Side, compare_report
+from demeanor.reports.gate.report import GateReport, gate_report
 from demeanor.reports.run.report import RunReport
 from demeanor.results.baselines import Baseline
 from tests.helpers.run_reports import make_mixed

@@ -15,18 +15,18 @@ from demeanor.cli.docs_folder import schemas
 from demeanor.commands.bisect.report import BISECT_DOCUMENT
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.fork.report import FORK_DOCUMENT
-from demeanor.commands.gate.report import GATE_DOCUMENT
-from demeanor.commands.note.report import NOTES_DOCUMENT, NotesReport
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.simulate.report import SIMULATE_DOCUMENT
 from demeanor.commands.simulate.rules import ProviderLimit, TrialLoad
 from demeanor.commands.simulate.workflow import Workload, forecast
+from demeanor.commands.trace.notes_report import NOTES_DOCUMENT, NotesReport
 from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, compact_object, item_pieces, json_data
 from demeanor.reports.calibration.report import CALIBRATION_DOCUMENT, CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.reports.comparison.report import COMPARE_DOCUMENT
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT, eval_history
 from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
+from demeanor.reports.gate.report import GATE_DOCUMENT
 from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
 from demeanor.reports.night.report import NIGHTS_DOCUMENT
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from demeanor.core.history import RunCell
 from demeanor.core.run_diff import ChangePoint, RateHistory, RunDiff
+from demeanor.decide.night_cells import changes, count, fingerprints
 from demeanor.statistics.change import MIN_NIGHTS, NIGHTS_BETWEEN_FALSE_ALARMS, RateChange, find_changes
-from demeanor.store.history.nights import changes, count, fingerprints
 
 
 def rate_histories(cells: Iterable[RunCell]) -> dict[str, RateHistory]:

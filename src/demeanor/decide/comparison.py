@@ -14,12 +14,12 @@ from typing import TypeAlias, TypedDict
 
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
+from demeanor.decide.night_cells import count, fingerprints
 from demeanor.reports.comparison.report import CompareOutcome, Comparison, Counts, EvalComparison, Shift
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.false_discovery import adjusted
 from demeanor.statistics.paired import Count, Difference, paired_difference, paired_rates
 from demeanor.statistics.power import detectable_drop, region_of
-from demeanor.store.history.nights import count, fingerprints
 
 LEVEL = 0.10
 """The false discovery rate: the share of false alarms among regressed and improved evals."""

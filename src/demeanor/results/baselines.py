@@ -12,9 +12,9 @@ from demeanor.core.fingerprints import eval_hash
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
+from demeanor.decide.night_cells import count, fingerprints, since_change
 from demeanor.results.nights import CountedNights
 from demeanor.runner.template import TemplateCache, temporary_templates
-from demeanor.store.history.nights import count, fingerprints, since_change
 
 NIGHTS = 20
 """How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""

@@ -11,7 +11,6 @@ from demeanor.config.config import read_config
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.reports.night.digest import MOST, digest, verdict
-from demeanor.reports.night.html import night_html
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.near import near_of_night
 from demeanor.reports.night.report import NightReport
@@ -19,6 +18,7 @@ from demeanor.reports.night.terminal import night_terminal
 from demeanor.reports.night.workflow import make_night_report
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
+from demeanor.web.night_html import night_html
 from tests.helpers.night_reports import nights, report_of
 from tests.helpers.runs import records
 

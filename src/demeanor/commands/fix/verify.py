@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.commands.fix.report import FixCell, score_of
-from demeanor.commands.gate.workflow import GateState
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.record import Record
@@ -17,6 +16,7 @@ from demeanor.core.trial import Plan
 from demeanor.core.verdict import Void
 from demeanor.decide.comparison import p_drop
 from demeanor.decide.policies import decide
+from demeanor.reports.gate.rounds import GateState
 from demeanor.results.tallies import tally
 from demeanor.runner.budget import out_of_money
 from demeanor.runner.catalog import Catalog

@@ -125,9 +125,10 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
     from demeanor.cli.interrupts import make_ui
-    from demeanor.commands.gate.render import gate_terminal
-    from demeanor.commands.gate.report import GATE_DOCUMENT
-    from demeanor.commands.gate.workflow import (
+    from demeanor.commands.run.command import empty_exit_code, print_plan
+    from demeanor.reports.gate.render import gate_terminal
+    from demeanor.reports.gate.report import GATE_DOCUMENT
+    from demeanor.reports.gate.rounds import (
         final_exit_code,
         gate_decisions,
         gate_files,
@@ -136,7 +137,6 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         make_gate_state,
         require_removed,
     )
-    from demeanor.commands.run.command import empty_exit_code, print_plan
     from demeanor.reports.run.workflow import make_report, publish
     from demeanor.results.history import keep_decisions, open_project_history
     from demeanor.runner.catalog import Catalog

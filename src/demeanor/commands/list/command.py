@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Load the evals, select some, and print them."""
-    from demeanor.commands.list.render import listing_json, listing_text
+    from demeanor.commands.validate.list_text import listing_json, listing_text
     from demeanor.render.terminal import screen_of
     from demeanor.runner.selection import choose_evals
 

@@ -47,9 +47,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Write a note, or list the notes."""
-    from demeanor.commands.note.render import notes_terminal
-    from demeanor.commands.note.report import NOTES_DOCUMENT
-    from demeanor.commands.note.workflow import NoteRequest, list_notes, write_note
+    from demeanor.commands.trace.notes import NoteRequest, list_notes, write_note
+    from demeanor.commands.trace.notes_report import NOTES_DOCUMENT
+    from demeanor.commands.trace.notes_text import notes_terminal
 
     if args.list and args.text:
         raise UsageError(f"--list takes no text: {shortened(args.text, 60)!r}\n  → leave it out, or leave out --list")

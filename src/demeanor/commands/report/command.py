@@ -104,8 +104,8 @@ def _text(
 
         return night_markdown(report)
     if how == "html":
-        from demeanor.reports.night.html import night_html
         from demeanor.reports.night.step_pairs import load_step_pairs
+        from demeanor.web.night_html import night_html
 
         return night_html(report, load_step_pairs(history, report, config, results))
     from demeanor.render.terminal import Screen, screen_of

@@ -171,7 +171,7 @@ def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, s
 
 def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
     """Print what would be run, and what it will probably cost."""
-    from demeanor.commands.run.plan_text import plan_json, plan_text
+    from demeanor.reports.run.plan_text import plan_json, plan_text
     from demeanor.results.expected_cost import estimate_plan
     from demeanor.runner.tasks import task_environment, tasks_refused
 

@@ -48,9 +48,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
-    from demeanor.commands.serve.context import PageContext
-    from demeanor.commands.serve.export import export_pages
     from demeanor.commands.serve.workflow import ServeOptions, serve
+    from demeanor.web.pages.context import PageContext
+    from demeanor.web.pages.export import export_pages
 
     config = load_config(args)
     context = PageContext(config, os.environ, args.results or config.root / config.results)

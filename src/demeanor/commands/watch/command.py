@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise UsageError("--run starts agents after every edit, so it needs a limit\n  → add --budget-usd 1")
     if args.budget_usd is not None and not args.run:
         raise UsageError("--budget-usd limits what agents spend, and none is started\n  → add --run")
-    from demeanor.commands.watch.workflow import watch
+    from demeanor.commands.rejudge.watching import watch
 
     watch(load_config(args), args, sys.stderr)
     return ExitCode.ACCEPTED

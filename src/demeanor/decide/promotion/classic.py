@@ -14,10 +14,10 @@ from demeanor.core.percent import share
 from demeanor.core.policy import Policy
 from demeanor.core.text import all_of, count
 from demeanor.decide.gate.always import RATES
+from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.reports.promotion.report import Candidate, Night
-from demeanor.results.incubation import Incubation, incubation
 from demeanor.statistics.streak import chance_of_streak
-from demeanor.store.history.nights import ByRun, RunId
 
 NAME = "classic"
 TRIALS = 3

@@ -12,10 +12,10 @@ from demeanor.core.percent import rate as percent
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
 from demeanor.decide.gate.always import RATES
+from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.incubation import incubation
 from demeanor.reports.promotion.report import Candidate
-from demeanor.results.incubation import incubation
 from demeanor.statistics.cusum import Chart, chart
-from demeanor.store.history.nights import ByRun, RunId
 
 NAME = "cusum"
 NIGHTS = 7

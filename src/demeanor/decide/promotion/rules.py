@@ -11,9 +11,9 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.history import RunCell
 from demeanor.decide.gate.always import RATES
+from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
 from demeanor.decide.promotion import classic, cusum, sprt
 from demeanor.reports.promotion.report import Candidate
-from demeanor.store.history.nights import ByRun, RunId, by_eval, nights_of
 
 DEFAULT = classic.NAME
 

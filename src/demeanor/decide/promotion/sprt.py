@@ -19,11 +19,11 @@ from demeanor.core.percent import share
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
 from demeanor.decide.gate.always import RATES
+from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.decide.promotion.sprt_nights import SubjectNight, ending, subject_nights
 from demeanor.reports.promotion.report import Candidate
-from demeanor.results.incubation import Incubation, incubation
 from demeanor.statistics.sprt import Sprt
-from demeanor.store.history.nights import ByRun, RunId
 
 NAME = "sprt"
 TEST = Sprt(good=0.99, bad=0.93, miss_good=0.10, miss_bad=0.05)

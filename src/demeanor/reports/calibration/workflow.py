@@ -16,6 +16,7 @@ from demeanor.core.history import KeptDecision, RunCell
 from demeanor.core.record import Record
 from demeanor.core.text import count
 from demeanor.core.verdict import Void
+from demeanor.decide import night_cells as nights
 from demeanor.render.marks import SUBJECT_MARK
 from demeanor.render.numbers import percent
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
@@ -29,7 +30,7 @@ from demeanor.statistics.intervals import wilson
 from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa
 from demeanor.store.captures.capture_json import read_capture_answers
 from demeanor.store.captures.capture_store import capture_text, open_capture_store
-from demeanor.store.history import SqlHistory, nights
+from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.runs.judge_answers import read_judge_answers
 

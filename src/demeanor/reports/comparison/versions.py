@@ -10,9 +10,9 @@ from typing import Literal
 
 from demeanor.core.history import RunCell
 from demeanor.core.text import count
+from demeanor.decide.night_cells import since_change
 from demeanor.render.marks import SUBJECT_MARK
 from demeanor.reports.comparison.report import Side
-from demeanor.store.history.nights import since_change
 
 
 def latest_versions(base: Side, new: Side) -> tuple[Side, Side, tuple[str, ...]]:

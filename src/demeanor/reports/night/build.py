@@ -12,6 +12,7 @@ from demeanor.core.run_diff import Part, RunDiff
 from demeanor.core.tally import Tally
 from demeanor.core.text import all_of, count
 from demeanor.core.usage import total
+from demeanor.decide.night_cells import changes
 from demeanor.decide.policies import exit_code
 from demeanor.decide.shifts import RateShift, rate_shifts
 from demeanor.reports.night.report import (
@@ -25,10 +26,9 @@ from demeanor.reports.night.report import (
     SubjectNights,
 )
 from demeanor.reports.night.rows import Needed, night_row
-from demeanor.results.failure_groups import Failure
+from demeanor.reports.run.failure_groups import Failure
 from demeanor.results.tallies import mean_rate, summary
 from demeanor.statistics.paired import paired_rates
-from demeanor.store.history.nights import changes
 
 _VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
     ExitCode.ACCEPTED: "accepted",

@@ -14,7 +14,7 @@ from demeanor.reports.night.build import failing, failing_cell, night_report, vo
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount
 from demeanor.reports.night.rows import Needed
-from demeanor.results.failure_groups import failed_by_reason, void_by_reason
+from demeanor.reports.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import TrialOutcome, outcomes, void_causes
 from demeanor.store.history.price_notes import stored_price_notes

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from demeanor.commands.gate.render import error_rates_line
 from demeanor.core.text import count, one_line
 from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
 from demeanor.render.table import Column, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
+from demeanor.reports.gate.render import error_rates_line
 from demeanor.reports.promotion.report import Candidate, Night, PromotionReport
 from demeanor.reports.promotion.workflow import TARGETS, Action
 

@@ -10,8 +10,8 @@ from demeanor.core.usage import price_notes
 from demeanor.render import numbers as figures
 from demeanor.render.junit import JUnitCase, JUnitSuite, write_junit
 from demeanor.reports.run import phrases as words
+from demeanor.reports.run.failure_groups import Failure, failures, voids
 from demeanor.reports.run.report import CellReport, RunReport
-from demeanor.results.failure_groups import Failure, failures, voids
 
 _REASON_LINES = 60
 

@@ -13,8 +13,8 @@ from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, escape, fit, headline, inline_code, table_row
 from demeanor.reports.run import phrases as words
+from demeanor.reports.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
 from demeanor.reports.run.report import CellReport, RunReport
-from demeanor.results.failure_groups import Failure, failures, otherwise_void, start_failures, voids
 
 _MARKS = {"pass": "✓", "fail": "✗", "void": "○", "missing": "·"}
 _MOST_BYTES = 900_000

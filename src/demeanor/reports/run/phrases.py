@@ -12,7 +12,7 @@ from demeanor.core.record import Record
 from demeanor.core.tally import CaseGroup, Status, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
-from demeanor.results.failure_groups import Failure
+from demeanor.reports.run.failure_groups import Failure
 
 if TYPE_CHECKING:
     from demeanor.reports.run.report import CellReport, Collection, RunReport

@@ -14,8 +14,7 @@ from demeanor.render.marks import STYLES, dots, sign
 from demeanor.render.table import Column, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.run import phrases as words
-from demeanor.reports.run.report import CellReport, RunReport
-from demeanor.results.failure_groups import (
+from demeanor.reports.run.failure_groups import (
     Failure,
     StartFailure,
     failures,
@@ -23,6 +22,7 @@ from demeanor.results.failure_groups import (
     start_failures,
     voids,
 )
+from demeanor.reports.run.report import CellReport, RunReport
 
 _REASON_LINES = 16
 _CHAIN_LINES = 6

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.reports.promotion.report import PromotionReport
 from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history.page_queries import newest_state
+from demeanor.web.pages.context import PageContext
 
 MOST = 100
 NIGHTS = 10

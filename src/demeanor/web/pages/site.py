@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from demeanor.commands.serve.board_page import board_page
-from demeanor.commands.serve.compare_page import compare_page
-from demeanor.commands.serve.context import PageContext
-from demeanor.commands.serve.cost_page import cost_page
-from demeanor.commands.serve.cover_page import cover_page
-from demeanor.commands.serve.eval_page import eval_page
-from demeanor.commands.serve.live_page import live_page
-from demeanor.commands.serve.overview import overview_page
-from demeanor.commands.serve.run_page import run_page, runs_page
-from demeanor.commands.serve.triage_page import triage_page
-from demeanor.commands.serve.trial_page import trial_page
 from demeanor.core.errors import StoreError
 from demeanor.core.notes import TrialNote, checked_author, checked_label, checked_text
 from demeanor.store.history.notes import add_note
 from demeanor.store.history.page_queries import matching_names, newest_state
 from demeanor.store.runs.ledger_progress import ledgers_state
 from demeanor.web.links import Links, ServedLinks
+from demeanor.web.pages.board_page import board_page
+from demeanor.web.pages.compare_page import compare_page
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.cost_page import cost_page
+from demeanor.web.pages.cover_page import cover_page
+from demeanor.web.pages.eval_page import eval_page
+from demeanor.web.pages.live_page import live_page
+from demeanor.web.pages.overview import overview_page
+from demeanor.web.pages.run_page import run_page, runs_page
+from demeanor.web.pages.triage_page import triage_page
+from demeanor.web.pages.trial_page import trial_page
 from demeanor.web.templating import render
 
 _Page: TypeAlias = Callable[[PageContext, Mapping[str, str], Mapping[str, str]], dict[str, Any]]

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TextIO
 
 from demeanor.cli.options import request_of
-from demeanor.commands.watch.one_edit import Edit, handle_edit
+from demeanor.commands.rejudge.one_edit import Edit, handle_edit
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
 from demeanor.core.installation import install_extra

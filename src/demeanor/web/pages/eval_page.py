@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError, UnknownName
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
@@ -20,13 +19,14 @@ from demeanor.reports.eval_history.report import PastCell, SubjectHistory, eval_
 from demeanor.reports.night import phrases
 from demeanor.reports.promotion.report import Candidate
 from demeanor.reports.promotion.workflow import make_promotion_report
+from demeanor.reports.run.failure_groups import Failure, failed_by_reason, void_by_reason
 from demeanor.reports.run.phrases import POLICIES
-from demeanor.results.failure_groups import Failure, failed_by_reason, void_by_reason
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.web.charts import ChartPoint, rate_chart
 from demeanor.web.links import Links
+from demeanor.web.pages.context import PageContext
 
 MOST_RUNS = 60
 _MOST_SOURCE_LINES = 200

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
 from demeanor.core.history import RunCell
 from demeanor.core.notes import TrialNote
@@ -27,6 +26,7 @@ from demeanor.store.history.page_queries import (
     void_causes,
 )
 from demeanor.store.history.price_notes import stored_price_notes
+from demeanor.web.pages.context import PageContext
 
 PAGE = 50
 RUNS_PAGE = 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from demeanor.commands.serve.context import PageContext
-from demeanor.commands.serve.site import DashboardSite
 from demeanor.core.errors import UsageError
 from demeanor.web.links import ExportedLinks, WantedPage
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.site import DashboardSite
 from demeanor.web.templating import STYLE, static_text
 
 MOST_PAGES = 5000

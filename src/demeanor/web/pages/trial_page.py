@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
-from demeanor.commands.serve.fork_scan import stored_scan
-from demeanor.commands.serve.time_spans import time_spans
-from demeanor.commands.serve.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
 from demeanor.core.notes import MEANINGS, MOST_CHARACTERS
@@ -21,6 +17,7 @@ from demeanor.reports.failures.report import group_failures
 from demeanor.reports.failures.workflow import reproduce, with_commands
 from demeanor.reports.trial.divergence import find_divergence, nearest_pass
 from demeanor.reports.trial.step_rows import step_rows
+from demeanor.results.fork_scan import stored_scan
 from demeanor.results.stored_runs import StoredRun, request_of_run
 from demeanor.results.trial_steps import TrialSteps, load_steps, user_replies
 from demeanor.store.history import SqlHistory
@@ -29,6 +26,9 @@ from demeanor.store.history.page_queries import ExchangeTime, exchange_times, ou
 from demeanor.store.runs.run_dirs import RunPlace, place_of
 from demeanor.web.charts import time_strip
 from demeanor.web.links import NOTE_PATH
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.time_spans import time_spans
+from demeanor.web.pages.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 
 TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
 FIRST = "first"

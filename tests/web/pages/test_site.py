@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from demeanor.commands.serve.overview import near_promotion
 from demeanor.reports.promotion.report import Candidate
+from demeanor.web.pages.overview import near_promotion
 from tests.helpers.dashboard_server import Dashboard, ParsedPage, served
 from tests.helpers.dashboard_store import (
     HAIKU,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.serve import context as module
-from demeanor.commands.serve.context import PageContext
 from demeanor.config.config import read_config
+from demeanor.web.pages import context as module
+from demeanor.web.pages.context import PageContext
 
 
 @pytest.fixture

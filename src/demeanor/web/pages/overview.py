@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
 from demeanor.decide.promotion.rules import near_promotion
 from demeanor.reports.night.build import night_report
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
-from demeanor.reports.night.night_view import NightView, night_view
 from demeanor.reports.night.workflow import with_examples
 from demeanor.reports.promotion.report import Candidate
 from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import void_causes
+from demeanor.web.night_view import NightView, night_view
+from demeanor.web.pages.context import PageContext
 
 NIGHTS = 13
 _MOST_SHIFTS = 8

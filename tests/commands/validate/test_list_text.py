@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.commands.list.render import listing_json, listing_text
+from demeanor.commands.validate.list_text import listing_json, listing_text
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from demeanor.commands.gate.render import gate_markdown
-from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
 from demeanor.core.errors import UnknownName
@@ -30,6 +28,8 @@ from demeanor.decide.gate.characteristics import applied_rates, gate_suite, unre
 from demeanor.decide.gate.effort import STANDARD, Effort, effort_named
 from demeanor.decide.gate.rules import DEFAULT, gate, next_trials, rule_named
 from demeanor.define.eval_diff import Edit, Edits, edits
+from demeanor.reports.gate.render import gate_markdown
+from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.reports.run.collection import since_commit, since_night
 from demeanor.reports.run.report import Collection, RunReport
 from demeanor.results.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.commands.compare.workflow import make_comparison
-from demeanor.commands.serve.context import PageContext
-from demeanor.commands.serve.trial_files import DiffLine, diff_kind
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
@@ -27,6 +25,8 @@ from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.price_notes import stored_price_notes
 from demeanor.store.runs.run_dirs import place_of
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.trial_files import DiffLine, diff_kind
 
 MOST_ROWS = 100
 _MOST_LINES = 400

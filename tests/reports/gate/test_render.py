@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.core.exit_code import ExitCode
 from demeanor.render.terminal import Screen
+from demeanor.reports.gate.render import gate_markdown, gate_terminal
 from tests.helpers.decision_reports import a_gate
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from demeanor.commands.serve.time_spans import time_spans
 from demeanor.core.evidence import Spent
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.store.history.page_queries import ExchangeTime
+from demeanor.web.pages.time_spans import time_spans
 
 
 def request(number: int, started: float, ended: float) -> ExchangeTime:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
@@ -17,6 +16,7 @@ from demeanor.results.stored_runs import StoredRun
 from demeanor.results.trial_steps import TrialSteps, load_steps
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
+from demeanor.web.pages.context import PageContext
 
 MOST_CELLS = 40
 MOST_GROUPS = 30

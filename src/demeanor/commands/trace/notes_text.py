@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.commands.note.report import NotesReport
+from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.core.notes import TrialNote
 from demeanor.core.text import one_line, opening
 from demeanor.render.table import paragraph, wrapped

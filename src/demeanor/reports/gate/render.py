@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.commands.gate.report import GateReport, GateRow
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
@@ -17,6 +16,7 @@ from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.numbers import p_value
 from demeanor.render.table import Column, paragraph, table, text_column, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.reports.gate.report import GateReport, GateRow
 from demeanor.reports.run.phrases import POLICIES, policy_word
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.terminal import details

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from demeanor.commands.note.report import NotesReport
 from demeanor.commands.trace.command import find_record
+from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.config.config import Config
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text

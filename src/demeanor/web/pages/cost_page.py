@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import UsageError
 from demeanor.store.history.page_queries import RunTotal, run_totals, usage_by
 from demeanor.store.history.price_notes import stored_price_notes
+from demeanor.web.pages.context import PageContext
 
 NIGHTS = 14
 _MOST_EVALS = 60

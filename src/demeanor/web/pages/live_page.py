@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from demeanor.commands.serve.context import PageContext
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.core.history import PastRun
 from demeanor.core.record import Record
@@ -25,6 +24,7 @@ from demeanor.store.history.page_queries import (
 )
 from demeanor.store.runs.ledger_progress import is_being_written, runs_in_progress
 from demeanor.store.runs.run_folder import RunFolder
+from demeanor.web.pages.context import PageContext
 
 _LATEST = 3
 _SILENT = timedelta(minutes=15)

@@ -12,10 +12,10 @@ import pytest
 
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.core.verdict import Fail, Finding, Pass
-from demeanor.reports.night.html import night_html
 from demeanor.reports.night.report import FailingCell, FailureMode, NightReport
 from demeanor.reports.night.step_pairs import TrialStepsPair
 from demeanor.results.trial_steps import TrialSteps
+from demeanor.web.night_html import night_html
 from tests.helpers.night_reports import SUBJECT, a_week, nights, report_of
 from tests.helpers.run_reports import HOSTILE
 from tests.helpers.runs import record
