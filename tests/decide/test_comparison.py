@@ -5,8 +5,7 @@ import random
 import pytest
 
 from demeanor.core.evidence import Spent
-from demeanor.decide.comparison import compare, p_drop, smallest_detectable_drop
-from demeanor.reports.comparison.report import CompareOutcome
+from demeanor.decide.comparison import CompareOutcome, compare, p_drop, smallest_detectable_drop
 from tests.helpers.histories import night
 
 

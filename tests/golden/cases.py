@@ -42,13 +42,9 @@ from demeanor.reports.run.terminal import terminal
 from demeanor.reports.run.to_json import json_report
 from demeanor.web.night_html import night_html
 from tests.commands.bisect.test_render import a_bisection
-from tests.commands.cover.test_render import a_cover
 from tests.commands.fix.test_render import REFUSED, a_fix
 from tests.commands.fork.test_render import a_fork
-from tests.commands.history.test_report import course
 from tests.commands.rejudge.test_report import again, judged
-from tests.commands.report.test_html import a_pair, a_story
-from tests.commands.triage.test_render import groups
 from tests.helpers.decision_reports import a_comparison, a_gate
 from tests.helpers.fix_project import GOOD_FIX, HELP, BrokenToyAgent
 from tests.helpers.night_reports import a_week
@@ -57,6 +53,10 @@ from tests.helpers.run_reports import make_mixed
 from tests.helpers.runs import records
 from tests.helpers.toy_agent import ToyAgent
 from tests.helpers.versions import Versions
+from tests.reports.eval_history.test_report import course
+from tests.reports.failures.test_render import groups
+from tests.reports.prompt_coverage.test_render import a_cover
+from tests.web.test_night_html import a_pair, a_story
 
 __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
+from demeanor.decide.baseline import Baseline
 from demeanor.decide.comparison import compare
 from demeanor.decide.gate.cell import GateCell
 from demeanor.decide.gate.characteristics import applied_rates
@@ -12,7 +13,6 @@ from demeanor.decide.gate.rules import gate, gate_exit_code
 from demeanor.reports.comparison.report import CompareReport, Side, compare_report
 from demeanor.reports.gate.report import GateReport, gate_report
 from demeanor.reports.run.report import RunReport
-from demeanor.results.baselines import Baseline
 from tests.helpers.run_reports import make_mixed
 
 PAST = Baseline(passed=57, failed=3, nights=20)

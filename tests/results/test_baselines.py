@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from demeanor.results.baselines import baseline_of
+from demeanor.decide.baseline import baseline_of
 from tests.helpers.histories import night, nights
 
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
+from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.text import all_of
+
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+
+
+def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, str]) -> ExitCode:
+    """The exit code if there was nothing to decide: `[gate] empty`, default: undecided in CI, else accepted."""
+    in_ci = request.kind == "ci" or bool(environ.get("CI"))
+    empty = config.gate.empty or ("undecided" if in_ci else "pass")
+    return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
+
 
 Rule: TypeAlias = Callable[[Tally], Decision]
 """Decides a tally with at least one judged trial."""

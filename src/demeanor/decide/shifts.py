@@ -11,7 +11,7 @@ from demeanor.core.run_diff import ChangePoint
 from demeanor.core.tally import Estimate
 from demeanor.core.text import one_line
 from demeanor.decide.change_points import rate_histories
-from demeanor.results.tallies import estimate
+from demeanor.statistics.estimates import estimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
@@ -12,45 +11,12 @@ from demeanor.core.fingerprints import eval_hash
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
-from demeanor.decide.night_cells import count, fingerprints, since_change
+from demeanor.decide.baseline import NIGHTS, Baseline, baseline_of
 from demeanor.results.nights import CountedNights
 from demeanor.runner.template import TemplateCache, temporary_templates
 
-NIGHTS = 20
-"""How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""
-
 _NIGHTS = 3 * NIGHTS
 """How many nights to search for the nights of an eval, because some may lack it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Baseline:
-    """The nightly results of an eval with a subject, added up."""
-
-    passed: int
-    """Trials that passed."""
-
-    failed: int
-    """Trials that failed."""
-
-    nights: int
-    """The number of nights."""
-
-    fingerprints: tuple[str, ...] = ()
-    """The subject's fingerprints in these nights, oldest first; with more than one, the nights are not comparable."""
-
-    left_out: int = 0
-    """The number of earlier nights that are left out, because the subject has changed since."""
-
-    @property
-    def judged(self) -> int:
-        """The number of trials with a verdict of pass or fail."""
-        return self.passed + self.failed
-
-    @property
-    def mixed(self) -> bool:
-        """Whether nights with different fingerprints were added up; this must be shown next to the rate."""
-        return len(self.fingerprints) > 1
 
 
 def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
@@ -98,24 +64,3 @@ def edited_since(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[st
         if cell.judged:
             known.setdefault(cell.eval, set()).add(cell.eval_hash)
     return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}
-
-
-def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, across: bool = False) -> Baseline | None:
-    """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
-
-    Nights before an edit of the eval do not count, nor, unless `across`, nights before the subject last changed.
-    """
-    nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
-    same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
-    found = sorted(same, key=lambda cell: (cell.started, cell.run))
-    latest = (found if across else since_change(found))[-NIGHTS:]
-    if not latest:
-        return None
-    passed, failed = count(latest)
-    return Baseline(
-        passed=passed,
-        failed=failed,
-        nights=len(latest),
-        fingerprints=fingerprints(latest),
-        left_out=len(found[-NIGHTS:]) - len(latest),
-    )

@@ -6,9 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.commands.fork.workflow import SCAN_FILE
 from demeanor.core.record import Record
 from demeanor.store.runs.run_folder import RunFolder
+
+SCAN_FILE = "fork.json"
+"""The report of the last scan, in the folder of the recorded trial."""
+
 
 _MOST_BYTES = 4 * 2**20
 

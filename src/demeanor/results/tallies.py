@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, last_attempts
 from demeanor.core.tally import CaseGroup, Estimate, Estimator, Mean, Summary, Tally
 from demeanor.core.usage import total
-from demeanor.statistics.intervals import wilson, wilson_of_mean
+from demeanor.statistics.estimates import estimate
+from demeanor.statistics.intervals import wilson_of_mean
 from demeanor.statistics.paired import clustered_mean
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
@@ -123,13 +123,6 @@ def _case_group(name: str, subject: str, tallies: Sequence[Tally]) -> CaseGroup:
     value, low, high = clustered_mean(counts) if counts else (0.0, 0.0, 0.0)
     rate = Estimate(value=value, low=low, high=high) if counts else None
     return CaseGroup(name=name, subject=subject, cases=len(tallies), judged=len(counts), rate=rate)
-
-
-@lru_cache(maxsize=4096)
-def estimate(passed: int, judged: int) -> Estimate:
-    """A rate with its interval. Cached, because the same few counts occur thousands of times."""
-    low, high = wilson(passed, judged)
-    return Estimate(value=passed / judged, low=low, high=high)
 
 
 def mean_rate(judged: Sequence[Tally | RunCell]) -> Estimate:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from demeanor.core.errors import UnknownName
 from demeanor.core.policy import Policy
+from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import EFFORTS, LARGE_DROP, LEAN, SMALL_DROP, STANDARD, Effort, effort_named
 from demeanor.decide.gate.frontier import average_rates, cell_rates, expected_rate, plan_after
 from demeanor.decide.gate.rules import gate, next_trials
-from demeanor.results.baselines import Baseline
 
 STEADY = Baseline(passed=57, failed=3, nights=20)
 

@@ -13,11 +13,11 @@ from scipy import stats
 from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
+from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.rules import RULES, gate, gate_exit_code, next_trials, rule_named
 from demeanor.decide.gate.screen import p_reject
-from demeanor.results.baselines import Baseline
 from tests.helpers.reference_rules import passes_the_gate
 
 STEADY = Baseline(passed=57, failed=3, nights=20)

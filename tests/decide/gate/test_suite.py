@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from demeanor.core.policy import Policy
+from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.characteristics import applied_rates, gate_suite
 from demeanor.decide.gate.effort import STANDARD
 from demeanor.decide.gate.rules import gate, next_trials, rule_named
 from demeanor.decide.gate.suite import always_odds, suite_rates, usual_odds
-from demeanor.results.baselines import Baseline
 
 ALWAYS, USUAL = Policy.ALWAYS_PASSES, Policy.USUALLY_PASSES
 

@@ -13,9 +13,9 @@ from demeanor.core.policy import Policy
 from demeanor.render.terminal import Screen
 from demeanor.reports.failures.render import group_brief, triage_markdown, triage_terminal
 from demeanor.reports.failures.report import Group, Triage, group_failures
-from tests.commands.run.test_markdown import Tags
 from tests.helpers.run_reports import HOSTILE
 from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps, void
+from tests.reports.run.test_markdown import Tags
 
 
 def page(text: str) -> Tags:

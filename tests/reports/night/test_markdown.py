@@ -8,9 +8,9 @@ import pytest
 
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.report import FailingCell, FailureMode
-from tests.commands.run.test_markdown import OURS, page
 from tests.helpers.night_reports import a_week, nights, report_of
 from tests.helpers.run_reports import HOSTILE
+from tests.reports.run.test_markdown import OURS, page
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

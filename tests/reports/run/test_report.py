@@ -52,6 +52,6 @@ def test_reports_for_programs_do_not_load_what_only_terminals_need() -> None:
     """rich is imported by the terminal and live modules only."""
     modules = ["report", "to_json", "markdown", "junit"]
     code = (
-        f"import sys, {', '.join(f'demeanor.commands.run.{name}' for name in modules)}; sys.exit('rich' in sys.modules)"
+        f"import sys, {', '.join(f'demeanor.reports.run.{name}' for name in modules)}; sys.exit('rich' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,9 +12,9 @@ from demeanor.core.errors import StoreError, UnknownName
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, CoverReport
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.site import DashboardSite
-from tests.commands.cover.test_render import a_cover
 from tests.helpers.dashboard_server import ParsedPage
 from tests.helpers.dashboard_store import HOSTILE
+from tests.reports.prompt_coverage.test_render import a_cover
 
 
 @pytest.fixture

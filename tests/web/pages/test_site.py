@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from demeanor.reports.promotion.report import Candidate
+from demeanor.decide.promotion.candidate import Candidate
 from demeanor.web.pages.overview import near_promotion
 from tests.helpers.dashboard_server import Dashboard, ParsedPage, served
 from tests.helpers.dashboard_store import (

@@ -104,8 +104,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """Compare results in the history."""
     from demeanor.commands.compare.identical import refuse_identical, refuse_same_trials
-    from demeanor.commands.compare.workflow import make_comparison
     from demeanor.reports.comparison.operands import chosen_cells, sides_of, without_shared
+    from demeanor.reports.comparison.report import make_comparison
     from demeanor.reports.comparison.versions import latest_versions
     from demeanor.results.history import open_project_history
     from demeanor.runner.catalog import Catalog
@@ -134,7 +134,8 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     from demeanor.cli.interrupts import make_ui
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
-    from demeanor.commands.compare.workflow import make_comparison, prepare_sides, side_results
+    from demeanor.commands.compare.workflow import prepare_sides, side_results
+    from demeanor.reports.comparison.report import make_comparison
     from demeanor.runner.execute import execute_together
     from demeanor.runner.selection import collect_evals, select_evals
 

@@ -100,9 +100,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, write the report and print it."""
     from demeanor.cli.interrupts import make_ui
-    from demeanor.commands.cover.workflow import FOLDER
     from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
-    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
+    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
 
@@ -126,7 +125,8 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     """The search before its first trial; everything that is wrong with the options is an error now."""
     from demeanor.commands.cover.kept_trials import earlier_records
     from demeanor.commands.cover.rules import CoverRule
-    from demeanor.commands.cover.workflow import FOLDER, CoverRun, checked_plan
+    from demeanor.commands.cover.workflow import CoverRun, checked_plan
+    from demeanor.reports.prompt_coverage.report import FOLDER
     from demeanor.results.baselines import baselines_of, eval_hashes, latest_nights
     from demeanor.results.history import open_project_history
     from demeanor.results.nights import counted_nights, night_filter
@@ -193,10 +193,9 @@ def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: 
 
 def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
     """Write the report into the folder of the run, and to the summary of a GitHub job, without secrets."""
-    from demeanor.commands.cover.workflow import REPORT
     from demeanor.core.atomic_file import write_atomically
     from demeanor.reports.prompt_coverage.render import cover_markdown
-    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
+    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, REPORT
     from demeanor.reports.run.workflow import append_step_summary
 
     redact = catalog.redactor.text

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fork.render import fork_terminal
     from demeanor.commands.fork.report import FORK_DOCUMENT
     from demeanor.commands.fork.source import find_source
-    from demeanor.commands.trace.command import find_record
+    from demeanor.results.find_trial import find_record
     from demeanor.results.stored_runs import find_stored_run
     from demeanor.runner.catalog import Catalog
 

@@ -125,7 +125,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
     from demeanor.cli.interrupts import make_ui
-    from demeanor.commands.run.command import empty_exit_code, print_plan
+    from demeanor.cli.plan import print_plan
+    from demeanor.decide.policies import empty_exit_code
     from demeanor.reports.gate.render import gate_terminal
     from demeanor.reports.gate.report import GATE_DOCUMENT
     from demeanor.reports.gate.rounds import (

@@ -24,9 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the trial, and print the instructions of its first request."""
-    from demeanor.commands.trace.command import find_record
     from demeanor.commands.trace.prompt_text import prompt_json, prompt_text
     from demeanor.render.terminal import screen_of
+    from demeanor.results.find_trial import find_record
     from demeanor.results.sent_prompt import locate, sent_instructions
     from demeanor.results.stored_runs import find_stored_run
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,17 +24,17 @@ from demeanor.cli.options import (
     trial_arguments,
 )
 from demeanor.cli.output_path import can_be_written, new_file
+from demeanor.cli.plan import print_plan
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
+from demeanor.decide.policies import empty_exit_code
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.core.trial import Plan
     from demeanor.reports.run.report import RunReport
-    from demeanor.runner.catalog import Catalog
 
 _NOTHING_GATES = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
@@ -160,26 +158,6 @@ def run(args: argparse.Namespace) -> ExitCode:
         )
     _print(report, as_json=args.json)
     return report.exit_code
-
-
-def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, str]) -> ExitCode:
-    """The exit code if there was nothing to decide: `[gate] empty`, default: undecided in CI, else accepted."""
-    in_ci = request.kind == "ci" or bool(environ.get("CI"))
-    empty = config.gate.empty or ("undecided" if in_ci else "pass")
-    return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
-
-
-def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
-    """Print what would be run, and what it will probably cost."""
-    from demeanor.reports.run.plan_text import plan_json, plan_text
-    from demeanor.results.expected_cost import estimate_plan
-    from demeanor.runner.tasks import task_environment, tasks_refused
-
-    estimate = estimate_plan(plan, catalog, request, os.environ, results)
-    text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog.config, request, plan))
-    print(text(plan, estimate))
-    if refused := tasks_refused(catalog.config, plan, os.environ):
-        sys.stderr.write(f"demeanor: the run itself would be refused: {refused}\n")
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

@@ -6,16 +6,16 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import config_argument, load_config, trial_argument
 from demeanor.core.codec import encode
-from demeanor.core.errors import StoreError, UnknownName, UsageError
+from demeanor.core.errors import StoreError, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
+from demeanor.results.find_trial import find_record
 
 if TYPE_CHECKING:
     from demeanor.core.trajectory import Event
@@ -117,15 +117,3 @@ def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore 
             f"no other trial of {trial.record.eval!r} passed in {run.name}\n  → name another run: --against RUN"
         )
     return found.record
-
-
-def find_record(records: Sequence[Record], trial: str | None) -> Record:
-    """Return the first matching attempt that did not pass, or else the first matching attempt."""
-    if not records:
-        raise UsageError("this run has no trials yet")
-    wanted = (trial or "").rstrip("/").replace("/trial-", "/")
-    found = [record for record in records if not wanted or f"{record.trial}/".startswith(f"{wanted}/")]
-    if not found:
-        raise UnknownName("trial", wanted, {record.trial for record in records})
-    found.sort(key=lambda record: (record.verdict.outcome == "pass", record.number, record.attempt))
-    return found[0]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from demeanor.commands.trace.command import find_record
 from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.config.config import Config
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
+from demeanor.results.find_trial import find_record
 from demeanor.results.history import open_project_history
 from demeanor.results.stored_runs import find_stored_run
 from demeanor.store.history.notes import add_note, read_notes

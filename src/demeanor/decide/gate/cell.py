@@ -10,7 +10,7 @@ from demeanor.core.tally import Decision
 from demeanor.decide.gate.frontier import CellRates
 
 if TYPE_CHECKING:
-    from demeanor.results.baselines import Baseline
+    from demeanor.decide.baseline import Baseline
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

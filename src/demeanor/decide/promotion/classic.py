@@ -15,8 +15,8 @@ from demeanor.core.policy import Policy
 from demeanor.core.text import all_of, count
 from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.candidate import Candidate, Night
 from demeanor.decide.promotion.incubation import Incubation, incubation
-from demeanor.reports.promotion.report import Candidate, Night
 from demeanor.statistics.streak import chance_of_streak
 
 NAME = "classic"

@@ -13,8 +13,8 @@ from demeanor.core.policy import Policy
 from demeanor.core.text import count
 from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import incubation
-from demeanor.reports.promotion.report import Candidate
 from demeanor.statistics.cusum import Chart, chart
 
 NAME = "cusum"

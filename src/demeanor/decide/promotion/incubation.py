@@ -13,7 +13,7 @@ from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RunDiff
 from demeanor.decide.night_cells import ByRun, RunId, changes, count
-from demeanor.reports.promotion.report import Night, NightState
+from demeanor.decide.promotion.candidate import Night, NightState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ from demeanor.core.history import RunCell
 from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
 from demeanor.decide.promotion import classic, cusum, sprt
-from demeanor.reports.promotion.report import Candidate
+from demeanor.decide.promotion.candidate import Candidate
 
 DEFAULT = classic.NAME
 

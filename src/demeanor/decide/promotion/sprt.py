@@ -20,9 +20,9 @@ from demeanor.core.policy import Policy
 from demeanor.core.text import count
 from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.decide.promotion.sprt_nights import SubjectNight, ending, subject_nights
-from demeanor.reports.promotion.report import Candidate
 from demeanor.statistics.sprt import Sprt
 
 NAME = "sprt"

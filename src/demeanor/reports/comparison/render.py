@@ -10,11 +10,12 @@ from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
 from demeanor.core.text import all_of, count, one_line
+from demeanor.decide.comparison import CompareOutcome, Counts, Shift
 from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent
 from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, exit_style, paint
-from demeanor.reports.comparison.report import CompareOutcome, CompareReport, Counts, Shift, SideNote
+from demeanor.reports.comparison.report import CompareReport, SideNote
 from demeanor.reports.run.phrases import POLICIES, policy_word
 
 _DETECTABLE = "detectable"

@@ -13,7 +13,7 @@ from demeanor.decide.change_points import rate_histories
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.night.report import Mark, NightCell
 from demeanor.reports.night.rows import night_cells
-from demeanor.results.tallies import estimate
+from demeanor.statistics.estimates import estimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

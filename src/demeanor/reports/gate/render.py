@@ -11,6 +11,7 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
 from demeanor.core.text import all_of, count, one_line
+from demeanor.decide.baseline import Baseline
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.numbers import p_value
@@ -20,7 +21,6 @@ from demeanor.reports.gate.report import GateReport, GateRow
 from demeanor.reports.run.phrases import POLICIES, policy_word
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.terminal import details
-from demeanor.results.baselines import Baseline
 
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _ERROR_RATES = "Error rates of the rules, by true pass rate"

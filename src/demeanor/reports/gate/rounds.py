@@ -22,6 +22,7 @@ from demeanor.core.tally import Decision
 from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
+from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.characteristics import applied_rates, gate_suite, unrejectable_notes
@@ -32,7 +33,7 @@ from demeanor.reports.gate.render import gate_markdown
 from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.reports.run.collection import since_commit, since_night
 from demeanor.reports.run.report import Collection, RunReport
-from demeanor.results.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
+from demeanor.results.baselines import baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.results.calibrations import uncalibrated
 from demeanor.results.nights import CountedNights, counted_nights, night_filter
 from demeanor.results.promotions import manual_promotion, promoted_by_hand

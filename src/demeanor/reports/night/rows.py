@@ -12,8 +12,8 @@ from demeanor.core.run_diff import RunDiff
 from demeanor.core.tally import Tally
 from demeanor.decide.policies import decide
 from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
-from demeanor.results.tallies import estimate
 from demeanor.statistics.difference import newcombe
+from demeanor.statistics.estimates import estimate
 
 _MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
 _MIXED = " + "

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from demeanor.core.text import count, one_line
+from demeanor.decide.promotion.candidate import Candidate, Night
 from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
 from demeanor.render.table import Column, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.gate.render import error_rates_line
-from demeanor.reports.promotion.report import Candidate, Night, PromotionReport
+from demeanor.reports.promotion.report import PromotionReport
 from demeanor.reports.promotion.workflow import TARGETS, Action
 
 _STYLES = {"promote": "bold green", "demote": "bold red", "wait": "yellow", "keep": "green", "refuse": "red"}

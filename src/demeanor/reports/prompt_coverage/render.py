@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from demeanor.commands.cover.operators import DEEDS
-from demeanor.commands.cover.rules import InstructionAnswer
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
@@ -16,7 +14,14 @@ from demeanor.render import markdown
 from demeanor.render.numbers import money, percent
 from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, exit_style, paint
-from demeanor.reports.prompt_coverage.report import CoveredInstruction, CoveringEval, CoverReport, NoticedBy
+from demeanor.reports.prompt_coverage.report import (
+    DEEDS,
+    CoveredInstruction,
+    CoveringEval,
+    CoverReport,
+    InstructionAnswer,
+    NoticedBy,
+)
 
 ORDER: tuple[InstructionAnswer, ...] = ("harmful", "held", "redundant", "not held", "not tried")
 MEANINGS: Mapping[InstructionAnswer, str] = {

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from demeanor.commands.cover.operators import CoverOperator
-from demeanor.commands.cover.rules import InstructionAnswer
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.instructions import InstructionKind, PromptPiece
 from demeanor.render.documents import ReportDocument
+
+FOLDER = "cover"
+"""The folder of these runs, below that of all results."""
+
+
+REPORT = "cover.json"
+"""The file of the report, in the folder of a run."""
+
+
+CoverOperator: TypeAlias = Literal["remove", "negate", "shorten", "swap"]
+
+
+DEEDS: Mapping[CoverOperator, str] = {
+    "remove": "removed",
+    "negate": "negated (by fixed rules) instead of removed",
+    "shorten": "shortened to its first sentence or clause instead of removed; others were not tried",
+    "swap": "swapped with the next one instead of removed: the first with the second, the third with the fourth, …",
+}
+
+
+InstructionAnswer: TypeAlias = Literal["held", "not held", "redundant", "harmful", "not tried"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

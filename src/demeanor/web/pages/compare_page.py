@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.commands.compare.workflow import make_comparison
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError
 from demeanor.core.exchange import Request
 from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import opening
 from demeanor.core.verdict import Pass
+from demeanor.decide.comparison import EvalComparison
 from demeanor.reports.comparison.operands import sides_of
 from demeanor.reports.comparison.render import all_notes
-from demeanor.reports.comparison.report import CompareReport, EvalComparison, Side
+from demeanor.reports.comparison.report import CompareReport, Side, make_comparison
 from demeanor.reports.comparison.versions import latest_versions
 from demeanor.reports.trial.step_rows import AlignedSteps, step_rows
 from demeanor.results.trajectory_diff import distance

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.commands.cover.workflow import FOLDER, REPORT
 from demeanor.core.codec import decode
 from demeanor.core.errors import StoreError, UnknownName
 from demeanor.reports.prompt_coverage.render import MEANINGS, ORDER, headline, notices, promises
-from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, CoverReport
+from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER, REPORT, CoverReport
 from demeanor.web.pages.context import PageContext
 
 MARKS = {"held": "good", "not held": "bad", "redundant": "open", "harmful": "news", "not tried": "none"}

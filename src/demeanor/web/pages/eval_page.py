@@ -14,10 +14,10 @@ from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count
+from demeanor.decide.promotion.candidate import Candidate
 from demeanor.render import numbers
 from demeanor.reports.eval_history.report import PastCell, SubjectHistory, eval_history
 from demeanor.reports.night import phrases
-from demeanor.reports.promotion.report import Candidate
 from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.reports.run.failure_groups import Failure, failed_by_reason, void_by_reason
 from demeanor.reports.run.phrases import POLICIES

@@ -8,11 +8,11 @@ from typing import Any
 
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
+from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.rules import near_promotion
 from demeanor.reports.night.build import night_report
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
 from demeanor.reports.night.workflow import with_examples
-from demeanor.reports.promotion.report import Candidate
 from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.runner.catalog import Catalog
 from demeanor.store.history import SqlHistory

@@ -16,10 +16,10 @@ from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan, named_cell
 from demeanor.core.verdict import Finding, Pass
 from demeanor.store.runs.run_folder import RunFolder
-from tests.commands.serve.test_site import every_page
 from tests.helpers.browser import axe_script, browser
 from tests.helpers.dashboard_server import Dashboard
 from tests.helpers.dashboard_store import HOSTILE_RUN, READS, RENAMES, SUBJECTS
+from tests.web.pages.test_site import every_page
 
 TRIAL = f"{READS}/{SUBJECTS[0]}"
 
