@@ -7,18 +7,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from demeanor.core.agent import Orders, Task
+from demeanor.core.capture import Capture
 from demeanor.core.globs import matches
 from demeanor.core.ports import SandboxSession
 from demeanor.core.process import Launch
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Entry, Tree
+from demeanor.runner.features.feature import AttemptEnd, Feature
 
 
-def with_home_files(orders: Orders, task: Task, scenario: Scenario) -> Orders:
-    """The orders with the eval's files in HOME, which win over those of the adapter."""
-    values = _values(task)
-    files = {path: _filled(content, values) for path, content in scenario.home_files.items()}
-    return replace(orders, home_files={**orders.home_files, **files}) if files else orders
+class HomeFiles(Feature):
+    """The eval's files in HOME, which win over those of the adapter; and those that it keeps."""
+
+    def with_orders(self, orders: Orders, task: Task, scenario: Scenario) -> Orders:
+        values = _values(task)
+        files = {path: _filled(content, values) for path, content in scenario.home_files.items()}
+        return replace(orders, home_files={**orders.home_files, **files})
+
+    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
+        before = _kept_before(end.orders, end.scenario)
+        return replace(capture, home_before=before, home_after=await _kept_after(end.sandbox, end.scenario))
 
 
 def then_launches(orders: Orders, task: Task, scenario: Scenario) -> tuple[Launch, ...]:
@@ -34,13 +42,13 @@ def then_launches(orders: Orders, task: Task, scenario: Scenario) -> tuple[Launc
     )
 
 
-def kept_before(orders: Orders, scenario: Scenario) -> Tree:
+def _kept_before(orders: Orders, scenario: Scenario) -> Tree:
     """The kept files of HOME at the start."""
     found = {path: content for path, content in orders.home_files.items() if _is_kept(path, scenario)}
     return Tree(entries={path: _entry(content) for path, content in sorted(found.items())})
 
 
-async def kept_after(sandbox: SandboxSession, scenario: Scenario) -> Tree | None:
+async def _kept_after(sandbox: SandboxSession, scenario: Scenario) -> Tree | None:
     """The kept files of HOME at the end; None if the eval keeps none."""
     if not scenario.keep_home:
         return None

@@ -8,7 +8,7 @@ from demeanor.core.errors import BadInput
 from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, McpServer
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Scenario
-from demeanor.runner.mcp_servers import check_http_servers
+from demeanor.runner.features.mcp_servers import McpServers
 from tests.runner.test_plan import an_eval
 
 FIXTURE = {"find": FixtureTool(replies="none")}
@@ -17,7 +17,7 @@ SERVERS: list[McpServer] = [Fixture(FIXTURE, transport="http"), HttpServer(("db"
 
 def check(server: McpServer, level: str, *, network: Network = "gateway", own: Network | None = None) -> None:
     scenario = Scenario(prompts=("do it",), mcp={"db": server}, network=own)
-    check_http_servers([an_eval("a", scenario=scenario)], level, network)
+    McpServers().check_sandbox([an_eval("a", scenario=scenario)], level, network)
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -17,17 +17,18 @@ from pathlib import Path
 from demeanor.agents.executables import PACKAGE_ROOT, package_paths
 from demeanor.core.agent import Orders, Task
 from demeanor.core.bounded_output import bounded
+from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
 from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
 from demeanor.core.installation import install_extra
 from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, HttpServer, McpServer, over_http, read_record
-from demeanor.core.ports import SandboxSession
 from demeanor.core.process import Launch, Output
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.scenario import Scenario
 from demeanor.mcp.record import ServerFile
+from demeanor.runner.features.feature import AttemptEnd, Feature
 
 _CANNOT_LISTEN = ("landlock", "seatbelt")
 """Sandboxes without a network of their own, which allow connections to the gateway only."""
@@ -36,18 +37,59 @@ _LAUNCHER = str(Path(PACKAGE_ROOT) / "demeanor" / "mcp" / "http_launch.py")
 _PROGRAM = str(Path(PACKAGE_ROOT) / "demeanor" / "mcp" / "__main__.py")
 
 
-def with_servers(task: Task, scenario: Scenario) -> Task:
-    """The task with the eval's servers, in `params`, where every adapter reads them: commands and addresses."""
-    if not scenario.mcp:
-        return task
-    servers = {name: _given(task, name, scenario) for name in scenario.mcp}
-    own = task.params.get("mcp_servers")
-    return replace(
-        task, params={**task.params, "mcp_servers": {**(own if isinstance(own, Mapping) else {}), **servers}}
-    )
+class McpServers(Feature):
+    """The servers of the eval, in `params`, where every adapter reads them: commands and addresses."""
+
+    def check_sandbox(self, evals: Iterable[Eval], level: str, network: Network) -> None:
+        for one in evals:
+            shared = (one.scenario.network or network) == "host"
+            if level in _CANNOT_LISTEN and not shared and (names := _http_servers(one.scenario)):
+                problem = f"{names[0]} is served over HTTP, but programs in the sandbox {level} can't listen at a port"
+                remedy = 'choose transport="stdio", or another sandbox: --sandbox bubblewrap'
+                raise BadInput(problem, where=one.source.path, key="mcp", remedy=remedy)
+
+    def with_task(self, task: Task, scenario: Scenario) -> Task:
+        if not scenario.mcp:
+            return task
+        task = replace(task, ports=task.ports or _free_ports(scenario))
+        servers = {name: _given(task, name, scenario) for name in scenario.mcp}
+        own = task.params.get("mcp_servers")
+        return replace(
+            task, params={**task.params, "mcp_servers": {**(own if isinstance(own, Mapping) else {}), **servers}}
+        )
+
+    def with_orders(self, orders: Orders, task: Task, scenario: Scenario) -> Orders:
+        if not scenario.mcp:
+            return orders
+        files = {f"{MCP_FOLDER}/{name}.json": _file(task, name, scenario) for name in scenario.mcp}
+        reads = package_paths()
+        launches = (replace(launch, reads=(*launch.reads, *reads)) for launch in orders.launches)
+        return replace(
+            orders,
+            program=orders.program or orders.launches[-1].argv[:1],
+            launches=tuple(self.with_launch(launch, task, scenario) for launch in launches),
+            home_files={**orders.home_files, **files},
+        )
+
+    def with_launch(self, launch: Launch, task: Task, scenario: Scenario) -> Launch:
+        """The launch of an agent as that of its servers over HTTP, which then start the agent."""
+        files = [_file_path(task, name) for name in _http_servers(scenario)]
+        if not files:
+            return launch
+        return replace(launch, argv=(sys.executable, "-P", "-s", "-S", _LAUNCHER, *files, "--", *launch.argv))
+
+    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
+        """What each server recorded; an empty text for one that the agent did not start."""
+        records: dict[str, Output] = {}
+        for name in end.scenario.mcp:
+            path = f"{MCP_FOLDER}/{name}.jsonl"
+            content = end.sandbox.collect_files((path,)).get(path, b"")
+            records[f"{MCP_LOGS}/{name}.jsonl"] = bounded(content, end.output_bytes)
+        notes = (*capture.notes, *_fault_notes(records, end.scenario))
+        return replace(capture, task_files={**capture.task_files, **records}, notes=notes)
 
 
-def free_ports(scenario: Scenario) -> tuple[int, ...]:
+def _free_ports(scenario: Scenario) -> tuple[int, ...]:
     """Ports for the eval's servers over HTTP: one for each, and one for its program.
 
     They are free in the sandbox's own network. In one that is shared, another program can take a port before the
@@ -88,29 +130,6 @@ def _filled(word: str, task: Task) -> str:
     return word.replace("{workspace}", str(task.workspace)).replace("{home}", str(task.home))
 
 
-def with_server_files(orders: Orders, task: Task, scenario: Scenario) -> Orders:
-    """The orders with what the servers read."""
-    if not scenario.mcp:
-        return orders
-    files = {f"{MCP_FOLDER}/{name}.json": _file(task, name, scenario) for name in scenario.mcp}
-    reads = package_paths()
-    launches = (replace(launch, reads=(*launch.reads, *reads)) for launch in orders.launches)
-    return replace(
-        orders,
-        program=orders.program or orders.launches[-1].argv[:1],
-        launches=tuple(with_http_servers(launch, task, scenario) for launch in launches),
-        home_files={**orders.home_files, **files},
-    )
-
-
-def with_http_servers(launch: Launch, task: Task, scenario: Scenario) -> Launch:
-    """The launch of an agent as that of its servers over HTTP, which then start the agent."""
-    files = [_file_path(task, name) for name in _http_servers(scenario)]
-    if not files:
-        return launch
-    return replace(launch, argv=(sys.executable, "-P", "-s", "-S", _LAUNCHER, *files, "--", *launch.argv))
-
-
 def _file(task: Task, name: str, scenario: Scenario) -> bytes:
     server = scenario.mcp[name]
     port, program_port = _ports(task, name, scenario) if over_http(server) else (0, 0)
@@ -127,16 +146,7 @@ def _file(task: Task, name: str, scenario: Scenario) -> bytes:
     return json.dumps(encode(found)).encode()
 
 
-def server_records(sandbox: SandboxSession, scenario: Scenario, limit: int) -> dict[str, Output]:
-    """What each server recorded; an empty text for one that the agent did not start."""
-    found = {}
-    for name in scenario.mcp:
-        path = f"{MCP_FOLDER}/{name}.jsonl"
-        found[f"{MCP_LOGS}/{name}.jsonl"] = bounded(sandbox.collect_files((path,)).get(path, b""), limit)
-    return found
-
-
-def fault_notes(records: Mapping[str, Output], scenario: Scenario) -> Iterator[str]:
+def _fault_notes(records: Mapping[str, Output], scenario: Scenario) -> Iterator[str]:
     """Notes on faults of tools that had no matching call."""
     done = {call.fault for output in records.values() for call in read_record(output.text)}
     for fault in scenario.faults:
@@ -155,16 +165,6 @@ def check_servers(evals: Iterable[Eval]) -> None:
         for fault in one.scenario.faults:
             if unknown := _unknown_tool(fault, one.scenario.mcp):
                 raise BadInput(f"{fault}: {unknown}", where=one.source.path, key="faults", remedy=_known([one], fault))
-
-
-def check_http_servers(evals: Iterable[Eval], level: str, network: Network) -> None:
-    """Reject servers over HTTP in a sandbox whose programs can't listen at a port."""
-    for one in evals:
-        shared = (one.scenario.network or network) == "host"
-        if level in _CANNOT_LISTEN and not shared and (names := _http_servers(one.scenario)):
-            problem = f"{names[0]} is served over HTTP, but programs in the sandbox {level} can't listen at a port"
-            remedy = 'choose transport="stdio", or another sandbox: --sandbox bubblewrap'
-            raise BadInput(problem, where=one.source.path, key="mcp", remedy=remedy)
 
 
 def check_tool_faults(faults: Sequence[Fault], evals: Sequence[Eval]) -> None:
