@@ -10,8 +10,8 @@ import pytest
 from demeanor.core.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.characteristics import applied_rates, gate_suite
 from demeanor.decide.gate.effort import STANDARD
+from demeanor.decide.gate.error_rates import applied_rates, gate_suite
 from demeanor.decide.gate.rules import gate, next_trials, rule_named
 from demeanor.decide.gate.suite import always_odds, suite_rates, usual_odds
 

@@ -17,9 +17,9 @@ from demeanor.core.record import Record
 from demeanor.core.text import slug
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
-from demeanor.reports.night.workflow import find_past_run
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.workflow import make_report
+from demeanor.results.runs import find_past_run
 from demeanor.results.trial_steps import load_capture, read_steps
 from demeanor.runner.execute import RunResult
 from demeanor.store.captures.capture_store import CaptureStore

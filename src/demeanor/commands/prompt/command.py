@@ -27,8 +27,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.trace.prompt_text import prompt_json, prompt_text
     from demeanor.render.terminal import screen_of
     from demeanor.results.find_trial import find_record
+    from demeanor.results.runs import find_stored_run
     from demeanor.results.sent_prompt import locate, sent_instructions
-    from demeanor.results.stored_runs import find_stored_run
 
     config = load_config(args)
     stored = find_stored_run(args.run, args.out or config.root / config.results, config, os.environ)

@@ -14,7 +14,7 @@ from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.results.stored_runs import StoredRun
+    from demeanor.results.runs import StoredRun
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tuple[StoredRun, ...], tuple[str, ...]]:
     """Return the requested runs and the requested evals in them."""
-    from demeanor.results.stored_runs import find_stored_run, runs_with_eval
+    from demeanor.results.runs import find_stored_run, runs_with_eval
 
     names = tuple(args.scenario)
     try:

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:
     """The run of the report; with --branch, it must be one of that branch."""
-    from demeanor.reports.night.workflow import find_past_run
+    from demeanor.results.runs import find_past_run
 
     found = find_past_run(history, args.run, branch=args.branch, results=results)
     if args.branch is not None and found.info.branch != args.branch:

@@ -19,7 +19,7 @@ from demeanor.results.find_trial import find_record
 
 if TYPE_CHECKING:
     from demeanor.core.trajectory import Event
-    from demeanor.results.stored_runs import StoredRun
+    from demeanor.results.runs import StoredRun
     from demeanor.results.trial_steps import TrialSteps
     from demeanor.store.captures.capture_store import CaptureStore
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Find the trial, or both trials, and print them."""
     from demeanor.render.terminal import fitted, screen_of
     from demeanor.reports.trial.render import trace_text
-    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.runs import find_stored_run
     from demeanor.results.trial_steps import read_steps, user_replies
     from demeanor.store.captures.capture_store import open_capture_store
 

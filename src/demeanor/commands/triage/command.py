@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, group its failures, and print the groups."""
     from demeanor.reports.failures.workflow import make_triage
-    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.runs import find_stored_run
 
     config = load_config(args)
     results = args.out or config.root / config.results

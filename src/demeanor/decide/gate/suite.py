@@ -10,7 +10,7 @@ from demeanor.core.error_rates import Operating
 from demeanor.core.percent import share
 from demeanor.core.text import count
 from demeanor.decide.gate import always
-from demeanor.decide.gate.confirm import confirmed
+from demeanor.decide.gate.confirmation import confirmed
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
 from demeanor.decide.gate.frontier import CellRates, average_rates
 

@@ -18,7 +18,7 @@ from demeanor.reports.failures.workflow import reproduce, with_commands
 from demeanor.reports.trial.divergence import find_divergence, nearest_pass
 from demeanor.reports.trial.step_rows import step_rows
 from demeanor.results.fork_scan import stored_scan
-from demeanor.results.stored_runs import StoredRun, request_of_run
+from demeanor.results.runs import StoredRun, request_of_run
 from demeanor.results.trial_steps import TrialSteps, load_steps, user_replies
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes

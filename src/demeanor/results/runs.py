@@ -1,4 +1,4 @@
-"""Loads stored runs: from their run folders, or as far as the history holds them."""
+"""Find a run and load what was stored of it: from its run folder, or as far as the history holds it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.history import PastRun
 from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.results.history import open_project_history
-from demeanor.store.runs.run_dirs import RunPlace, address_of, find_run, place_of, runs
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.run_dirs import LATEST, RunPlace, address_of, find_run, place_of, runs
+from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 if TYPE_CHECKING:
     from demeanor.core.ports import History
@@ -79,6 +79,39 @@ def request_of_run(info: RunInfo) -> RunRequest:
         return decode(RunRequest, info.arguments)
     except DecodeError:  # a run of another tool, or of another version
         return RunRequest()
+
+
+def find_past_run(
+    history: History, name: str | None, *, branch: str | None = None, results: Path | None = None
+) -> PastRun:
+    """A run by its name, its uid or its folder; None means the latest nightly run, or else the latest run, of `branch`
+    if given. `latest` is the latest run in `results`, as for every command; if there is none, that of the history."""
+    if name is None:
+        found = history.runs(kind="nightly", branch=branch, limit=1) or history.runs(branch=branch, limit=1)
+        if not found and branch is not None:
+            known = {run.info.branch for run in history.runs() if run.info.branch}
+            raise UnknownName("branch", branch, known, where="the history")
+        if not found:
+            raise UsageError(
+                "the history has no run yet\n  → demeanor nightly starts one, demeanor import imports others"
+            )
+        return found[0]
+    folder = _latest_of(results) if name == LATEST and results is not None else Path(name)
+    if (folder / RUN_FILE).is_file():
+        info = RunFolder(folder).info()
+        try:
+            return history.run(info.uid or info.id)
+        except UnknownName:
+            raise UsageError(f"{folder}: this run is not in the history\n  → demeanor import {folder}") from None
+    return history.run(name)
+
+
+def _latest_of(results: Path) -> Path:
+    """The folder of the latest run on this machine; a path that is not a run if there is none."""
+    try:
+        return find_run(results).folder
+    except UnknownName:
+        return results / LATEST
 
 
 def find_stored_run(

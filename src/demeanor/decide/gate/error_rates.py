@@ -12,7 +12,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
 from demeanor.decide.gate import always, optimal
 from demeanor.decide.gate.cell import GateAnswer
-from demeanor.decide.gate.confirm import confirmed
+from demeanor.decide.gate.confirmation import confirmed
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
 from demeanor.decide.gate.frontier import expected_rate
 from demeanor.decide.gate.rules import GateRule, rule_named

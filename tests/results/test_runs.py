@@ -12,7 +12,7 @@ from demeanor.core.evidence import Evidence
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.trial import Plan, named_cell
-from demeanor.results.stored_runs import find_stored_run
+from demeanor.results.runs import find_stored_run
 from demeanor.store.history.connect import FILE, open_database
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.runs import records, write
