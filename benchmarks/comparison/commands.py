@@ -73,8 +73,8 @@ def stored_run(folder: Path, rounds: int) -> dict[str, float]:
         "demeanor report": [demeanor(), "report", "latest"],
         "demeanor history of its eval": [demeanor(), "history", "writes", "--kind", "all"],
         "demeanor trace of one trial": [demeanor(), "trace", "writes/writer/7"],
-        "demeanor export, CSV": [demeanor(), "export", "--format", "csv", "--out", "trials.csv"],
-        "demeanor export, JSON": [demeanor(), "export", "--format", "json", "--out", "run.json"],
+        "demeanor store export, CSV": [demeanor(), "store", "export", "--format", "csv", "--out", "trials.csv"],
+        "demeanor store export, JSON": [demeanor(), "store", "export", "--format", "json", "--out", "run.json"],
     }
     found: dict[str, float] = {}
     for name, command in commands.items():

@@ -175,7 +175,7 @@ def test_an_export_that_stops_half_way_is_not_a_usage_error(project: Project) ->
         evals__good__scenario_toml=good,
         evals__eval_one_py=ONE,
     )
-    ran = project.demeanor("export", "--harbor", "good", "--harbor", "one", "--out", "tasks")
+    ran = project.demeanor("store", "export", "--harbor", "good", "--harbor", "one", "--out", "tasks")
     assert (project.folder / "tasks/good").is_dir(), ran.stderr
     assert ran.returncode == 70, ran.stderr
     assert "exit code is 70" in ran.stderr

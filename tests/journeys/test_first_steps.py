@@ -66,14 +66,14 @@ def test_a_dry_run_costs_nothing(project: Project):
 
 
 def test_reports_go_into_a_pipe_that_stays_one(project: Project):
-    """`--junit /dev/stdout` and `export --out /dev/stdout` write to the device, which a pipe stands for here."""
+    """`--junit /dev/stdout` and `store export --out /dev/stdout` write to the device, which a pipe stands for here."""
     project.demeanor("init")
     pipe = project.folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for words in (
         ["run", "-k", "saves", "--policy", "all", "--trials", "1", "--junit"],
-        ["export", "--format", "junit", "--out"],
+        ["store", "export", "--format", "junit", "--out"],
     ):
         done = project.demeanor(*words, str(pipe))
         assert done.returncode == 0, done.stderr

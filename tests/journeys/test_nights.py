@@ -136,9 +136,9 @@ def test_html_report(nights: Project, tmp_path: Path):
 def test_html_report_without_run_folders(nights: Project, tmp_path: Path):
     """If there is only the database, as on another machine, the page says what is missing."""
     history = tmp_path / "copy.db"
-    done = nights.demeanor("export", "--format", "json", "--out", str(tmp_path / "run.json"))
+    done = nights.demeanor("store", "export", "--format", "json", "--out", str(tmp_path / "run.json"))
     assert done.returncode == 0, done.stderr
-    done = nights.demeanor("import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
+    done = nights.demeanor("store", "import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
     assert done.returncode == 0, done.stderr
     text = report(nights, "--format", "html", "--results", str(tmp_path / "none"), DEMEANOR_STORE=str(history))
     assert "are not available:" in text

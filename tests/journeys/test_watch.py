@@ -129,7 +129,7 @@ def test_an_edited_check_judges_stored_trials_without_an_agent(ran: Project, wat
     assert "saves_the_note" in text
     assert "pass → fail  trials 1 and 2" in text, text
     assert "2 changed, 1 unchanged" in text
-    one.edit("def saves_tea", "def saves tea", then="demeanor explain")
+    one.edit("def saves_tea", "def saves tea", then="demeanor help")
     text = one.edit("def saves tea", "def saves_tea", then="without agent or model")
     assert "2 changed, 1 unchanged" in text
     assert one.stop() == 0

@@ -118,19 +118,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor fix saves_the_note", "fix and verify; the result is a patch"),
         ("demeanor fix saves_the_note --apply", "also apply the patch"),
     ),
-    "import": (
-        ("demeanor import other-machine/results", "all runs of a folder"),
-        ("demeanor import report.json", "results of another tool"),
-    ),
-    "export": (
-        ("demeanor export latest --format csv --out t.csv", "the trials of a run as a table"),
-        ("demeanor export latest --format otlp --out s.jsonl", "as OpenTelemetry spans"),
-    ),
-    "simulate": (
-        ("demeanor simulate --workers 4 --workers 16", "the same night on two fleets"),
-        ("demeanor simulate --workers 8 --slots 4 --plot night.svg", "with a timeline"),
-        ("demeanor simulate --workers 8 --requests-per-minute acme=600", "with another limit"),
-    ),
     "power": (
         ("demeanor power", "trials to detect a drop from 95 % to 80 %"),
         ("demeanor power 99% 90% --trials 10", "another drop, and what ten trials detect"),
@@ -140,39 +127,55 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor cluster check --scheduler tls://HOST:PORT --certs certs/", "which workers can be used"),
         ("demeanor cluster check --workers 2", "what two workers on this machine can do"),
     ),
-    "contract": (
-        ("demeanor contract", "test all translations between model APIs"),
-        ("demeanor contract -k 'ids and gemini'", "some of them"),
+    "store": (
+        ("demeanor store import other-machine/results", "all runs of a folder"),
+        ("demeanor store export --format csv --out t.csv", "the latest run as a table"),
+    ),
+    "store import": (
+        ("demeanor store import other-machine/results", "all runs of a folder"),
+        ("demeanor store import report.json", "results of another tool"),
+    ),
+    "store export": (
+        ("demeanor store export --format csv --out t.csv", "the latest run as a table"),
+        ("demeanor store export --format otlp --out s.jsonl", "as OpenTelemetry spans"),
+    ),
+    "gateway": (
+        ("demeanor gateway serve --model scripted", "serve one model"),
+        ("demeanor gateway contract", "test all translations"),
+    ),
+    "gateway serve": (
+        ("demeanor gateway serve --model scripted", "serve one model"),
+        ("demeanor gateway serve --port 8080 --log x.jsonl", "with a log of all exchanges"),
+        ("demeanor gateway serve --keep sessions", "keep the traffic, for evals"),
+    ),
+    "gateway contract": (
+        ("demeanor gateway contract", "test all translations"),
+        ("demeanor gateway contract -k 'ids and gemini'", "some of them"),
     ),
     "agents": (
         ("demeanor agents", "what is installed, what each supports"),
         ("demeanor agents install claude-code", "install the tested version"),
-        ("demeanor agents check claude-code", "test what it supports, without a paid model"),
+        ("demeanor agents check claude-code", "test it, without a paid model"),
     ),
     "harbor": (
         ("demeanor harbor", "which Harbor is used"),
-        ("demeanor harbor install", "install it into a folder of its own"),
-        ("demeanor harbor images pull python:3.12-slim", "get an image that tasks are built on"),
-        ("demeanor harbor images prune --max-gb 5", "remove what was not used for the longest time"),
+        ("demeanor harbor install", "install the tested version"),
+        ("demeanor harbor images pull python:3.12-slim", "get a base image of tasks"),
+        ("demeanor harbor images prune --max-gb 5", "remove what was not used"),
     ),
     "models": (
         ("demeanor models", "the models that run on this machine"),
         ("demeanor models fetch qwen2.5-coder-1.5b", "download one"),
     ),
-    "gateway": (
-        ("demeanor gateway --model scripted", "serve a model; prints the variables to set"),
-        ("demeanor gateway --port 8080 --log log.jsonl", "at a fixed port, with a log of all exchanges"),
-        ("demeanor gateway --keep sessions", "keep the traffic, to make evals from it"),
-    ),
-    "task": (("demeanor task new count-lines", "a small, complete task in tasks/count-lines"),),
     "init": (
-        ("demeanor init", "asks for agent, model and CI service"),
+        ("demeanor init", "asks for agent, model and CI"),
         ("demeanor init --agent codex --ci gitlab", "without questions"),
-        ("demeanor init --from-sessions ~/.claude/projects", "with evals from your own sessions"),
+        ("demeanor init --from-sessions ~/.claude/projects", "evals from your sessions"),
     ),
-    "skills": (
-        ("demeanor skills install", "guides for all agents"),
-        ("demeanor skills check", "are they up to date?"),
+    "init guides": (
+        ("demeanor init guides", "guides for all coding agents"),
+        ("demeanor init guides --for claude", "for one"),
+        ("demeanor init guides --check", "are they up to date?"),
     ),
     "doctor": (
         ("demeanor doctor", "what works here, and how to fix the rest"),
@@ -183,19 +186,17 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor help", "list all pages"),
         ("demeanor help ci", "read one"),
         ("demeanor help --search nightly", "search all"),
+        ("demeanor help rate_limit", "about an error, a void cause or an exit code"),
+        ("demeanor help store import", "the options of a command"),
     ),
-    "explain": (
-        ("demeanor explain bad-input", "an error"),
-        ("demeanor explain rate_limit", "a void cause"),
-        ("demeanor explain 3", "an exit code"),
+    "help commands": (("demeanor help commands", "every command with all of its options"),),
+    "help schema": (
+        ("demeanor help schema", "list all schemas"),
+        ("demeanor help schema scenario > scenario.schema.json", "write one to a file"),
     ),
-    "schema": (
-        ("demeanor schema", "list all schemas"),
-        ("demeanor schema scenario > scenario.schema.json", "write one to a file"),
-    ),
-    "completion": (
-        ('eval "$(demeanor completion bash)"', "for this shell"),
-        ("demeanor completion fish > ~/.config/fish/…", "for all new shells"),
+    "help completion": (
+        ('eval "$(demeanor help completion bash)"', "for this shell"),
+        ("demeanor help completion fish > ~/.config/fish/…", "for all new shells"),
     ),
 }
 

@@ -93,7 +93,7 @@ def find_past_run(
             raise UnknownName("branch", branch, known, where="the history")
         if not found:
             raise UsageError(
-                "the history has no run yet\n  → demeanor nightly starts one, demeanor import imports others"
+                "the history has no run yet\n  → demeanor nightly starts one, demeanor store import imports others"
             )
         return found[0]
     folder = _latest_of(results) if name == LATEST and results is not None else Path(name)
@@ -102,7 +102,7 @@ def find_past_run(
         try:
             return history.run(info.uid or info.id)
         except UnknownName:
-            raise UsageError(f"{folder}: this run is not in the history\n  → demeanor import {folder}") from None
+            raise UsageError(f"{folder}: this run is not in the history\n  → demeanor store import {folder}") from None
     return history.run(name)
 
 

@@ -112,6 +112,6 @@ def test_a_run_that_is_not_in_the_history_is_said(stored: Project, tmp_path: Pat
     done = project.demeanor("note", "never_good_enough", "--label", "real", "")
     assert done.returncode == 2, done.stderr
     assert "is not in the history" in done.stderr
-    assert "demeanor import" in done.stderr
-    assert project.demeanor("import", f"results/{run.name}").returncode == 0
+    assert "demeanor store import" in done.stderr
+    assert project.demeanor("store", "import", f"results/{run.name}").returncode == 0
     assert project.demeanor("note", "never_good_enough", "--label", "real", "").returncode == 0

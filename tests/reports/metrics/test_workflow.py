@@ -61,7 +61,7 @@ def test_trials_of_clines_report(project: Project, patterns: str):
     path = put(project.folder / "report.json", {**CLINE, "results": [{**result, "trials": trials}]})  # type: ignore[dict-item]
     wanted = dict.fromkeys(FAILED, 1)
     assert categories(project, str(path), "--patterns", patterns) == wanted
-    assert project.demeanor("import", str(path)).returncode == 0
+    assert project.demeanor("store", "import", str(path)).returncode == 0
     assert categories(project, "--patterns", patterns) == wanted
 
 

@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SOURCE",
         help="a session file of Claude Code, Cline, Codex, Gemini CLI, goose or opencode, traffic of"
-        " `demeanor gateway --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
+        " `demeanor gateway serve --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
     )
     parser.add_argument(
         "--check",

@@ -61,7 +61,7 @@ def handle_edit(edit: Edit, result: Connection) -> None:
     try:
         left = _handle(edit)
     except DemeanorError as error:
-        log(f"{error}\n  → more about this: demeanor explain {error.slug}")
+        log(f"{error}\n  → more about this: demeanor help {error.slug}")
     except KeyboardInterrupt:
         sys.stderr.write("\n")
     result.send(left)

@@ -64,7 +64,7 @@ def write_note(request: NoteRequest, config: Config, environ: Mapping[str, str])
         except UnknownName:
             raise UsageError(
                 f"{record.trial} of {stored.name} is not in the history {history.database.label}\n"
-                f"  → add its run: demeanor import {stored.local_folder().folder.resolve()}"
+                f"  → add its run: demeanor store import {stored.local_folder().folder.resolve()}"
             ) from None
     return NotesReport(notes=(note,), written=True)
 

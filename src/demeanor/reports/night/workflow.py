@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from demeanor.core.history import PastRun
 from demeanor.decide.shifts import RateShift
@@ -16,9 +15,6 @@ from demeanor.reports.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import TrialOutcome, outcomes, void_causes
 from demeanor.store.history.price_notes import stored_price_notes
-
-if TYPE_CHECKING:
-    pass
 
 
 def make_night_report(
