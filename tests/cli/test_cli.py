@@ -152,7 +152,7 @@ def test_list_trace_validate_and_doctor_print_json(project: Project):
     """For programs."""
     project.demeanor("init", "--ci", "none")
     project.demeanor("run", "--policy", "all", "--trials", "1")
-    listed = json.loads(project.demeanor("list", "--json").stdout)
+    listed = json.loads(project.demeanor("validate", "--list", "--json").stdout)
     assert [one["name"] for one in listed] == ["create-file", "saves_the_note"]
     events = project.demeanor("trace", "saves_the_note", "--json").stdout.splitlines()
     assert json.loads(events[0])["type"] in {"asked", "called"}
@@ -300,6 +300,6 @@ threading.Thread(target=work, daemon={daemon}).start()
 def test_what_an_eval_file_left_for_the_end_of_the_process_is_done(project: Project, more: str, printed: str):
     """And its output is not lost, though Python is ended without freeing its memory."""
     project.write(demeanor_toml="", evals__eval_a_py=f"{more}\n{EVAL}")
-    done = project.demeanor("list")
+    done = project.demeanor("validate", "--list")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(printed)

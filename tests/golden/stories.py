@@ -169,8 +169,8 @@ def nights() -> dict[str, str]:
 
 
 def _before(s: Story) -> None:
-    s.both("list", "list")
-    s.run("list.json", "list", "--json")
+    s.both("list", "validate", "--list")
+    s.run("list.json", "validate", "--list", "--json")
     s.run("validate.txt", "validate", code=1)
     s.run("validate.json", "validate", "--json", code=1)
     s.both("dry-run", "run", "--dry-run", "--policy", "all")
@@ -201,14 +201,14 @@ def _looks(s: Story) -> None:
     s.run("report.txt", "report")
     for form, ending in {"markdown": "md", "json": "json", "junit": "junit.xml", "html": "html"}.items():
         s.run(f"report.{ending}", "report", "--format", form)
-    s.run("history.txt", "history", "asks_before_deleting")
-    s.run("history.json", "history", "asks_before_deleting", "--json")
-    s.run("analyze.txt", "analyze")
-    s.run("analyze.json", "analyze", "--json")
-    s.run("triage.txt", "triage")
-    s.run("triage.md", "triage", "--format", "markdown")
-    s.run("triage.json", "triage", "--json")
-    s.run("triage-brief.md", "triage", "--brief", "1")
+    s.run("eval-history.txt", "report", "--eval", "asks_before_deleting")
+    s.run("eval-history.json", "report", "--eval", "asks_before_deleting", "--json")
+    s.run("metrics.txt", "report", "--metrics")
+    s.run("metrics.json", "report", "--metrics", "--json")
+    s.run("failures.txt", "report", "--failures")
+    s.run("failures.md", "report", "--failures", "--format", "markdown")
+    s.run("failures.json", "report", "--failures", "--json")
+    s.run("failures-brief.md", "report", "--brief", "1")
     s.run("export.csv", "store", "export", "--format", "csv")
     s.run("export.json", "store", "export", "--format", "json")
     s.run("export.junit.xml", "store", "export", "--format", "junit")
@@ -257,8 +257,8 @@ def decisions() -> dict[str, str]:
         versions.git("switch", "--quiet", "main")
         versions.git("merge", "--quiet", "worse")
         s.quietly("nightly", "--json", "--trials", "1")
-        s.run("demote.txt", "demote")
-        s.run("demote.json", "demote", "--json")
+        s.run("demote.txt", "promote", "--demote")
+        s.run("demote.json", "promote", "--demote", "--json")
         return s.texts
 
 
@@ -298,9 +298,8 @@ def small() -> dict[str, str]:
     """Commands that need no run: numbers, contracts, starters, mistakes."""
     with story() as s:
         for width in ("80", "120"):
-            s.run(f"power-{width}.txt", "power", "95%", "80%", "--evals", "50", "--trials", "7", COLUMNS=width)
-        s.run("power.json", "power", "95%", "80%", "--json")
-        s.run("power-rule.txt", "power", "--rule", "classic")
+            s.run(f"plan-{width}.txt", "compare", "--plan", "95%", "80%", "--trials", "7", COLUMNS=width)
+        s.run("plan.json", "compare", "--plan", "95%", "80%", "--json")
         s.run("contract-list.txt", "gateway", "contract", "--list")
         s.run("version.txt", "--version")
         source = installed_in(s.folder.parent / "notes", None)

@@ -131,13 +131,13 @@ def test_commands_read_runs_of_other_machines(machines: tuple[Project, Project],
 
     assert "writes/writer/1" in ask("trace", "writes", "--run", name)
     assert f"{there.folder}/results/{name}/writes/writer/trial-1" in ask("trace", "writes", "--run", name)
-    assert "bye" in ask("triage", name)
-    assert f"--run {name}" in ask("triage", name)
+    assert "bye" in ask("report", name, "--failures")
+    assert f"--run {name}" in ask("report", name, "--failures")
     rejudged = ask("rejudge", "writes", "--last", "2", "--keep")
     assert "4 trials" in rejudged
     assert f"the new verdicts of {name} are not stored: its folder is " in rejudged
     assert ask("store", "export", name, "--format", "csv").count("writes,writer,") == 2
-    assert f"1 run: {passed}" in ask("analyze")  # `latest` is a run of this machine, for every command
+    assert f"1 run: {passed}" in ask("report", "--metrics")  # `latest` is a run of this machine, for every command
     assert passed in ask("report", "latest")
     assert f"base run {passed}" in ask("compare", "latest", name, "--allow-identical")
     assert "2 attempts" in ask("store", "export", name, "--format", "atif", "--out", "atif")

@@ -55,7 +55,7 @@ def with_harbor(project: Project) -> Project:
 def test_a_task_can_be_listed_and_planned(project: Project):
     """Without Harbor."""
     task(project.folder / "tasks/greet")
-    (listed,) = json.loads(project.demeanor("list", "tasks", "--json").stdout)
+    (listed,) = json.loads(project.demeanor("validate", "--list", "tasks", "--json").stdout)
     assert listed["task"]["name"] == "lab/greet"
     planned = project.demeanor("run", "tasks", "--policy", "all", "--subject", "oracle", "--trials", "2", "--dry-run")
     assert "2 x 60 s" in planned.stdout

@@ -13,6 +13,7 @@ from tools.schema_files import report_schemas
 
 from demeanor.cli.docs_folder import schemas
 from demeanor.commands.bisect.report import BISECT_DOCUMENT
+from demeanor.commands.compare.plan import comparison_plan
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.fork.report import FORK_DOCUMENT
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
@@ -20,7 +21,7 @@ from demeanor.commands.trace.notes_report import NOTES_DOCUMENT, NotesReport
 from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, compact_object, item_pieces, json_data
 from demeanor.reports.calibration.report import CALIBRATION_DOCUMENT, CalibrationReport, ErrorRateEstimate, LabelSplit
-from demeanor.reports.comparison.report import COMPARE_DOCUMENT
+from demeanor.reports.comparison.report import COMPARE_DOCUMENT, PLAN_DOCUMENT
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT, eval_history
 from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
 from demeanor.reports.gate.report import GATE_DOCUMENT
@@ -46,10 +47,11 @@ NOTE = TrialNote(
 )
 DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "nights": (NIGHTS_DOCUMENT, a_week()),
-    "history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
-    "analysis": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
+    "eval-history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
+    "metrics": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
     "gate": (GATE_DOCUMENT, a_gate()[0]),
     "compare": (COMPARE_DOCUMENT, a_comparison()),
+    "comparison-plan": (PLAN_DOCUMENT, comparison_plan(0.95, 0.5)),
     "bisect": (BISECT_DOCUMENT, a_bisection()),
     "cover": (COVER_DOCUMENT, a_cover()),
     "fix": (FIX_DOCUMENT, a_fix()),
@@ -74,7 +76,7 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
         ),
     ),
     "notes": (NOTES_DOCUMENT, NotesReport(notes=(NOTE,))),
-    "triage": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
+    "failures": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
 }
 
 

@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor compare --base main", "build and run this commit and main"),
         ("demeanor compare main feature", "two branches, from the history"),
         ("demeanor compare native:big native:small", "two subjects of stored runs"),
+        ("demeanor compare --plan 95% 80%", "how many trials detect this drop?"),
     ),
     "bisect": (
         ("demeanor bisect reads_first --good v1.4", "find the commit that changed the behaviour"),
@@ -39,38 +40,28 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "promote": (
         ("demeanor promote", "which evals are ready for ALWAYS_PASSES?"),
         ("demeanor promote --apply", "change their policy, and verify it"),
-    ),
-    "demote": (
-        ("demeanor demote", "which evals fail too often?"),
-        ("demeanor demote --apply saves_the_note", "change the policy of one"),
+        ("demeanor promote --demote", "which evals fail too often for it?"),
     ),
     "report": (
         ("demeanor report", "the last night and the seven before it"),
         ("demeanor report --nights 30", "more nights"),
         ("demeanor report --format html --out night.html", "as one file for a browser"),
+        ("demeanor report --eval saves_the_note", "every night of an eval"),
+        ("demeanor report --failures", "the failures of the latest run, in groups"),
+        ("demeanor report --brief 1", "the first group as a task"),
+        ("demeanor report results/* --metrics --k 5", "pass@5 and pass^5 of several runs"),
     ),
     "serve": (
         ("demeanor serve", "serve the dashboard at port 8765"),
         ("demeanor serve --port 0 --notes", "any free port; allow notes from the browser"),
         ("demeanor serve --export site", "write the pages of the last night as files"),
     ),
-    "history": (
-        ("demeanor history saves_the_note", "every night of an eval"),
-        ("demeanor history saves_the_note --subject native:m", "with one subject"),
-    ),
-    "analyze": (
-        ("demeanor analyze", "the latest run"),
-        ("demeanor analyze results/* --k 5", "several runs, with pass@5 and pass^5"),
-        ("demeanor analyze --patterns known.yaml", "classify failures by your own patterns"),
-    ),
-    "list": (
-        ("demeanor list", "all evals"),
-        ("demeanor list evals -k 'notes and not slow'", "those that match"),
-    ),
     "validate": (
         ("demeanor validate", "can each eval pass, and can it fail?"),
         ("demeanor validate evals/eval_notes.py", "the evals of one file"),
         ("demeanor validate --strict", "in CI"),
+        ("demeanor validate --list -k 'notes and not slow'", "list the evals that match"),
+        ("demeanor validate --calibrate asks_first", "is its judge right, by your labels?"),
     ),
     "adopt": (
         ("demeanor adopt ~/.claude/projects/*/1f0c….jsonl", "what the agent did, and a draft of an eval"),
@@ -81,6 +72,9 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor trace", "the first trial of the latest run that did not pass"),
         ("demeanor trace saves_the_note/native:scripted/2", "one trial"),
         ("demeanor trace saves_the_note --diff", "beside the most similar passing trial"),
+        ("demeanor trace --prompt", "the instructions that the agent sent, with ids"),
+        ("demeanor trace EVAL/SUBJECT/1 --label flaky", "label a trial; --note TEXT adds why"),
+        ("demeanor trace --notes", "all labels"),
     ),
     "fork": (
         ("demeanor fork", "the steps of the first trial that did not pass"),
@@ -89,38 +83,16 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor fork EVAL --at 4 --instead answer.json", "with another answer there"),
         ("demeanor fork EVAL --at 4 --save before_delete", "for a decision-point eval"),
     ),
-    "note": (
-        ("demeanor note EVAL/SUBJECT/1 --label flaky 'races'", "label a trial"),
-        ("demeanor note --list", "all labels"),
-    ),
-    "prompt": (
-        ("demeanor prompt", "the instructions that the agent sent, with ids"),
-        ("demeanor run --without b9ff9143", "run the evals without one of them"),
-    ),
-    "judge": (
-        ("demeanor judge calibrate asks_first", "against the labels of `demeanor note`"),
-        ("demeanor judge calibrate asks_first --labels labels.csv", "against labels in a file"),
-    ),
     "rejudge": (
         ("demeanor rejudge", "the latest run, with the edited checks"),
         ("demeanor rejudge saves_the_note --last 5", "one eval, in its last five runs"),
-    ),
-    "watch": (
-        ("demeanor watch", "judge stored trials again on every edit"),
-        ("demeanor watch --run --budget-usd 1", "also run what can't be judged again"),
-    ),
-    "triage": (
-        ("demeanor triage", "the failures of the latest run, in groups"),
-        ("demeanor triage --brief 1", "the first group as a task"),
+        ("demeanor rejudge --watch", "again on every edit of an eval"),
+        ("demeanor rejudge --watch --run --budget-usd 1", "also run what can't be judged again"),
     ),
     "fix": (
         ("demeanor fix saves_the_note --dry-run", "the task for the fixing agent; runs nothing"),
         ("demeanor fix saves_the_note", "fix and verify; the result is a patch"),
         ("demeanor fix saves_the_note --apply", "also apply the patch"),
-    ),
-    "power": (
-        ("demeanor power", "trials to detect a drop from 95 % to 80 %"),
-        ("demeanor power 99% 90% --trials 10", "another drop, and what ten trials detect"),
     ),
     "cluster": (
         ("demeanor cluster certs certs/", "certificates for a new cluster"),

@@ -18,23 +18,23 @@ from demeanor.core.errors import UsageError
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "start": {
         "init": "set up evals, configuration and CI, or guides for coding agents",
-        "validate": "check, without a model, that each eval can pass and can fail",
+        "validate": "check evals without a model, list them, or calibrate their judges",
         "run": "run evals and decide whether they hold",
-        "trace": "show what happened in a trial, step by step",
+        "trace": "show what happened in a trial, step by step, or its prompt; label it",
         "serve": "serve the dashboard: all runs, evals and trials in a browser",
     },
     "every night": {
         "nightly": "run all evals on all subjects and record the run as a night",
-        "report": "show a nightly run and the nights before it",
-        "promote": "list evals that are ready for ALWAYS_PASSES, and change their policy",
+        "report": "show a night, an eval over time, failures in groups, or metrics",
+        "promote": "list evals that are ready for another policy, and change it",
     },
     "every change": {
         "gate": "decide whether a change may merge",
-        "compare": "decide whether one version is worse than another",
+        "compare": "decide whether one version is worse, or how many trials show it",
         "fix": "let an agent fix a failing eval, and verify the fix",
     },
     "explore": {
-        "rejudge": "judge stored trials again, without running the agent or a model",
+        "rejudge": "judge stored trials again, without agent or model: once, or on edits",
         "adopt": "turn a session in which an agent did the wrong thing into an eval",
         "fork": "start trials from a step of a stored trial; find the deciding step",
         "cover": "find the instructions in the prompt that no eval covers",
@@ -74,24 +74,9 @@ SUB_COMMANDS: Mapping[str, Mapping[str, str]] = {
 NOTHING_ALONE = ("store", "gateway")
 """Commands that do nothing without a sub-command."""
 
-# ---- folded into other commands: to be deleted with the fold ----
-FOLDED: Mapping[str, str] = {
-    "demote": "list the evals that fail too often for ALWAYS_PASSES, and change their policy",
-    "history": "show the pass rate of an eval over time",
-    "analyze": "calculate pass@k, pass^k and flakiness of runs, and classify their failures",
-    "list": "list the evals",
-    "prompt": "list the instructions that an agent sends to its model, with ids and files",
-    "note": "label a trial as real, flaky, eval bug or infrastructure, or list the labels",
-    "judge": "measure the error rates of an eval's judge against human labels",
-    "watch": "judge the stored trials of an eval again whenever you edit it",
-    "triage": "group the failures of a run and suggest what to do about each",
-    "power": "show how many trials it takes to detect a drop, and the error rates of each rule",
-}
-# -----------------------------------------------------------------
-
 
 def _all_commands() -> Iterator[tuple[str, str]]:
-    for group in (*GROUPS.values(), FOLDED):
+    for group in GROUPS.values():
         for name, summary in group.items():
             yield name, summary
             for word, about in SUB_COMMANDS.get(name, {}).items():

@@ -84,7 +84,7 @@ def test_unknown_names_suggest_the_nearest(project: Project, words: tuple[str, .
 
 def test_an_error_says_where_to_read_on(project: Project) -> None:
     project.write(demeanor_toml="trails = 3\n")
-    failed = project.demeanor("list")
+    failed = project.demeanor("validate", "--list")
     assert failed.stderr.endswith("\n  → more about this: demeanor help bad-input\n")
     assert project.demeanor("help", "bad-input").returncode == 0
 

@@ -75,7 +75,7 @@ def test_a_command_is_shown_with_its_usage():
     assert usage(parser_of("help completion")) == "demeanor help completion [bash|zsh|tcsh|fish]"
     reference = next(guide.reference for guide in guides() if "run" in guide.name)
     assert "  - `--policy always|all`: which policies to run" in reference
-    assert "- `demeanor compare [A B …]`: decide whether one version is worse than another" in reference
+    assert "- `demeanor compare [A B …]`: decide whether one version is worse, or how many trials show it" in reference
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])

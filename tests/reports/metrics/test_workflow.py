@@ -47,8 +47,8 @@ def patterns(project: Project) -> str:
 
 
 def categories(project: Project, *words: str) -> dict[str, int]:
-    """What `demeanor analyze` counts."""
-    done = project.demeanor("analyze", *words, "--json")
+    """What `demeanor report --metrics` counts."""
+    done = project.demeanor("report", "--metrics", *words, "--json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return {name: number for name, number in found["categories"].items() if number}

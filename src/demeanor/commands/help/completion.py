@@ -15,12 +15,12 @@ _SHELLS = ("bash", "zsh", "tcsh", "fish")
 _KINDS = ("evals", "subjects", "runs", "trials", "help", "agents", "schemas")
 _OF_OPTION = {
     "--scenario": "evals", "-k": "evals", "--subject": "subjects", "--resume": "runs", "--run": "runs",
-    "--against": "runs", "--agent": "agents",
+    "--against": "runs", "--agent": "agents", "--eval": "evals", "--calibrate": "evals",
 }  # fmt: skip
-_OF_METAVAR = {"EVAL": "evals", "RUN": "runs", "RUN|EVAL": "evals", "TRIAL": "trials"}
+_OF_METAVAR = {"EVAL": "evals", "RUN": "runs", "RUN|EVAL|PATH": "evals", "TRIAL": "trials"}
 _OF_COMMAND = {"agents": "agents", "help": "help", "help schema": "schemas"}
 _FOLDERS = ("DIR", "folder")
-_FILES = ("PATH", "FILE", "RUN|FILE")
+_FILES = ("PATH", "FILE")
 _NAMES = "demeanor help completion --names {kind} 2>/dev/null"
 _PREAMBLE = {
     "bash": """\

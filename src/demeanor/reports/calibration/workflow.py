@@ -34,7 +34,7 @@ from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.runs.judge_answers import read_judge_answers
 
-_LABEL = "demeanor note TRIAL --label real TEXT"
+_LABEL = "demeanor trace TRIAL --label real"
 
 
 class NoLabels(UsageError):

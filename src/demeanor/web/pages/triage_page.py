@@ -30,7 +30,7 @@ def triage_page(context: PageContext, parts: Mapping[str, str], query: Mapping[s
     cells = [cell for cell in context.cells(run.name) if cell.failed or cell.voided]
     cells.sort(key=_attention)
     state = context.state([run.name])
-    groups = context.cached(("triage", run.name), state, lambda: _groups(context, history, run, cells[:MOST_CELLS]))
+    groups = context.cached(("failures", run.name), state, lambda: _groups(context, history, run, cells[:MOST_CELLS]))
     return {
         "run": run,
         "groups": groups[:MOST_GROUPS],

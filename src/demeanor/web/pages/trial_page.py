@@ -197,7 +197,7 @@ def _neighbour(trials: Sequence[Any], number: int, step: int) -> int | None:
 def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     """What to do next, in words and as a command line."""
     trial = one_line(record.trial, width=_LONGEST)
-    history = ["demeanor", "history", one_line(record.eval, width=_LONGEST)]
+    history = ["demeanor", "report", "--eval", one_line(record.eval, width=_LONGEST)]
     history += ["--subject", one_line(record.subject, width=_LONGEST)]
     if run.origin != "demeanor":
         return [("Its pass rate over time", history)]
@@ -206,7 +206,7 @@ def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     found.append(("This trial in the terminal", trace))
     if not isinstance(record.verdict, Pass):
         found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
-        found.append(("Group the failures of this run", ["demeanor", "triage", run.name]))
+        found.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
     found.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
     found.append(("Its pass rate over time", history))
     return found
