@@ -66,8 +66,8 @@ run --scheduler nosuch | --fault nosuch | --record=file.txt/x | --replay=nosuch 
 run --config absent.toml | --config key.toml | --config store.toml | --config captures.toml | --config evals
 run --without nosuch | --replace x | --swap a | --resume nosuch | --resume ../.. | --update-snapshots --replay
 nightly nosuch | --trials 0 | --resume nosuch | --config key.toml | --config store.toml | --junit evals | -k nosuch
-gate --rule nosuch | --base nosuch | --max-trials 0 | --comment-from nosuch | --config store.toml | --junit evals
-gate --effort nosuch | -k nosuch | --subject nosuch | --budget-usd 0
+gate --base nosuch | --max-trials 0 | --comment-from nosuch | --config store.toml | --junit evals
+gate -k nosuch | --subject nosuch | --budget-usd 0
 compare a b | latest nosuch | --base nowhere | --base HEAD --trials 0 | --base HEAD --subject nosuch | --last 0
 compare --base HEAD -k nosuch | --base HEAD --config store.toml | broken.json broken.json
 bisect one --good x --bad y | one --good HEAD --bad HEAD | nosuch --good HEAD~1 | one --good HEAD~1 --confidence 2 | one
