@@ -150,7 +150,7 @@ def test_an_edited_prompt_needs_a_run(ran: Project, watch: Callable[..., Watch])
 def test_with_run_agents_start_until_the_budget_is_spent(ran: Project, watch: Callable[..., Watch]) -> None:
     """An edited prompt runs its eval; once the budget of all edits together is spent, nothing is started."""
     before = runs(ran)
-    one = watch("--run", "--budget-usd", "1", "--trials", "1")
+    one = watch("--run", "--budget", "1usd", "--trials", "1")
     text = one.edit("'buy tea'", "'buy green tea'", then="exit ")
     assert "saves_tea" in text
     assert len(runs(ran)) == len(before) + 1
@@ -161,11 +161,11 @@ def test_with_run_agents_start_until_the_budget_is_spent(ran: Project, watch: Ca
 
 
 def test_a_run_needs_a_budget(project: Project) -> None:
-    """--run without --budget-usd is a usage error, and so is a budget without --run."""
+    """--run without --budget is a usage error, and so is a budget without --run."""
     project.write(evals__eval_notes_py=EVAL)
     for words, remedy in (
-        (["--run"], "--budget-usd 1"),
-        (["--budget-usd", "1"], "add --run"),
+        (["--run"], "--budget 1usd"),
+        (["--budget", "1usd"], "add --run"),
         (["--trials", "2"], "add --run"),
     ):
         done = project.demeanor("rejudge", "--watch", *words)
@@ -206,7 +206,7 @@ def test_killing_watch_stops_its_run(ran: Project, watch: Callable[..., Watch]) 
     command = ["sh", "-c", f"touch {mark}; exec sleep 600", "{prompt}"]
     slow = f'[agents.slow]\nadapter = "command"\ncommand = {json.dumps(command)}\n'
     (ran.folder / "demeanor.toml").write_text(CONFIG + slow)
-    one = watch("--run", "--budget-usd", "1", "--trials", "1", "--subject", "slow")
+    one = watch("--run", "--budget", "1usd", "--trials", "1", "--subject", "slow")
     one.edit("'buy tea'", "'buy green tea'", then="── ")
     until(mark.exists)
     (child,) = [pid for pid in children(one.process.pid) if "spawn_main" in command_line(pid)]

@@ -68,7 +68,7 @@ def test_a_dry_run_foresees_that_tasks_cant_run(project: Project):
     words = ("run", "tasks", "--policy", "all", "--env", "bubblewrap", "--dry-run")
     for more, problem in {
         ("--subject", "nop"): "does not report its version",
-        ("--subject", "nop", "--executor", "dask"): "Harbor tasks do not run on a cluster",
+        ("--subject", "nop", "--on", "2"): "Harbor tasks do not run on a cluster",
         ("--subject", "goose:scripted"): "",
     }.items():
         planned = project.demeanor(*words, *more)
@@ -123,7 +123,7 @@ def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
     shown = project.demeanor("store", "export", "--harbor", "create-file")
     assert shown.returncode == 2
     assert "- tool_used: needs the trajectory" in shown.stderr
-    shown = project.demeanor("store", "export", "--harbor", "create-file", "--partial", "--out", "out")
+    shown = project.demeanor("store", "export", "--harbor", "create-file", "--partial", "--output", "out")
     assert "left out: tool_used" in shown.stdout
     (one,) = discover([project.folder / "out"])
     assert one.task is not None
@@ -179,7 +179,7 @@ def test_stock_harbor_runs_the_example_tasks_and_an_exported_task(with_harbor: P
     has its key."""
     with_harbor.write(evals__greets__scenario_toml=GREETS)
     shutil.copytree(TASKS, with_harbor.folder / "out")
-    done = with_harbor.demeanor("store", "export", "--harbor", "greets", "--out", "out")
+    done = with_harbor.demeanor("store", "export", "--harbor", "greets", "--output", "out")
     assert done.returncode == 0, done.stderr
     rewards = _stock(with_harbor)
     names = {name for _, name in rewards}

@@ -152,7 +152,7 @@ class Config:
     """
 
     executor: ExecutorSpec = field(default_factory=ExecutorSpec)
-    """Where attempts run: `name` (`local` or `dask`), `scheduler`, `certs`, `workers`, `slots`, `silence`,
+    """Where attempts run: `on` (a number of workers, or `tls://HOST:PORT`), `certs`, `slots`, `silence`,
     `allow_different`, `build`; see [Scale](scale.md#run-on-a-cluster).
     """
 

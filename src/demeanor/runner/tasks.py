@@ -36,7 +36,7 @@ HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/ha
 INSTALL = "demeanor harbor install"
 NOT_ON_A_CLUSTER = (
     "Harbor tasks do not run on a cluster, because Harbor has environments of its own\n"
-    "  → run them with --executor local, and the other evals apart from them"
+    "  → run them with --on local, and the other evals apart from them"
 )
 _MIN_VERSION = (0, 24)
 _PACKAGE = Path(__file__).parents[1]

@@ -33,9 +33,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "spans), or the name of an installed reporter (default: json)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output; for tasks: tasks)"
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="file or folder to write (default: standard output; for tasks: tasks)",
     )
-    parser.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (demeanor help store)")
     spans.add_argument(
         "--endpoint", metavar="URL", help="send the spans to this collector (OTLP over HTTP) instead of writing them"
@@ -47,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="EVAL",
-        help="write this eval (a name, or FILE::NAME, or a folder) as a task below --out; repeatable",
+        help="write this eval (a name, or FILE::NAME, or a folder) as a task below --output; repeatable",
     )
     tasks.add_argument(
         "--org", default="local", help="the organisation, the first half of the task's name (default: local)"
@@ -66,18 +69,20 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
-    if args.out and str(args.out).startswith(_ADDRESSES):
-        address = str(args.out).replace(":/", "://", 1)
-        raise BadInput("is an address, not a file", where="--out", remedy=f"--endpoint {address}, with --format otlp")
-    if args.endpoint and (args.format != "otlp" or args.out):
-        raise BadInput("is for --format otlp without --out", where="--endpoint", remedy="use one or the other")
+    if args.output and str(args.output).startswith(_ADDRESSES):
+        address = str(args.output).replace(":/", "://", 1)
+        raise BadInput(
+            "is an address, not a file", where="--output", remedy=f"--endpoint {address}, with --format otlp"
+        )
+    if args.endpoint and (args.format != "otlp" or args.output):
+        raise BadInput("is for --format otlp without --output", where="--endpoint", remedy="use one or the other")
     if args.endpoint and not args.endpoint.startswith(("http://", "https://")):
         raise BadInput(
             f"{args.endpoint!r} is not a URL", where="--endpoint", remedy="for example http://localhost:4318"
         )
     problem = folder_problem if args.harbor or args.format == "atif" else file_problem
-    if args.out is not None and (found := problem(args.out)):
-        raise BadInput(found, where="--out", remedy="choose another path")
+    if args.output is not None and (found := problem(args.output)):
+        raise BadInput(found, where="--output", remedy="choose another path")
     if args.harbor:
         return _tasks(config, args)
     results = args.results or config.root / config.results
@@ -85,10 +90,10 @@ def run(args: argparse.Namespace) -> ExitCode:
         captures = open_capture_store(config)
         spans = SpanOptions(endpoint=args.endpoint, content=args.content)
         text, attempts = export(
-            history, args.run, args.format, args.out, results=results, captures=captures, spans=spans
+            history, args.run, args.format, args.output, results=results, captures=captures, spans=spans
         )
     if text is None:
-        print(f"{args.endpoint or args.out}: {count(attempts, 'attempt')}")
+        print(f"{args.endpoint or args.output}: {count(attempts, 'attempt')}")
     else:
         sys.stdout.write(text)
     return ExitCode.ACCEPTED
@@ -104,7 +109,7 @@ def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
         path = "::" in named or Path(named).exists()
         evals += choose_evals(config, paths=[named] if path else (), names=() if path else (named,))
     for one in evals:
-        done = export_task(one, args.out or Path("tasks"), org=args.org, image=args.image, partial=args.partial)
+        done = export_task(one, args.output or Path("tasks"), org=args.org, image=args.image, partial=args.partial)
         mark_started()
         print(f"{done.folder}: written; check it with `demeanor validate {done.folder}`")
         for reason in done.left_out:

@@ -50,7 +50,7 @@ def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) ->
         raise UsageError(f"{one.name!r} has no check that can be exported, so the task could not fail")
     folder = out / task_name(one)
     if folder.exists():
-        raise BadInput("already exists", where=folder, remedy="move it away, or choose another --out")
+        raise BadInput("already exists", where=folder, remedy="move it away, or choose another --output")
     solution = _solution(one)
     with tempfile.TemporaryDirectory(prefix=temp_prefix()) as work:
         start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree

@@ -32,7 +32,7 @@ class Listed:
     """The task's folder."""
 
     tags: tuple[str, ...]
-    """The name of its dataset, with and without the version, for `--tag`."""
+    """The name of its dataset, with and without the version, for `-k`."""
 
 
 def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]:

@@ -55,10 +55,9 @@ def _properties(cell: CellReport) -> Iterator[tuple[str, str]]:
     yield "trials", f"{found.passed} passed, {found.failed} failed, {found.voided} void, {found.missing} missing"
     yield "judged", f"{found.judged} of {found.planned}"
     yield "pass rate", figures.rate(found.rate)
-    label = "" if found.estimator == "unbiased" else " (plug-in)"
     for k in found.pass_at:
-        yield f"pass@{k}{label}", figures.percent(found.pass_at[k])
-        yield f"pass^{k}{label}", figures.percent(found.pass_hat.get(k))
+        yield f"pass@{k}", figures.percent(found.pass_at[k])
+        yield f"pass^{k}", figures.percent(found.pass_hat.get(k))
     yield "cost", figures.money(found.spent, found.unpriced)
     for note in price_notes(note for record in cell.records for note in record.notes):
         yield "cost note", note

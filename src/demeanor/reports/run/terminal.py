@@ -68,8 +68,6 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
 def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
     k = words.shown_k(report)
     mean = summary.pass_at.get(k)
-    if report.estimator == "plug-in":
-        yield f"~ plug-in: calculated from the observed pass rate, so pass@{k} is too low and pass^{k} too high"
     if mean is not None and mean.evals < summary.judged:
         yield f"pass@{k} and pass^{k}: mean of {count(mean.evals, 'eval')} with at least {k} judged trials"
 
@@ -94,11 +92,11 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
     yield texts("policy", lambda cell: Text(words.policy_word(cell.tally.policy, screen.width), "dim"), rank=narrow)
     yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
-    k, mark = words.shown_k(report), "~" if report.estimator == "plug-in" else ""
+    k = words.shown_k(report)
     if k > 1:
         at, hat = summary.pass_at.get(k), summary.pass_hat.get(k)
-        yield figure(f"{mark}pass@{k}", lambda cell: figures.percent(cell.tally.pass_at.get(k)), _mean(at), rank=2)
-        yield figure(f"{mark}pass^{k}", lambda cell: figures.percent(cell.tally.pass_hat.get(k)), _mean(hat), rank=1)
+        yield figure(f"pass@{k}", lambda cell: figures.percent(cell.tally.pass_at.get(k)), _mean(at), rank=2)
+        yield figure(f"pass^{k}", lambda cell: figures.percent(cell.tally.pass_hat.get(k)), _mean(hat), rank=1)
     yield figure("time", lambda cell: figures.duration(cell.tally.spent.seconds), rank=3)
     yield figure("tokens", lambda cell: figures.tokens(cell.tally.spent, cell.tally.uncounted), rank=5)
     yield figure("cost", lambda cell: figures.money(cell.tally.spent, cell.tally.unpriced), rank=4)
