@@ -72,7 +72,7 @@ def three_or_ten(passed: int, failed: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def all_rules() -> dict[str, RuleFigures]:
-    """By name, as in docs/decide.md."""
+    """By name, as in docs/statistics.md."""
     screen = {row.rate: row for row in RULES["screen"].error_rates(RATES).rows}
     return {
         **{f'`effort = "{name}"`': of_effort(effort) for name, effort in EFFORTS.items()},

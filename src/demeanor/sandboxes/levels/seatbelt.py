@@ -2,7 +2,7 @@
 
 Apple calls `sandbox-exec` deprecated, but ships it, and other coding agents use it too. This level has not been run on
 a Mac yet: the profile is tested as text, and the level refuses to work on other systems. What it guarantees:
-docs/sandbox-guarantees.md.
+docs/sandboxes.md.
 """
 
 # Paths are compared as text here; no file is opened.
