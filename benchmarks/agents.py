@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from demeanor.agents import CODING_AGENTS
-from demeanor.commands.run.interrupts import make_ui
+from demeanor.cli.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.run_request import RunRequest

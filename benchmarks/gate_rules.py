@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from demeanor.commands.gate import classic
-from demeanor.commands.gate.effort import EFFORTS, SECOND_LOOK, STANDARD, Effort
-from demeanor.commands.gate.frontier import average_rates, plan_after
-from demeanor.commands.gate.rules import RULES
 from demeanor.core.error_rates import Operating
 from demeanor.core.percent import share
+from demeanor.decide.gate import classic
+from demeanor.decide.gate.effort import EFFORTS, SECOND_LOOK, STANDARD, Effort
+from demeanor.decide.gate.frontier import average_rates, plan_after
+from demeanor.decide.gate.rules import RULES
 from demeanor.statistics.operating import Stop, operate
 from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
 

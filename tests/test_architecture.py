@@ -141,12 +141,12 @@ _SHORTENS = {
     "gateway/script/tools.py": "makes up an argument of a tool",
     "gateway/local/prompt.py": "sends descriptions of tools to a local model",
     "web/links.py": "names of pages",
-    "commands/analyze/classify.py": "searches the end of a text",
+    "reports/metrics/classify.py": "searches the end of a text",
     "runner/hidden_files.py": "searches the end of a text",
     "runner/missing_module.py": "searches the end of a text",
     "store/imports/junit.py": "searches the beginning of a file",
     "core/redaction/redactor.py": "names of secrets",
-    "commands/serve/site.py": "the words that a reader searches for",
+    "web/pages/site.py": "the words that a reader searches for",
 }
 """Modules that may cut text themselves, and why; programs that run in the sandbox know no secrets."""
 _IN_SANDBOX = ("native/", "acp/", "mcp/", "sandboxes/supervisor/")

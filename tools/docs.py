@@ -81,19 +81,9 @@ IN_EVERY_EVENT = {"type", "turn", "at"}
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Each command and sub-command that does something by itself, with its parser."""
-    from demeanor.commands.registry import COMMANDS, make_parser
+    from demeanor.cli.registry import COMMANDS, NOTHING_ALONE, parser_of
 
-    (commands,) = (action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    for name in COMMANDS:
-        yield from _with_sub_commands(name, commands.choices[name])
-
-
-def _with_sub_commands(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    yield name, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for word, sub in action.choices.items():
-                yield from _with_sub_commands(f"{name} {word}", sub)
+    yield from ((name, parser_of(name)) for name in COMMANDS if name not in NOTHING_ALONE)
 
 
 def command_help(_page: str) -> str:
@@ -135,9 +125,9 @@ def _label(line: str) -> str:
 
 def verbs(_page: str) -> str:
     """Every command with one line."""
-    from demeanor.commands.registry import COMMANDS
+    from demeanor.cli.registry import COMMANDS, NOTHING_ALONE
 
-    names = ((name, f"cli.md#demeanor-{name.replace(' ', '-')}") for name in COMMANDS)
+    names = ((name, f"cli.md#demeanor-{name.replace(' ', '-')}") for name in COMMANDS if name not in NOTHING_ALONE)
     return _table(("command", "what it does"), ((f"[`{name}`]({link})", COMMANDS[name]) for name, link in names))
 
 
@@ -258,10 +248,10 @@ def _modules(folder: Path) -> Iterator[str]:
 
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code calculates it: a row per rule."""
-    from demeanor.commands.gate import always
-    from demeanor.commands.gate.rules import VARIANTS
-    from demeanor.commands.promote.rules import DEMOTE, PROMOTE
     from demeanor.core.percent import rate, share
+    from demeanor.decide.gate import always
+    from demeanor.decide.gate.rules import VARIANTS
+    from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 
     every = [always.error_rates(), *(rule.error_rates() for rule in VARIANTS)]
     every += [rule.error_rates() for named in (PROMOTE, DEMOTE) for rule in named.values()]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.policies import NAMES
+from demeanor.decide.policies import NAMES
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.intervals import clopper_pearson, wilson
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from demeanor.commands.registry import COMMANDS
+from demeanor.cli.registry import COMMANDS, command_of
 from tests.helpers.project import Project
 
 TWO = """\
@@ -73,58 +73,64 @@ compare --base HEAD -k nosuch | --base HEAD --config store.toml | broken.json br
 bisect one --good x --bad y | one --good HEAD --bad HEAD | nosuch --good HEAD~1 | one --good HEAD~1 --confidence 2 | one
 bisect one --good HEAD~1 --trials 0 | one --good HEAD~1 --subject nosuch | one --good HEAD~1 --config store.toml
 promote nosuch | --rule nosuch | --config store.toml | --config key.toml
-demote nosuch | --rule nosuch | --config store.toml
+promote --demote nosuch | --demote --rule nosuch | --demote --config store.toml | --demote --trials 3
 report nosuch | --nights 0 | latest --format html --out evals | --branch nosuch | --details -1 | --results nosuch
 report --config store.toml | latest --format junit --out file.txt/x
 serve --export file.txt | --export file.txt/x | --port 99999 | --results nosuch --export site
 serve --config store.toml --export site
-history nosuch | one --subject nosuch | one --results nosuch | one --config store.toml
-analyze nosuch | --k 0 | --patterns nosuch.toml | --patterns broken.json | broken.json | --results nosuch
-list nosuch | -k ( | --config key.toml | --suite nosuch | --tag nosuch
+report --eval nosuch | --eval one --subject nosuch | --eval one --results nosuch | --eval one --config store.toml
+report nosuch --metrics | --metrics --k 0 | --metrics --patterns nosuch.toml | --metrics --patterns broken.json
+report broken.json --metrics | --metrics --results nosuch | --k 3 | --eval one --failures | latest --eval one
+validate --list nosuch | --list -k ( | --list --config key.toml | --list --suite nosuch | --list --tag nosuch
 validate nosuch | --repeat 0 | -k nosuch | --config key.toml
 trace nosuch | one --run nosuch | one --against nosuch --diff | one --out nosuch | one --config key.toml
-prompt nosuch | one --run nosuch | --out nosuch
-note nosuch text --label real | one text --label nosuch | one text --run nosuch --label real | nosuch --label real
-judge calibrate nosuch | calibrate one | calibrate one --labels nosuch.csv | calibrate one --results nosuch
+trace --prompt nosuch | --prompt one --run nosuch | --prompt --out nosuch | --notes --run nosuch | --label real
+trace nosuch --label real | one --label nosuch | one --note text --run nosuch --label real | one --note text
+validate --calibrate nosuch | --calibrate one | --calibrate one --labels nosuch.csv | --calibrate one --results nosuch
 rejudge nosuch | latest --last 0 | latest --scenario nosuch | latest --evals nosuch | latest --jobs 0
 rejudge latest --out nosuch | latest --config key.toml
 fork nosuch | one --at 99 | one --at 0 | one --run nosuch --at 1 | one --at 1 --instead nosuch | one --at 1 --save ../x
 cover --subject nosuch | nosuch | --instruction nosuch | --since nosuch | --drop 2 | --sure 0 | --min-coverage 3
 adopt nosuch | file.txt | broken.json | evals | one --run nosuch | nosuch --commit nosuch
-watch nosuch | --trials 0 | --config key.toml
-triage nosuch | latest --against nosuch | latest --brief 0 | latest --brief 99 | latest --out nosuch
+rejudge --watch nosuch | --watch --trials 0 | --watch --config key.toml | --watch --json
+report nosuch --failures | latest --failures --against nosuch | latest --brief 0 | latest --brief 99
+report latest --failures --results nosuch | latest --failures --format html | latest nosuch
 fix nosuch | one --run nosuch | one --fixer nosuch | one --rounds 0 | one --subject nosuch | one --config store.toml
-import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
-export nosuch --format csv --out out.csv | latest --format nosuch --out x | --harbor nosuch --out tasks
-export latest --format csv --out evals | latest --format atif --out file.txt | --harbor one --out file.txt
-export latest --format otlp --endpoint nosuch
-power --suite 0 | 2 1 | 0.9 0.9 | a b | --level 0 | --trials 0 | --rule nosuch
-simulate nosuch | --workers 0 | --concurrency x | --plot evals | --plot file.txt/x.svg
-contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
+store nosuch | --nosuch
+store import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
+store export nosuch --format csv --out out.csv | latest --format nosuch --out x | --harbor nosuch --out tasks
+store export latest --format csv --out evals | latest --format atif --out file.txt | --harbor one --out file.txt
+store export latest --format otlp --endpoint nosuch
+compare --plan 2 1 | --plan 0.9 0.9 | --plan a b | --plan 0.9 | --plan --trials 0 | --plan --base main
+gateway nosuch | --nosuch
+gateway contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
 agents install nosuch | install | install codex --dir file.txt | install codex --dir file.txt/x | check nosuch | nosuch
 agents check quick --timeout 0 | check quick --ability nosuch | install codex@^1
 cluster check --scheduler nosuch | certs file.txt | certs file.txt/x | certs out --days 0 | certs | nosuch
 harbor images pull :: | images nosuch | rootfs nosuch | nosuch | images prune --max-gb -1
 models fetch nosuch | remove nosuch | nosuch
-gateway nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
-gateway --keep file.txt | --keep file.txt/x
-gateway --keep kept --unix file.txt | --fault nosuch | --config key.toml | --keep kept --host nosuch.invalid
-task new ../x | new a --dir file.txt | new a --dir file.txt/x | nosuch x
+gateway serve nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
+gateway serve --keep file.txt | --keep file.txt/x
+gateway serve --keep kept --unix file.txt | --fault nosuch | --config key.toml | --keep kept --host nosuch.invalid
 init --nosuch | file.txt | file.txt/x | new --agent nosuch | new --from-sessions nosuch | new --ci nosuch
-skills --for nosuch | install --dir file.txt | install --dir file.txt/x | nosuch
+init guides --for nosuch | file.txt | file.txt/x | nosuch
 doctor --nosuch | --sandboxes nosuch
 help nosuch | ../../etc/passwd
-explain nosuch
-schema nosuch | ../x
-completion nosuch | --names nosuch
+help commands nosuch | --nosuch
+help schema nosuch | ../x
+help completion nosuch | --names nosuch
 """
 """A line: a command, and the arguments of several calls of it."""
 
 
 def calls_of(command: str) -> list[list[str]]:
     """The invalid calls of a command."""
-    lines = [line.removeprefix(f"{command} ") for line in INVALID.splitlines() if line.split()[0] == command]
-    return [[command, *words.split()] for line in lines for words in line.split(" | ")]
+    lines = [line.removeprefix(f"{command} ") for line in INVALID.splitlines() if command_in(line) == command]
+    return [[*command.split(), *words.split()] for line in lines for words in line.split(" | ")]
+
+
+def command_in(line: str) -> str:
+    return command_of(line.split())[0]
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +159,7 @@ def everything(project: Project) -> dict[str, tuple[object, ...]]:
 
 def test_every_command_has_invalid_calls() -> None:
     """No command of the registry is left out, and most have several."""
-    assert {line.split()[0] for line in INVALID.splitlines()} == set(COMMANDS)
+    assert {command_in(line) for line in INVALID.splitlines()} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -175,7 +181,7 @@ def test_an_export_that_stops_half_way_is_not_a_usage_error(project: Project) ->
         evals__good__scenario_toml=good,
         evals__eval_one_py=ONE,
     )
-    ran = project.demeanor("export", "--harbor", "good", "--harbor", "one", "--out", "tasks")
+    ran = project.demeanor("store", "export", "--harbor", "good", "--harbor", "one", "--out", "tasks")
     assert (project.folder / "tasks/good").is_dir(), ran.stderr
     assert ran.returncode == 70, ran.stderr
     assert "exit code is 70" in ran.stderr

@@ -5,50 +5,46 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from demeanor.cli import main, make_parser
-from demeanor.commands.analyze.render import analysis_terminal
-from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
+from demeanor.cli import main
+from demeanor.cli.registry import COMMANDS, parser_of, program_help
 from demeanor.commands.bisect.render import bisect_terminal
 from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
-from demeanor.commands.compare.render import compare_markdown, compare_terminal
-from demeanor.commands.compare.report import COMPARE_DOCUMENT
-from demeanor.commands.cover.render import cover_markdown, cover_terminal
-from demeanor.commands.cover.report import COVER_DOCUMENT
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.fork.render import fork_terminal
 from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
-from demeanor.commands.gate.render import gate_markdown, gate_terminal
-from demeanor.commands.gate.report import GATE_DOCUMENT
-from demeanor.commands.history.render import history_terminal
-from demeanor.commands.history.report import HISTORY_DOCUMENT
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-from demeanor.commands.report.html import night_html
-from demeanor.commands.report.junit import night_junit
-from demeanor.commands.report.markdown import night_markdown
-from demeanor.commands.report.report import NIGHTS_DOCUMENT
-from demeanor.commands.report.terminal import night_terminal
-from demeanor.commands.run.junit import junit
-from demeanor.commands.run.markdown import markdown
-from demeanor.commands.run.terminal import terminal
-from demeanor.commands.run.to_json import json_report
-from demeanor.commands.triage.render import group_brief, triage_terminal
-from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
+from demeanor.reports.comparison.render import compare_markdown, compare_terminal
+from demeanor.reports.comparison.report import COMPARE_DOCUMENT
+from demeanor.reports.eval_history.render import history_terminal
+from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
+from demeanor.reports.failures.render import group_brief, triage_terminal
+from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
+from demeanor.reports.gate.render import gate_markdown, gate_terminal
+from demeanor.reports.gate.report import GATE_DOCUMENT
+from demeanor.reports.metrics.render import analysis_terminal
+from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
+from demeanor.reports.night.junit import night_junit
+from demeanor.reports.night.markdown import night_markdown
+from demeanor.reports.night.report import NIGHTS_DOCUMENT
+from demeanor.reports.night.terminal import night_terminal
+from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
+from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
+from demeanor.reports.run.junit import junit
+from demeanor.reports.run.markdown import markdown
+from demeanor.reports.run.terminal import terminal
+from demeanor.reports.run.to_json import json_report
+from demeanor.web.night_html import night_html
 from tests.commands.bisect.test_render import a_bisection
-from tests.commands.cover.test_render import a_cover
 from tests.commands.fix.test_render import REFUSED, a_fix
 from tests.commands.fork.test_render import a_fork
-from tests.commands.history.test_report import course
 from tests.commands.rejudge.test_report import again, judged
-from tests.commands.report.test_html import a_pair, a_story
-from tests.commands.triage.test_render import groups
 from tests.helpers.decision_reports import a_comparison, a_gate
 from tests.helpers.fix_project import GOOD_FIX, HELP, BrokenToyAgent
 from tests.helpers.night_reports import a_week
@@ -57,21 +53,19 @@ from tests.helpers.run_reports import make_mixed
 from tests.helpers.runs import records
 from tests.helpers.toy_agent import ToyAgent
 from tests.helpers.versions import Versions
+from tests.reports.eval_history.test_report import course
+from tests.reports.failures.test_render import groups
+from tests.reports.prompt_coverage.test_render import a_cover
+from tests.web.test_night_html import a_pair, a_story
 
 __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 
 
-def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command of the parser with its own parser, those within others too; the first is the whole program."""
-    yield from _below("", make_parser())
-
-
-def _below(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    yield name, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for word, sub in action.choices.items():
-                yield from _below(f"{name} {word}".strip(), sub)
+def commands() -> Iterator[tuple[str, str]]:
+    """Every command and sub-command with its help; the first is the whole program."""
+    yield "", program_help()
+    for name in COMMANDS:
+        yield name, parser_of(name).format_help()
 
 
 def _widths(show: Callable[[Screen], str]) -> dict[str, Callable[[], str]]:
@@ -156,12 +150,12 @@ CASES: Mapping[str, Callable[[], str]] = {
     "nights.html": lambda: night_html(a_week(), [_pair()]),
     **_formats("rejudge", _widths(lambda screen: rejudge_terminal(_rejudged(), screen))),
     "rejudge.json": lambda: REJUDGE_DOCUMENT.write(_rejudged()),
-    **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
-    "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
-    "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
-    **_formats("history", _widths(lambda screen: history_terminal(_fallen(), screen))),
-    "history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
-    **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
-    "analysis.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),
+    **_formats("failures", _widths(lambda screen: triage_terminal(_triage(), screen))),
+    "failures.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
+    "failures-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
+    **_formats("eval-history", _widths(lambda screen: history_terminal(_fallen(), screen))),
+    "eval-history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
+    **_formats("metrics", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
+    "metrics.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),
 }
 """A file name and what makes its text."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from demeanor.commands.cover.report import (
+from demeanor.commands.fork.report import FORK_DOCUMENT, DecisiveStep, ForkOutcome, ForkReport, ForkStep, OtherAnswer
+from demeanor.core.exchange import Request
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.instructions import instructions, pieces
+from demeanor.core.messages import Message, Text, Tool
+from demeanor.reports.prompt_coverage.report import (
     COVER_DOCUMENT,
+    FOLDER,
+    REPORT,
     Coverage,
     CoveredInstruction,
     CoveringEval,
     CoverReport,
     NoticedBy,
 )
-from demeanor.commands.cover.workflow import FOLDER, REPORT
-from demeanor.commands.fork.report import FORK_DOCUMENT, DecisiveStep, ForkOutcome, ForkReport, ForkStep, OtherAnswer
-from demeanor.commands.fork.workflow import SCAN_FILE
-from demeanor.core.exchange import Request
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.instructions import instructions, pieces
-from demeanor.core.messages import Message, Text, Tool
+from demeanor.results.fork_scan import SCAN_FILE
 
 PROMPT = """\
 # Role

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from demeanor.commands.compare.report import CompareReport, Side, compare_report
-from demeanor.commands.compare.rules import compare
-from demeanor.commands.gate.cell import GateCell
-from demeanor.commands.gate.characteristics import applied_rates
-from demeanor.commands.gate.effort import STANDARD
-from demeanor.commands.gate.report import GateReport, gate_report
-from demeanor.commands.gate.rules import gate, gate_exit_code
-from demeanor.commands.run.report import RunReport
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
-from demeanor.runner.baselines import Baseline
+from demeanor.decide.baseline import Baseline
+from demeanor.decide.comparison import compare
+from demeanor.decide.gate.cell import GateCell
+from demeanor.decide.gate.effort import STANDARD
+from demeanor.decide.gate.error_rates import applied_rates
+from demeanor.decide.gate.rules import gate, gate_exit_code
+from demeanor.reports.comparison.report import CompareReport, Side, compare_report
+from demeanor.reports.gate.report import GateReport, gate_report
+from demeanor.reports.run.report import RunReport
 from tests.helpers.run_reports import make_mixed
 
 PAST = Baseline(passed=57, failed=3, nights=20)

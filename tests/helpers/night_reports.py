@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.commands.report.build import night_report
-from demeanor.commands.report.report import FailingCell, FailureMode, NearPromotion, NightReport, VoidCount
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
+from demeanor.reports.night.build import night_report
+from demeanor.reports.night.report import FailingCell, FailureMode, NearPromotion, NightReport, VoidCount
 
 SUBJECT = "native:small-1"
 

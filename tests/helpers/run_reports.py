@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.commands.run.policies import decide
-from demeanor.commands.run.report import RunReport, run_report
 from demeanor.core.eval import Eval, Source
 from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
@@ -15,6 +13,8 @@ from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.decide.policies import decide
+from demeanor.reports.run.report import RunReport, run_report
 
 ROOT = Path("/home/ada/agent")
 RUN = RunInfo(id="2026-11-15T20-59-03Z", started="2026-11-15T20:59:03Z", demeanor="0.1.0", commit="0123abc", trials=3)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.trajectory import Called, Event, Kind, Said
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.results.trial_steps import TrialSteps
 
 PASS = Pass()
 

@@ -20,6 +20,7 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Pass
+from demeanor.results.history import open_project_history
 from demeanor.runner.budget import StopConditions, stop_conditions
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import (
@@ -28,7 +29,6 @@ from demeanor.runner.execute import (
     execute_together,
     prepare,
 )
-from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import plan_run
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_dirs import find_run

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from demeanor.commands.run.live import show_progress
+from demeanor.cli.live import show_progress
 from demeanor.config.config import read_config
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.run_request import RunRequest

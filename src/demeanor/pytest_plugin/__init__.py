@@ -141,9 +141,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Print the report, as `demeanor run` does."""
     batch = _batch(config)
     if batch is not None and batch.report is not None:
-        from demeanor.commands.run.terminal import terminal
         from demeanor.core.ci_commands import neutral
         from demeanor.render.terminal import Screen
+        from demeanor.reports.run.terminal import terminal
 
         terminalreporter.section("evals")
         text = terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth))

@@ -12,9 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.report import RunReport
-from demeanor.commands.run.terminal import cell_text
-from demeanor.commands.run.workflow import make_report, publish
 from demeanor.config.config import find_config, read_config
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval
@@ -24,6 +21,9 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Cell, Plan
 from demeanor.define.discover import unique_names
+from demeanor.reports.run.report import RunReport
+from demeanor.reports.run.terminal import cell_text
+from demeanor.reports.run.workflow import make_report, publish
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, RunResult, execute_async, prepare
 from demeanor.runner.plan import plan_evals

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from demeanor.commands.cover.build_report import decide
-from demeanor.commands.cover.report import Coverage
 from demeanor.core.exit_code import ExitCode
+from demeanor.reports.prompt_coverage.report import Coverage
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
+from demeanor.cli.options import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 
@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SOURCE",
         help="a session file of Claude Code, Cline, Codex, Gemini CLI, goose or opencode, traffic of"
-        " `demeanor gateway --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
+        " `demeanor gateway serve --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
     )
     parser.add_argument(
         "--check",
@@ -110,9 +110,9 @@ def _session(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, s
 
 def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
     from demeanor.commands.adopt.trial import trial_session
-    from demeanor.commands.run.stored_runs import find_stored_run
-    from demeanor.commands.trace.command import find_record
     from demeanor.core.errors import UnknownName
+    from demeanor.results.find_trial import find_record
+    from demeanor.results.runs import find_stored_run
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = catalog.config

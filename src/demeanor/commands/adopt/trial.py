@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.core.capture import Capture
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.record import Record
@@ -13,6 +12,7 @@ from demeanor.core.session import PastSession, Round
 from demeanor.core.trajectory import Event, Said
 from demeanor.core.tree import Tree
 from demeanor.observe import observe
+from demeanor.results.runs import StoredRun
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.selection import choose_evals
 from demeanor.runner.traffic import exchange_rounds

@@ -12,10 +12,10 @@ from demeanor.commands.adopt.report import Adopted, AdoptReport
 from demeanor.commands.adopt.rules import facts_of
 from demeanor.commands.adopt.situation import Choice, Situation, situation_of
 from demeanor.commands.adopt.source import identifier
-from demeanor.commands.file_set import write_files
 from demeanor.commands.validate.tasks import TaskOptions
 from demeanor.commands.validate.workflow import validate
 from demeanor.core.errors import BadInput, DemeanorError
+from demeanor.core.file_set import write_files
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.session import PastSession
 from demeanor.core.text import one_line

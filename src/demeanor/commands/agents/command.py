@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_float, positive_int
-from demeanor.commands.output_path import new_folder
+from demeanor.cli.options import config_argument, load_config, positive_float, positive_int
+from demeanor.cli.output_path import new_folder
 from demeanor.core.agent import Ability
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started

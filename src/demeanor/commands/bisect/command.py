@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     config_argument,
     env_argument,
     executor_arguments,
@@ -68,12 +68,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, record the result and print it."""
+    from demeanor.cli.interrupts import make_ui
     from demeanor.commands.bisect.build_report import bisect_decision, make_bisect_report
     from demeanor.commands.bisect.render import bisect_terminal
     from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
     from demeanor.commands.bisect.workflow import make_bisect_state
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.runner.history import keep_decisions
+    from demeanor.results.history import keep_decisions
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -115,9 +115,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _show(state: BisectState, place: int) -> None:
     """Print the state of the search to standard error."""
+    from demeanor.cli.interrupts import log
     from demeanor.commands.bisect.build_report import commits_found
     from demeanor.commands.bisect.render import progress_line
-    from demeanor.commands.run.interrupts import log
     from demeanor.render.terminal import screen_of
 
     found = commits_found(state)

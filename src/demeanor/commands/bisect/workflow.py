@@ -21,12 +21,12 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count, one_line
 from demeanor.core.trial import Cell, Plan
 from demeanor.core.usage import total
+from demeanor.results.baselines import eval_hashes
+from demeanor.results.history import open_project_history
 from demeanor.runner.assemble import check_sandbox
-from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.budget import RunBudget
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.shared_cluster import shared_cluster
-from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.project_files import uses_project_files
 from demeanor.runner.selection import choose_evals

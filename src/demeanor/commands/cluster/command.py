@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from demeanor.commands.options import config_argument, executor_arguments, load_config, positive_int
-from demeanor.commands.output_path import new_folder
+from demeanor.cli.options import config_argument, executor_arguments, load_config, positive_int
+from demeanor.cli.output_path import new_folder
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS

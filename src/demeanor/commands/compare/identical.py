@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from demeanor.commands.compare.report import Side
 from demeanor.commands.compare.tried import without_evals
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.git import git
 from demeanor.core.history import RunCell
 from demeanor.core.text import count
+from demeanor.decide.night_cells import fingerprints
+from demeanor.reports.comparison.report import Side
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.project_files import uses_project_files
-from demeanor.store.history.nights import fingerprints
 from demeanor.vcs.checkout import Checkout, top_of
 
 _ALLOW = "\n  → to see how much the results of one subject vary: --allow-identical"
@@ -59,7 +59,7 @@ def refuse_same_trials(base: Side, new: Side) -> None:
         raise UsageError(
             f"{base.name} and {new.name} are the same trials, of {count(len(base.runs), 'run')}: "
             f"{', '.join(base.runs)}\n"
-            "  → name two runs, subjects, branches or commits (`demeanor history` lists them)"
+            "  → name two different runs, subjects, branches or commits"
         )
 
 

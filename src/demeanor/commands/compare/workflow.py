@@ -9,18 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.compare.identical import outside_of_commits, refuse_unchanged
-from demeanor.commands.compare.report import CompareReport, Side, compare_report
-from demeanor.commands.compare.rules import compare
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.history import KeptDecision
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
+from demeanor.reports.comparison.report import CompareReport, Side
+from demeanor.results.history import history_of_run
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, prepare
 from demeanor.runner.executors.shared_cluster import shared_cluster
-from demeanor.runner.history import history_of_run
 from demeanor.runner.plan import plan_evals
 from demeanor.vcs.checkout import Checkout, checked_out, resolve
 
@@ -83,11 +82,6 @@ def side_results(side: CompareSide) -> Side:
     with history_of_run(side.run.folder) as history:
         cells = history.cells(side.run.info.id)
     return Side(name=checkout.revision, kind="commit", runs=(side.run.info.id,), commit=checkout.commit, cells=cells)
-
-
-def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:
-    """Compare two sides."""
-    return compare_report(base, new, compare(base.cells, new.cells), notes=notes)
 
 
 def compare_decisions(report: CompareReport) -> tuple[KeptDecision, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.commands.cover.report import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy
 from demeanor.commands.cover.rules import CoverState, EvalSearch, HeldBy, covered
 from demeanor.commands.cover.workflow import CoverRun
-from demeanor.commands.prompt.workflow import LocatedInstruction
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count
 from demeanor.core.usage import total
+from demeanor.reports.prompt_coverage.report import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy
+from demeanor.results.sent_prompt import LocatedInstruction
 from demeanor.runner.execute import RunResult
 
 

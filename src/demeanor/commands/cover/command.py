@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     choice_arguments,
@@ -27,11 +27,11 @@ from demeanor.core.exit_code import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from demeanor.commands.cover.report import CoverReport
     from demeanor.commands.cover.workflow import CoverRun
     from demeanor.config.config import Config
     from demeanor.core.instructions import PromptInstruction
     from demeanor.core.run_request import RunRequest
+    from demeanor.reports.prompt_coverage.report import CoverReport
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import RunResult
 
@@ -42,7 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     subject_arguments(parser)
     what = parser.add_argument_group("which instructions")
     what.add_argument(
-        "--instruction", action="append", default=[], metavar="ID", help="only this one; repeatable (demeanor prompt)"
+        "--instruction",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this one; repeatable (ids: demeanor trace --prompt)",
     )
     what.add_argument("--since", metavar="REV", help="only those whose lines changed since a revision")
     how = parser.add_argument_group("how")
@@ -99,10 +103,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, write the report and print it."""
-    from demeanor.commands.cover.render import cover_markdown, cover_terminal
-    from demeanor.commands.cover.report import COVER_DOCUMENT
-    from demeanor.commands.cover.workflow import FOLDER
-    from demeanor.commands.run.interrupts import make_ui
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
+    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
 
@@ -126,10 +129,11 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     """The search before its first trial; everything that is wrong with the options is an error now."""
     from demeanor.commands.cover.kept_trials import earlier_records
     from demeanor.commands.cover.rules import CoverRule
-    from demeanor.commands.cover.workflow import FOLDER, CoverRun, checked_plan
-    from demeanor.runner.baselines import baselines_of, eval_hashes, latest_nights
-    from demeanor.runner.history import open_project_history
-    from demeanor.runner.nights import counted_nights, night_filter
+    from demeanor.commands.cover.workflow import CoverRun, checked_plan
+    from demeanor.reports.prompt_coverage.report import FOLDER
+    from demeanor.results.baselines import baselines_of, eval_hashes, latest_nights
+    from demeanor.results.history import open_project_history
+    from demeanor.results.nights import counted_nights, night_filter
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals
 
@@ -153,7 +157,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
 
 def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[PromptInstruction]], Collection[str]]:
     """Which of the instructions that were sent are tried."""
-    from demeanor.commands.run.intervention import check_id
+    from demeanor.cli.intervention import check_id
 
     for one in args.instruction:
         check_id(one, "--instruction")
@@ -164,7 +168,7 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
         lines = changed_lines(config.root, args.since)
 
     def chosen(sent: Sequence[PromptInstruction]) -> Collection[str]:
-        from demeanor.commands.prompt.workflow import locate
+        from demeanor.results.sent_prompt import locate
 
         wanted = {one.id for one in sent if not args.instruction or one.id in args.instruction}
         if lines is None:
@@ -181,7 +185,7 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
 
 def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: RunResult) -> CoverReport:
     from demeanor.commands.cover.build_report import make_cover_report
-    from demeanor.commands.prompt.workflow import locate
+    from demeanor.results.sent_prompt import locate
 
     search.update()
     located = locate(tuple(search.sent.values()), config)
@@ -193,11 +197,10 @@ def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: 
 
 def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
     """Write the report into the folder of the run, and to the summary of a GitHub job, without secrets."""
-    from demeanor.commands.cover.render import cover_markdown
-    from demeanor.commands.cover.report import COVER_DOCUMENT
-    from demeanor.commands.cover.workflow import REPORT
-    from demeanor.commands.run.workflow import append_step_summary
     from demeanor.core.atomic_file import write_atomically
+    from demeanor.reports.prompt_coverage.render import cover_markdown
+    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, REPORT
+    from demeanor.reports.run.workflow import append_step_summary
 
     redact = catalog.redactor.text
     write_atomically(result.folder / REPORT, redact(COVER_DOCUMENT.write(report)))

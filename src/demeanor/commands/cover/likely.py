@@ -9,8 +9,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from demeanor.commands.text_search import words_of
 from demeanor.core.eval import Eval
+from demeanor.vcs.text_search import words_of
 
 _SHORTEST = 4
 """Shorter words say little."""

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal, TypeAlias
 
 from demeanor.core.instructions import SYSTEM, PromptInstruction
 from demeanor.core.intervention import Intervention
 from demeanor.core.prompt_edits import shortened
-
-CoverOperator: TypeAlias = Literal["remove", "negate", "shorten", "swap"]
-
-DEEDS: Mapping[CoverOperator, str] = {
-    "remove": "removed",
-    "negate": "negated (by fixed rules) instead of removed",
-    "shorten": "shortened to its first sentence or clause instead of removed; others were not tried",
-    "swap": "swapped with the next one instead of removed: the first with the second, the third with the fourth, …",
-}
+from demeanor.reports.prompt_coverage.report import CoverOperator
 
 
 def changeable(operator: CoverOperator, sent: Sequence[PromptInstruction]) -> dict[str, str]:

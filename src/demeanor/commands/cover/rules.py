@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from demeanor.core.text import count
+from demeanor.reports.prompt_coverage.report import InstructionAnswer
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.detection import true_count
 from demeanor.statistics.group_search import Found, Question, path_length, search
 from demeanor.statistics.rate_change import RateChange, RateChangeTest, baseline_ends
-
-InstructionAnswer: TypeAlias = Literal["held", "not held", "redundant", "harmful", "not tried"]
 
 Removal: TypeAlias = tuple[str, frozenset[str]]
 """An eval, and the instructions that are removed."""

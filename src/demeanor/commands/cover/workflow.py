@@ -13,7 +13,7 @@ from math import fsum
 
 from demeanor.commands.cover.kept_trials import kept_trials
 from demeanor.commands.cover.likely import shared_words, text_of
-from demeanor.commands.cover.operators import CoverOperator, change, changeable
+from demeanor.commands.cover.operators import change, changeable
 from demeanor.commands.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
 from demeanor.core.capture import Capture
 from demeanor.core.errors import UsageError
@@ -26,17 +26,12 @@ from demeanor.core.text import count, one_line
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void, VoidCause
+from demeanor.decide.baseline import Baseline
 from demeanor.observe.conversations import first_request
-from demeanor.runner.baselines import Baseline
+from demeanor.reports.prompt_coverage.report import CoverOperator
 from demeanor.statistics.bisection import Tries
 from demeanor.store.captures.capture_store import read_capture
 from demeanor.store.runs.run_folder import RunFolder
-
-FOLDER = "cover"
-"""The folder of these runs, below that of all results."""
-
-REPORT = "cover.json"
-"""The file of the report, in the folder of a run."""
 
 _MOST_VOIDS = 3
 _NOTHING: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.commands.run.interrupts import make_ui
+from demeanor.cli.interrupts import make_ui
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.temp_names import temp_prefix

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.commands.options import config_argument, load_config, sandbox_argument, with_sandbox
+from demeanor.cli.options import config_argument, load_config, sandbox_argument, with_sandbox
 from demeanor.config.config import Config
 from demeanor.core.capture import NOTE_REMEDY
 from demeanor.core.errors import DemeanorError, UsageError
@@ -133,7 +133,7 @@ def _configuration(config: Config) -> DoctorItem:
 
 def _ci_files(config: Config) -> Iterator[DoctorItem]:
     """The CI files that do not say what pip installs, with what to write if it is known by now."""
-    from demeanor.commands.ci_package import VARIABLE, example, unfilled_lines
+    from demeanor.cli.ci_package import VARIABLE, example, unfilled_lines
     from demeanor.core.installation import installed_from
 
     for line, extra in unfilled_lines(config.root).items():

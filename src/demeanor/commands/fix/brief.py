@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
-from demeanor.commands.text_search import TextLocation
-from demeanor.commands.trace.render import trace_diff, trace_text
-from demeanor.commands.trajectory_diff import align, first_divergence
-from demeanor.commands.triage.render import NO_INSTRUCTION
 from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import count, opening, slug
 from demeanor.render.documents import json_data
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen
+from demeanor.reports.failures.render import NO_INSTRUCTION
+from demeanor.reports.trial.render import trace_diff, trace_text
+from demeanor.results.trajectory_diff import align, first_divergence
+from demeanor.vcs.text_search import TextLocation
 
 FOLDER = ".demeanor-fix"
 """The folder with the brief and the evidence, at the top of the repository that the fixer works in."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     config_argument,
     format_arguments,
     load_config,
@@ -70,6 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Diagnose, fix, verify and report; apply the patch if requested."""
+    from demeanor.cli.interrupts import make_ui
     from demeanor.commands.fix.artifacts import apply_fix, create_fix_folder, write_brief, write_report
     from demeanor.commands.fix.brief import brief_value
     from demeanor.commands.fix.ci_run import import_ci_run, parse_ci_run
@@ -78,9 +79,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.render import fix_markdown, fix_terminal
     from demeanor.commands.fix.report import FIX_DOCUMENT
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.commands.run.interrupts import make_ui
+    from demeanor.results.history import open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.history import open_project_history
 
     config = _override(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()

@@ -10,12 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from demeanor.commands.fix.project import FixProject, bounds_of, relative_to_top
-from demeanor.commands.report.build import failing
-from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
-from demeanor.commands.report.step_pairs import load_step_pairs
-from demeanor.commands.report.workflow import find_past_run, make_night_report
-from demeanor.commands.text_search import TextLocation, find_texts
-from demeanor.commands.trace.trials import TrialSteps, load_capture
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exchange import Request
@@ -25,11 +19,18 @@ from demeanor.core.record import RunInfo
 from demeanor.core.text import count
 from demeanor.observe import observe
 from demeanor.observe.conversations import first_request
+from demeanor.reports.night.build import failing
+from demeanor.reports.night.report import FailingCell, FailureMode, NightReport
+from demeanor.reports.night.step_pairs import load_step_pairs
+from demeanor.reports.night.workflow import make_night_report
+from demeanor.results.runs import find_past_run
+from demeanor.results.trial_steps import TrialSteps, load_capture
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
 from demeanor.vcs.git_info import git_state
 from demeanor.vcs.text_files import tracked_text_files
+from demeanor.vcs.text_search import TextLocation, find_texts
 
 _MOST_EVALS = 5
 

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
-from demeanor.commands.text_search import words_of
 from demeanor.core.checks import FunctionCheck, PromptSnapshot
 from demeanor.core.eval import Eval
 from demeanor.core.trajectory import usual_kinds
+from demeanor.vcs.text_search import words_of
 
 _PHRASE_WORDS = 4
 """This many consecutive words of a prompt or a file are a quotation."""

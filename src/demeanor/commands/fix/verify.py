@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.commands.compare.rules import p_drop
 from demeanor.commands.fix.report import FixCell, score_of
-from demeanor.commands.gate.workflow import GateState
-from demeanor.commands.run.policies import decide
-from demeanor.commands.run.tallies import tally
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.record import Record
@@ -18,6 +14,10 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
 from demeanor.core.verdict import Void
+from demeanor.decide.comparison import p_drop
+from demeanor.decide.policies import decide
+from demeanor.reports.gate.rounds import GateState
+from demeanor.results.tallies import tally
 from demeanor.runner.budget import out_of_money
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.intervention import intervention_arguments, read_intervention
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     config_argument,
@@ -21,7 +22,6 @@ from demeanor.commands.options import (
     trial_argument,
     trial_arguments,
 )
-from demeanor.commands.run.intervention import intervention_arguments, read_intervention
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -91,8 +91,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fork.render import fork_terminal
     from demeanor.commands.fork.report import FORK_DOCUMENT
     from demeanor.commands.fork.source import find_source
-    from demeanor.commands.run.stored_runs import find_stored_run
-    from demeanor.commands.trace.command import find_record
+    from demeanor.results.find_trial import find_record
+    from demeanor.results.runs import find_stored_run
     from demeanor.runner.catalog import Catalog
 
     _check_options(args)
@@ -155,8 +155,8 @@ def _print_steps(source: ForkSource, *, as_json: bool) -> None:
 
 
 def _forked(args: argparse.Namespace, source: ForkSource, catalog: Catalog, results: Path) -> ForkReport:
+    from demeanor.cli.interrupts import make_ui
     from demeanor.commands.fork.workflow import ForkOptions, fork_at, fork_scan, store_scan
-    from demeanor.commands.run.interrupts import make_ui
 
     request = _request(args, source, catalog.config)
     instead = _instead(args, source)

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.commands.run.stored_runs import StoredRun
-from demeanor.commands.trace.trials import read_steps
 from demeanor.config.config import Config
 from demeanor.core.capture import Capture
 from demeanor.core.errors import DemeanorError, StoreError, UsageError
@@ -22,6 +20,8 @@ from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event, Said
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Trial
+from demeanor.results.runs import StoredRun
+from demeanor.results.trial_steps import read_steps
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
 from demeanor.runner.prefixes import ForkedTrial, load_prefixes

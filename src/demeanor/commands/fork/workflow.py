@@ -32,6 +32,7 @@ from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.usage import total
 from demeanor.core.verdict import Pass, Void
+from demeanor.results.fork_scan import SCAN_FILE
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import RunResult, execute, prepare
 from demeanor.runner.plan import plan_evals
@@ -42,8 +43,6 @@ from demeanor.store.runs.run_folder import RunFolder
 FORKS = "forks"
 """The folder of the runs of forks, below the results: they are not runs of the project's evals."""
 
-SCAN_FILE = "fork.json"
-"""The report of the last scan, in the folder of the recorded trial."""
 
 _VOIDS = 2
 """A step is given up if this many of its trials are void and none could be judged."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     choice_arguments,
@@ -24,7 +24,7 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
-from demeanor.commands.output_path import new_file
+from demeanor.cli.output_path import new_file
 from demeanor.config.tables import EFFORTS, Limit
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
@@ -124,9 +124,12 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
-    from demeanor.commands.gate.render import gate_terminal
-    from demeanor.commands.gate.report import GATE_DOCUMENT
-    from demeanor.commands.gate.workflow import (
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.cli.plan import print_plan
+    from demeanor.decide.policies import empty_exit_code
+    from demeanor.reports.gate.render import gate_terminal
+    from demeanor.reports.gate.report import GATE_DOCUMENT
+    from demeanor.reports.gate.rounds import (
         final_exit_code,
         gate_decisions,
         gate_files,
@@ -135,12 +138,10 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         make_gate_state,
         require_removed,
     )
-    from demeanor.commands.run.command import empty_exit_code, print_plan
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.commands.run.workflow import make_report, publish
+    from demeanor.reports.run.workflow import make_report, publish
+    from demeanor.results.history import keep_decisions, open_project_history
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
-    from demeanor.runner.history import keep_decisions, open_project_history
 
     config = _for_gates(load_config(args), args)
     results = args.out or config.root / config.results

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from demeanor.commands.options import config_argument, load_config, size_argument
+from demeanor.cli.options import config_argument, load_config, size_argument
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.file_set import write_files
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.file_set import write_files
 
 if TYPE_CHECKING:
     from demeanor.commands.adopt.groups import GroupedSessions
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _left_to_fill_in(folder: Path) -> str:
     """The lines of CI files that do not say yet what pip installs, and why; empty if all do."""
-    from demeanor.commands.ci_package import VARIABLE, unfilled_lines
+    from demeanor.cli.ci_package import VARIABLE, unfilled_lines
     from demeanor.core.installation import installed_from
 
     lines = unfilled_lines(folder)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from demeanor.commands.ci_package import package_line
-from demeanor.commands.docs_folder import schemas
+from demeanor.cli.ci_package import package_line
+from demeanor.cli.docs_folder import schemas
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.core.installation import install_extra, installed_from
 from demeanor.gateway.local.weights import DEFAULT_MODEL

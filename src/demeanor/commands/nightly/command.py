@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.commands.options import load_config
+from demeanor.cli.intervention import NO_INTERVENTION
+from demeanor.cli.options import load_config
 from demeanor.commands.run import command as run_command
-from demeanor.commands.run.intervention import NO_INTERVENTION
 from demeanor.core.errors import StoreError, UsageError
 from demeanor.core.exit_code import ExitCode
 

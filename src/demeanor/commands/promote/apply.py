@@ -1,4 +1,4 @@
-"""`demeanor promote` and `demeanor demote`: list the evals that are ready; change, verify and record their policy."""
+"""`demeanor promote [--demote]`: list the evals that are ready; change, verify and record their policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     config_argument,
@@ -27,20 +27,27 @@ from demeanor.core.started import mark_started
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.promote.report import PromotionReport
-    from demeanor.commands.promote.workflow import Action
-    from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.eval import Eval
     from demeanor.core.run_request import RunRequest
     from demeanor.core.trial import Plan
+    from demeanor.reports.promotion.report import PromotionReport
+    from demeanor.reports.promotion.workflow import Action
+    from demeanor.reports.run.report import RunReport
     from demeanor.runner.catalog import Catalog
 
 
-def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
-    """The options of both commands."""
+def promotion_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of both directions."""
     parser.add_argument("evals", nargs="*", metavar="EVAL", help="only these evals, by name (default: all)")
-    parser.add_argument("--rule", metavar="NAME", help=f"the rule: {rules}")
+    parser.add_argument(
+        "--demote",
+        action="store_true",
+        help="the reverse: the evals that fail too often for ALWAYS_PASSES, back to USUALLY_PASSES",
+    )
+    parser.add_argument(
+        "--rule", metavar="NAME", help="the rule: classic (default) or sprt; with --demote classic (default) or cusum"
+    )
     parser.add_argument(
         "--apply",
         action="store_true",
@@ -53,7 +60,7 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 
 def verification_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the run that verifies a promotion. A demotion is not verified."""
-    how = parser.add_argument_group("how --apply verifies")
+    how = parser.add_argument_group("how --apply verifies a promotion")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
     build_argument(how)
@@ -61,12 +68,12 @@ def verification_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """List the evals that are ready, or apply the changes."""
-    from demeanor.commands.promote.render import promotion_terminal
-    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
-    from demeanor.commands.promote.workflow import make_promotion_report
     from demeanor.define.set_policy import shared_policies
+    from demeanor.reports.promotion.render import promotion_terminal
+    from demeanor.reports.promotion.report import PROMOTION_DOCUMENT
+    from demeanor.reports.promotion.workflow import make_promotion_report
+    from demeanor.results.history import open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.history import open_project_history
     from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
@@ -80,9 +87,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     evals = [one for name, one in every.items() if not args.evals or name in wanted]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
     with open_project_history(config, os.environ, results=results) as history:
-        report = make_promotion_report(
-            history, catalog, evals, action, rule=args.rule, across=getattr(args, "across", False)
-        )
+        report = make_promotion_report(history, catalog, evals, action, rule=args.rule, across=args.across)
     if not args.apply:
         print_report(args, report, PROMOTION_DOCUMENT, promotion_terminal)
         return ExitCode.ACCEPTED
@@ -92,7 +97,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
 
 def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
     """Every eval that was named on the command line must be ready."""
-    from demeanor.commands.promote.workflow import BEFORE
+    from demeanor.reports.promotion.workflow import BEFORE
 
     found = {one.eval: one for one in report.candidates}
     for name in names:
@@ -109,15 +114,15 @@ def _apply(
     args: argparse.Namespace, config: Config, results: Path, report: PromotionReport, evals: Mapping[str, Eval]
 ) -> ExitCode:
     """Change all evals that are ready, verify them together and record the changes; or change none of them."""
-    from demeanor.commands.promote.render import commit_message
-    from demeanor.commands.promote.workflow import keep_change, keep_in_file
     from demeanor.define.promotion_file import NAME as PROMOTIONS
     from demeanor.define.set_policy import policy_file
-    from demeanor.runner.history import open_project_history
+    from demeanor.reports.promotion.render import commit_message
+    from demeanor.reports.promotion.workflow import keep_change, keep_in_file
+    from demeanor.results.history import open_project_history
     from demeanor.runner.hooks import tell_decisions
 
     if not report.ready:
-        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: demeanor {report.action}")
+        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: {report.command}")
         return ExitCode.ACCEPTED
     ready = [evals[one.eval] for one in report.ready]
     if report.action == "promote":
@@ -156,7 +161,7 @@ def _print_failure(report: PromotionReport, changed: Sequence[Eval], failed: Seq
     print(f"\n{count(len(changed), 'eval')} not changed, because the verification failed: {names}")
     others = [shlex.quote(own.name) for own in changed if own.name not in failed]
     if others:
-        print(f"  → to change the others: demeanor {report.action} --apply {' '.join(others)}")
+        print(f"  → to change the others: {report.command} --apply {' '.join(others)}")
 
 
 @contextmanager
@@ -175,9 +180,9 @@ def _restored_on_failure(paths: set[Path]) -> Iterator[Callable[[], None]]:
 
 def _change(one: Eval, action: Action) -> Eval:
     """Change the policy of an eval in its file; returns the eval as it is then."""
-    from demeanor.commands.promote.workflow import TARGETS
     from demeanor.define.discover import discover
     from demeanor.define.set_policy import policy_file, with_policy
+    from demeanor.reports.promotion.workflow import TARGETS
 
     place = f"{one.source.path}::{one.name}"
     (now,) = discover([place])  # an earlier change may have moved its lines, or changed it already
@@ -209,8 +214,8 @@ def _plan_verification(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, evals: Sequence[Eval]) -> RunReport:
     """Run the evals with their new policy."""
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.commands.run.workflow import run_and_report
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.run.workflow import run_and_report
 
     catalog, plan, request = _plan_verification(args, config, evals)
     ui = make_ui(quiet=args.json)
@@ -233,7 +238,7 @@ def _failed(checked: RunReport, evals: Sequence[Eval]) -> list[str]:
 
 
 def _result(checked: RunReport | None, name: str, action: Action) -> str:
-    from demeanor.commands.promote.workflow import TARGETS
+    from demeanor.reports.promotion.workflow import TARGETS
 
     if checked is None:
         return f"the file was changed to {TARGETS[action].value}"

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from demeanor.commands.rejudge.report import AnswerChange, CellComparison, Rejudgement, TrialComparison
-from demeanor.commands.run import phrases as words
-from demeanor.commands.run.terminal import exit_lines
 from demeanor.core.tally import Tally
 from demeanor.core.text import count, one_line, opening
 from demeanor.core.verdict import Pass, Verdict
@@ -16,6 +14,8 @@ from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES
 from demeanor.render.table import Column, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, paint
+from demeanor.reports.run import phrases as words
+from demeanor.reports.run.terminal import exit_lines
 
 _REASON_LINES = 8
 _MOST_PARTS = 20

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demeanor._version import __version__
-from demeanor.commands.run.policies import decide, exit_code
-from demeanor.commands.run.tallies import tally
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.record import Record
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import named_cell
 from demeanor.core.verdict import Finding, Verdict
+from demeanor.decide.policies import decide, exit_code
 from demeanor.render.documents import ReportDocument
+from demeanor.results.tallies import tally
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Rejudgement, rejudgement
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
-from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
 from demeanor.config.tables import Limit
 from demeanor.core.atomic_file import write_atomically
@@ -27,6 +26,7 @@ from demeanor.core.redaction.values import redacted
 from demeanor.core.text import count
 from demeanor.core.trial import Plan, Trial, named_cell
 from demeanor.core.verdict import Void
+from demeanor.results.runs import StoredRun
 from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks, open_checks

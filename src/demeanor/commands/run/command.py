@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import (
+from demeanor.cli.intervention import intervention_arguments, read_intervention
+from demeanor.cli.options import (
     build_argument,
     builds_first,
     choice_arguments,
@@ -24,19 +23,18 @@ from demeanor.commands.options import (
     task_arguments,
     trial_arguments,
 )
-from demeanor.commands.output_path import can_be_written, new_file
-from demeanor.commands.run.intervention import intervention_arguments, read_intervention
+from demeanor.cli.output_path import can_be_written, new_file
+from demeanor.cli.plan import print_plan
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
+from demeanor.decide.policies import empty_exit_code
 
 if TYPE_CHECKING:
-    from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
-    from demeanor.core.trial import Plan
-    from demeanor.runner.catalog import Catalog
+    from demeanor.reports.run.report import RunReport
 
 _NOTHING_GATES = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
@@ -114,12 +112,12 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
-    from demeanor.commands.run.collection import compare_collection
-    from demeanor.commands.run.dashboard import dashboard_beside
-    from demeanor.commands.run.interrupts import make_ui
-    from demeanor.commands.run.resume import resumed_request
-    from demeanor.commands.run.stored_runs import find_stored_run
-    from demeanor.commands.run.workflow import run_and_report
+    from demeanor.cli.dashboard import dashboard_beside
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.run.collection import compare_collection
+    from demeanor.reports.run.workflow import run_and_report
+    from demeanor.results.resume import resumed_request
+    from demeanor.results.runs import find_stored_run
     from demeanor.runner.catalog import SCRIPTED, Catalog
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals
@@ -162,35 +160,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     return report.exit_code
 
 
-def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, str]) -> ExitCode:
-    """The exit code if there was nothing to decide: `[gate] empty`, default: undecided in CI, else accepted."""
-    in_ci = request.kind == "ci" or bool(environ.get("CI"))
-    empty = config.gate.empty or ("undecided" if in_ci else "pass")
-    return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
-
-
-def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
-    """Print what would be run, and what it will probably cost."""
-    from demeanor.commands.run.expected_cost import estimate_plan
-    from demeanor.commands.run.plan_text import plan_json, plan_text
-    from demeanor.runner.tasks import task_environment, tasks_refused
-
-    estimate = estimate_plan(plan, catalog, request, os.environ, results)
-    text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog.config, request, plan))
-    print(text(plan, estimate))
-    if refused := tasks_refused(catalog.config, plan, os.environ):
-        sys.stderr.write(f"demeanor: the run itself would be refused: {refused}\n")
-
-
 def _print(report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.run.to_json import json_pieces
+        from demeanor.reports.run.to_json import json_pieces
 
         for piece in json_pieces(report):
             sys.stdout.write(piece)
     else:
-        from demeanor.commands.run.terminal import terminal
         from demeanor.render.terminal import screen_of
+        from demeanor.reports.run.terminal import terminal
 
         print(terminal(report, screen_of(sys.stdout)), end="")
 

@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.commands.options import config_argument, load_config, port_argument
-from demeanor.commands.output_path import new_folder
+from demeanor.cli.options import config_argument, load_config, port_argument
+from demeanor.cli.output_path import new_folder
 from demeanor.core.exit_code import ExitCode
 
 
@@ -48,9 +48,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
-    from demeanor.commands.serve.context import PageContext
-    from demeanor.commands.serve.export import export_pages
     from demeanor.commands.serve.workflow import ServeOptions, serve
+    from demeanor.web.pages.context import PageContext
+    from demeanor.web.pages.export import export_pages
 
     config = load_config(args)
     context = PageContext(config, os.environ, args.results or config.root / config.results)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from demeanor.commands.serve.context import PageContext
-from demeanor.commands.serve.site import DashboardSite
 from demeanor.core.errors import UsageError
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.site import DashboardSite
 from demeanor.web.security import is_loopback
 from demeanor.web.server import ServerOptions, make_app
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from demeanor.commands.run.interrupts import make_ui
+from demeanor.cli.interrupts import make_ui
 from demeanor.core.capture import Capture
 from demeanor.core.errors import CassetteError, DemeanorError
 from demeanor.core.eval import Eval

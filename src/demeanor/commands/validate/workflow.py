@@ -13,11 +13,11 @@ from demeanor.core.git import unusable_base
 from demeanor.core.policy import Policy
 from demeanor.define.policy_history import policy_history
 from demeanor.judge.self_test import SelfTest
+from demeanor.results.history import open_project_history
+from demeanor.results.promotions import promoted_by_hand, unrecorded_promotions
 from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.history import open_project_history
 from demeanor.runner.judges import Asking
-from demeanor.runner.promotions import promoted_by_hand, unrecorded_promotions
 from demeanor.runner.self_tests import self_tests
 from demeanor.runner.tasks import harbor_problem
 

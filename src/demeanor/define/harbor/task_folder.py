@@ -55,7 +55,7 @@ def read_task_folder(folder: Path) -> Eval:
         raise BadInput(
             f"this looks like a Harbor task, but it has no {TASK}",
             where=folder,
-            remedy="`demeanor task new` creates an example",
+            remedy="add it, or move the folder away: demeanor help harbor describes a task",
         )
     data = read_toml(where)
     table = Table(data, where=where)

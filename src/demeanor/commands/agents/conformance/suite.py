@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from demeanor.cli.interrupts import make_ui
 from demeanor.commands.agents.conformance.model import SLEEP
-from demeanor.commands.run.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.agent import Ability, Agent, start_seconds
 from demeanor.core.errors import UsageError

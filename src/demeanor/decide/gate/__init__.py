@@ -1,0 +1,1 @@
+"""The gate: which cells get how many trials, and when a change is rejected."""

@@ -1,0 +1,86 @@
+"""What every gate does, whatever its rule: ALWAYS_PASSES evals must pass every trial, and some cells are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from demeanor.core.error_rates import ErrorRates
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Decision
+from demeanor.core.text import count
+from demeanor.decide.gate.cell import GateAnswer, GateCell
+from demeanor.decide.gate.frontier import operating
+
+NAME = "every_trial"
+
+TRIALS = 3
+"""Trials of an ALWAYS_PASSES eval."""
+
+MAX_VOIDS = 3
+"""A cell with more void trials than this is given up and stays undecided."""
+
+RATES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.5)
+"""The true pass rates that error rates are printed for."""
+
+
+def applies_to(cell: GateCell) -> bool:
+    """Whether the cell is judged here instead of by the chosen rule."""
+    return cell.policy is not Policy.USUALLY_PASSES or not cell.key
+
+
+def judge(cell: GateCell) -> GateAnswer:
+    """Every trial of an ALWAYS_PASSES eval must pass; other cells are skipped."""
+    if not cell.key:
+        return skip(cell, f"{cell.subject} is not one of the key subjects")
+    if cell.policy is Policy.USUALLY_FAILS:
+        return skip(cell, "known to fail: it never blocks, and is not tried")
+    first = cell.outcomes[:TRIALS]  # later ones, which may confirm a rejection, change no answer
+    passed, judged = sum(first), len(first)
+    if passed < judged:
+        answer = decide(cell, NAME, "reject", f"{passed} of {judged} passed, but it must always pass")
+        return replace(answer, used=cell.outcomes.index(False) + 1)
+    if judged >= TRIALS:
+        return decide(cell, NAME, "accept", f"{passed} of {judged} passed")
+    return ask_for(cell, NAME, TRIALS - judged, f"{passed} of {judged} passed, {TRIALS} must")
+
+
+def decide(cell: GateCell, rule: str, answer: Literal["accept", "reject"], reason: str) -> GateAnswer:
+    """A final answer."""
+    return GateAnswer(cell=cell, decision=Decision(answer=answer, rule=rule, reason=reason))
+
+
+def ask_for(
+    cell: GateCell, rule: str, more: int, reason: str, *, doubt: float = 1.0, waits: bool = False
+) -> GateAnswer:
+    """No answer yet: ask for `more` trials, unless too many are void. A cell that `waits` depends on other cells."""
+    if given_up(cell) and not waits:
+        reason = f"{reason}; given up, because {count(cell.voided, 'trial')} {'is' if cell.voided == 1 else 'are'} void"
+        return GateAnswer(cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason))
+    reason = f"{reason}; {more} more needed" if more else f"{reason}; it depends on the results of the other cells"
+    return GateAnswer(
+        cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason), more=more, doubt=doubt
+    )
+
+
+def given_up(cell: GateCell) -> bool:
+    """Whether too many trials were void to ask for more."""
+    return cell.voided > MAX_VOIDS
+
+
+def error_rates(rates: Sequence[float] = RATES) -> ErrorRates:
+    """How often an ALWAYS_PASSES eval is rejected, given its true rate."""
+    return ErrorRates(
+        rule=NAME,
+        action="reject",
+        about=f"ALWAYS_PASSES: {TRIALS} trials, all of which must pass; stops at the first failure",
+        setting="one eval with one subject",
+        rows=tuple(operating(lambda passed, failed: "reject" if failed else None, rate, cap=TRIALS) for rate in rates),
+        notes=("an eval that passes less than 99 % of the time should not be ALWAYS_PASSES: it blocks good changes",),
+    )
+
+
+def skip(cell: GateCell, reason: str) -> GateAnswer:
+    """The cell is not tried and does not count."""
+    return GateAnswer(cell=cell, decision=Decision(answer="skipped", rule="none", reason=reason))

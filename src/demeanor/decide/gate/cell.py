@@ -1,0 +1,76 @@
+"""The input and result of a gate for one cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Decision
+from demeanor.decide.gate.frontier import CellRates
+
+if TYPE_CHECKING:
+    from demeanor.decide.baseline import Baseline
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateCell:
+    """An eval with a subject, and its trials for this change so far."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    policy: Policy
+    """The eval's policy."""
+
+    outcomes: tuple[bool, ...] = ()
+    """The judged trials of this change in order: True for a pass."""
+
+    voided: int = 0
+    """Void trials of this change."""
+
+    past: Baseline | None = None
+    """Its nightly results, if there are any for the current version of the eval."""
+
+    key: bool = True
+    """Whether the subject is one of the key subjects, which decide the gate."""
+
+    @property
+    def name(self) -> str:
+        """The cell's id."""
+        return f"{self.eval}/{self.subject}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateAnswer:
+    """The gate's decision about a cell, and how many more trials it needs."""
+
+    cell: GateCell
+    """The cell."""
+
+    decision: Decision
+    """The decision; undecided as long as `more` is above 0."""
+
+    more: int = 0
+    """The number of further trials needed now: the fewest that can decide it."""
+
+    p_value: float | None = None
+    """The p-value of the new trials given the cell's history; None if it was not tested."""
+
+    adjusted: float | None = None
+    """The p-value adjusted for the number of cells tested."""
+
+    used: int | None = None
+    """The number of trials that a rejection depends on, the rest are fresh; None if it can't be confirmed."""
+
+    bound: Literal["=", "<=", ">="] = "="
+    """Whether both p-values are exact, or limits that hold whatever the trials to come show."""
+
+    rates: CellRates | None = None
+    """The error rates of its plan, for its own history; None if the rule makes no plan."""
+
+    doubt: float = 0.0
+    """How uncertain the decision is, 0 to 1; with a limited budget, the most uncertain cell comes first."""

@@ -1,0 +1,42 @@
+"""Confirmation of rejections: a rejected cell is accepted after all if some fresh trials all pass.
+
+With many cells, some healthy one is rejected by chance in most gates. Confirming costs trials only after a rejection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import fsum
+
+from demeanor.core.error_rates import Operating
+from demeanor.core.text import all_of, count
+from demeanor.decide.gate.always import ask_for, decide
+from demeanor.decide.gate.cell import GateAnswer
+
+
+def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
+    """The answer, if a rejection needs a failure among this many fresh trials; 0 for no confirmation."""
+    if trials == 0 or answer.decision.answer != "reject" or answer.used is None:
+        return answer
+    cell, rule, reason = answer.cell, answer.decision.rule, answer.decision.reason
+    fresh = cell.outcomes[answer.used : answer.used + trials]
+    if False in fresh:
+        return replace(answer, decision=replace(answer.decision, reason=f"{reason}; confirmed by a fresh trial"))
+    if len(fresh) == trials:
+        found = decide(cell, rule, "accept", f"{reason}; not confirmed: {all_of(trials, 'fresh trial')} passed")
+    else:
+        waiting = f"{reason}; to be confirmed by {count(trials, 'fresh trial')}"
+        found = ask_for(cell, rule, trials - len(fresh), waiting)
+    return replace(found, rates=answer.rates)
+
+
+def confirmed(row: Operating, trials: int) -> Operating:
+    """The error rates of a rule whose rejections are confirmed."""
+    if trials == 0:
+        return row
+    more = row.chance * fsum(row.rate**passed for passed in range(trials))
+    return Operating(
+        rate=row.rate,
+        chance=row.chance * (1 - row.rate**trials),
+        trials=None if row.trials is None else row.trials + more,
+    )

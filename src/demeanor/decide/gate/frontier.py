@@ -1,0 +1,112 @@
+"""The plan of a cell: optimal for what its own history says about its healthy rate.
+
+The history enters as a distribution of the healthy rate. Without any, the gate expects 95 %, which most USUALLY_PASSES
+evals reach or exceed. Lower rates start with little weight, which grows with the history: one unlucky night hardly
+changes the plan, and nights that clearly show another rate do. So a short history is never worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp, fsum, log
+
+from demeanor.core.error_rates import Operating
+from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
+from demeanor.statistics.binomial import table
+from demeanor.statistics.operating import Stop, operate
+from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
+
+EXPECTED = 0.95
+"""The healthy rate of an eval without a history."""
+
+_OTHERS = (0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+_MIN_SHARE, _MAX_SHARE, _SHARE_PER_TRIAL = 0.005, 0.03, 0.001
+"""The prior weight of all other rates together, and how it grows with the history."""
+
+_PSEUDO_TRIALS = 10
+"""How many trials at the expected rate are added to a history to estimate its rate."""
+
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellRates:
+    """The exact error rates of a cell's plan, for its own history."""
+
+    healthy: Operating
+    """At the healthy rate that the history shows: the rate of false alarms, and the mean number of trials."""
+
+    small_drop: Operating
+    """After a drop by a sixth, as from 95 % to 80 %: the chance to detect it."""
+
+    large_drop: Operating
+    """After a drop by almost a half, as from 95 % to 50 %: the chance to detect it."""
+
+
+@lru_cache(maxsize=4096)
+def healthy_rates(passed: int, failed: int) -> tuple[Weighted, ...]:
+    """The healthy rate of a cell, as a distribution, after a history of so many passes and failures."""
+    others = min(_MAX_SHARE, _MIN_SHARE + _SHARE_PER_TRIAL * (passed + failed))
+    prior = [(EXPECTED, 1 - others), *((rate, others / len(_OTHERS)) for rate in _OTHERS)]
+    logs = [log(weight) + passed * log(rate) + failed * log(1 - rate) for rate, weight in prior]
+    highest = max(logs)
+    weights = [exp(one - highest) for one in logs]
+    total = fsum(weights)
+    return tuple(
+        Weighted(rate=rate, weight=weight / total) for (rate, _), weight in zip(prior, weights, strict=True) if weight
+    )
+
+
+def expected_rate(passed: int, failed: int) -> float:
+    """The rate that the history shows, in whole percent, shrunk towards 95 % if it is short."""
+    shrunk = (passed + EXPECTED * _PSEUDO_TRIALS) / (passed + failed + _PSEUDO_TRIALS)
+    return min(round(shrunk, 2), 0.99)
+
+
+@lru_cache(maxsize=4096)
+def plan_after(passed: int, failed: int, effort: Effort) -> SequentialPlan:
+    """The optimal plan of a cell, after a history of so many passes and failures."""
+    healthy = [one for one in healthy_rates(passed, failed) if one.weight > _NEGLIGIBLE]
+    drops = ((SMALL_DROP, effort.small_drop), (LARGE_DROP, effort.large_drop))
+    dropped = [Weighted(rate=one.rate * left, weight=one.weight * price) for left, price in drops for one in healthy]
+    return optimal_plan(
+        healthy=healthy, dropped=dropped, false_alarm=effort.false_alarm, cap=effort.cap, first=effort.first
+    )
+
+
+@lru_cache(maxsize=4096)
+def cell_rates(passed: int, failed: int, effort: Effort) -> CellRates:
+    """The error rates of that plan, for the rate that the history shows."""
+    plan, expected = plan_after(passed, failed, effort), expected_rate(passed, failed)
+    healthy, small, large = (
+        operating(plan.stop, round(expected * left, 2), cap=plan.cap) for left in (1.0, SMALL_DROP, LARGE_DROP)
+    )
+    return CellRates(healthy=healthy, small_drop=small, large_drop=large)
+
+
+def operating(stop: Stop, rate: float, *, cap: int) -> Operating:
+    """How often a rule rejects a cell of this true rate, and its mean number of trials."""
+    found = operate(stop, rate, cap=cap)
+    return Operating(rate=rate, chance=found.chance("reject"), trials=found.trials)
+
+
+def average_rates(rates: Sequence[float], *, past: int, base: float, effort: Effort) -> tuple[Operating, ...]:
+    """The error rates, averaged over all histories of `past` trials at the healthy rate `base`."""
+    histories = [
+        (weight, plan_after(passed, past - passed, effort))
+        for passed, weight in enumerate(table(past, base))
+        if weight > _NEGLIGIBLE
+    ]
+    rows = []
+    for rate in rates:
+        found = [(weight, operate(plan.stop, rate, cap=plan.cap)) for weight, plan in histories]
+        rows.append(
+            Operating(
+                rate=rate,
+                chance=fsum(weight * one.chance("reject") for weight, one in found),
+                trials=fsum(weight * one.trials for weight, one in found),
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,124 @@
+"""The error rates of a whole gate: how often it blocks a healthy change, and detects a drop of one cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, fsum, log1p
+
+from demeanor.core.error_rates import Operating
+from demeanor.core.percent import share
+from demeanor.core.text import count
+from demeanor.decide.gate import always
+from demeanor.decide.gate.confirmation import confirmed
+from demeanor.decide.gate.frontier import CellRates
+
+TOO_OFTEN = 0.05
+"""A gate that blocks more healthy changes than this is worth a proposal."""
+
+ADVISED = 3
+"""The number of fresh trials that a report proposes to confirm rejections with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SuiteRates:
+    """The error rates of all cells of a gate together."""
+
+    cells: int
+    """The number of cells that can block a change."""
+
+    confirm: int
+    """Fresh trials that confirm a rejection."""
+
+    blocks: float
+    """The probability that a healthy change is blocked."""
+
+    small_drop: float | None
+    """The probability that the change is blocked because one USUALLY_PASSES cell dropped by a sixth (95 to 80 %)."""
+
+    large_drop: float | None
+    """The same for a drop by almost a half (95 to 50 %)."""
+
+    trials: float
+    """The mean number of trials of a healthy change."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellOdds:
+    """The error rates of one cell, or of `cells` that have the same, without confirmation."""
+
+    healthy: Operating
+    """If nothing changed."""
+
+    small_drop: Operating | None = None
+    """After a drop by a sixth; None for ALWAYS_PASSES."""
+
+    large_drop: Operating | None = None
+    """After a drop by almost a half; None for ALWAYS_PASSES."""
+
+    cells: int = 1
+    """The number of such cells."""
+
+    @classmethod
+    def of(cls, rates: CellRates) -> CellOdds:
+        """Those of a cell's plan."""
+        return cls(healthy=rates.healthy, small_drop=rates.small_drop, large_drop=rates.large_drop)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateSuite:
+    """The error rates of a gate, and what confirmation would change."""
+
+    now: SuiteRates
+    """As it is configured."""
+
+    proposed: SuiteRates | None = None
+    """With confirmation by fresh trials; None if it is configured already."""
+
+    def sentences(self) -> tuple[str, ...]:
+        """For reports: the rates, and a proposal if healthy changes are blocked too often."""
+        now, proposed = self.now, self.proposed
+        found = [
+            f"With {count(now.cells, 'cell')} at the rates of their histories, this gate blocks a healthy change in "
+            f"{share(now.blocks)} of cases{_detects(now)}"
+        ]
+        if proposed is not None and now.blocks > TOO_OFTEN:
+            more = f"{proposed.trials - now.trials:.1f}"
+            found.append(
+                f"Set `confirm = {proposed.confirm}` in [gate] to block a healthy change in {share(proposed.blocks)} "
+                f"of cases, for {more}" + f" more trials per gate{_detects(proposed)}"
+            )
+        return tuple(found)
+
+
+def _detects(found: SuiteRates) -> str:
+    if found.small_drop is None or found.large_drop is None:
+        return ""
+    return (
+        f"; it detects a drop of one cell by a sixth (95 to 80 %) with probability {share(found.small_drop)}, "
+        f"by almost a half (95 to 50 %) with {share(found.large_drop)}"
+    )
+
+
+def suite_rates(odds: Sequence[CellOdds], *, confirm: int = 0) -> SuiteRates:
+    """The error rates of all cells together. Cells are independent: sharing evidence never rejects a first cell."""
+    healthy = [(one.cells, confirmed(one.healthy, confirm)) for one in odds]
+    return SuiteRates(
+        cells=sum(one.cells for one in odds),
+        confirm=confirm,
+        blocks=1 - exp(fsum(cells * log1p(-min(one.chance, 1 - 1e-12)) for cells, one in healthy)),
+        small_drop=_mean([(one.cells, one.small_drop) for one in odds], confirm),
+        large_drop=_mean([(one.cells, one.large_drop) for one in odds], confirm),
+        trials=fsum(cells * (one.trials or 0.0) for cells, one in healthy),
+    )
+
+
+def _mean(rows: Sequence[tuple[int, Operating | None]], confirm: int) -> float | None:
+    known = [(cells, confirmed(row, confirm).chance) for cells, row in rows if row is not None]
+    total = sum(cells for cells, _ in known)
+    return fsum(cells * chance for cells, chance in known) / total if total else None
+
+
+def always_odds(rate: float, cells: int = 1) -> CellOdds:
+    """ALWAYS_PASSES cells with this true rate."""
+    return CellOdds(healthy=always.error_rates([rate]).rows[0], cells=cells)

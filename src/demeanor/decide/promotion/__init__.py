@@ -1,0 +1,1 @@
+"""Promotion and demotion: when an eval earns ALWAYS_PASSES, and when it loses it."""

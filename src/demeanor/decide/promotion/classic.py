@@ -1,0 +1,130 @@
+"""The rule `classic`: ten nights of incubation, then seven nights in a row without a failure on any subject.
+
+A night without data (missing, skipped, too few judged trials) counts neither as a pass nor as a failure. Nothing is
+promoted while such a night is among the last seven. Demotion is the reverse: one failure in the last seven nights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from demeanor.core.error_rates import ErrorRates, Operating
+from demeanor.core.percent import rate as percent
+from demeanor.core.percent import share
+from demeanor.core.policy import Policy
+from demeanor.core.text import all_of, count
+from demeanor.decide.gate.always import RATES
+from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.candidate import Candidate, Night
+from demeanor.decide.promotion.incubation import Incubation, incubation
+from demeanor.statistics.streak import chance_of_streak
+
+NAME = "classic"
+TRIALS = 3
+"""Trials per night, for the error rates."""
+
+INCUBATION = 10
+"""Nights in which every enabled subject must have been judged before a promotion."""
+
+WINDOW = 7
+"""The latest nights, all of which must be perfect."""
+
+_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval or the subject changed, on"}
+
+
+def judge_promotion(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = False
+) -> Candidate:
+    """Promote a USUALLY_PASSES eval whose last seven nights were perfect, after ten nights of incubation."""
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, least=WINDOW, complete=INCUBATION, across=across)
+    window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
+    missing = _missing(found, window)
+    perfect = sum(night.perfect for night in window)
+    return Candidate(
+        eval=name,
+        rule=NAME,
+        answer="wait" if missing else "promote",
+        reason=(
+            f"{perfect} of the last {WINDOW} nights perfect on {all_of(len(subjects), 'subject')}, "
+            f"{min(found.complete, INCUBATION)} of {INCUBATION} nights of incubation"
+        ),
+        missing=missing,
+        distance=max(0, INCUBATION - found.complete, WINDOW - found.streak) if missing else 0,
+        nights=window,
+        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
+        trials=found.trials(latest),
+        changes=found.changes(latest),
+    )
+
+
+def _missing(found: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
+    missing = []
+    if found.complete < INCUBATION:
+        missing.append(f"{found.complete} of {INCUBATION} nights in which every enabled subject was judged")
+    if len(window) < WINDOW:
+        missing.append(f"{len(window)} of {WINDOW} nights were run")
+    if not all(night.states for night in window):
+        missing.append("no subject is enabled for it")
+    for night in window:
+        for state, words in _STATES.items():
+            subjects = [subject for subject, found_state in night.states.items() if found_state == state]
+            if subjects:
+                missing.append(f"{night.run}: {words} {', '.join(subjects)}")
+    return tuple(missing)
+
+
+def promotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
+    """How often an eval is promoted, given its true rate, if the rule is applied every night."""
+
+    def within(rate: float, nights: int) -> float:
+        return chance_of_streak(rate ** (trials * subjects), length=WINDOW, rounds=nights, earliest=INCUBATION)
+
+    later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
+    return ErrorRates(
+        rule=NAME,
+        action="promote",
+        about=f"at least {INCUBATION} nights, and no failure in the last {WINDOW} on any enabled subject",
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night for 30 nights",
+        rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
+        notes=(
+            f"promoted within 60 nights: {later}",
+            "given enough nights, nearly every eval is promoted; a promoted 95 % eval blocks one change in seven",
+        ),
+    )
+
+
+def judge_demotion(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = True
+) -> Candidate:
+    """Demote an ALWAYS_PASSES eval that failed in the last seven nights."""
+    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW, across=across)
+    window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
+    failures = []
+    for night in window:
+        failed = [subject for subject, state in night.states.items() if state == "fail"]
+        if failed:
+            failures.append(f"{night.run}: failed on {', '.join(failed)}")
+    known = sum(night.complete for night in window)
+    return Candidate(
+        eval=name,
+        rule=NAME,
+        answer="demote" if failures else "keep" if known else "wait",
+        reason=f"{len(failures)} of the last {WINDOW} nights with a failure, {known} with all subjects judged",
+        missing=tuple(failures),
+        nights=window,
+        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
+        trials=found.trials(latest),
+        changes=found.changes(latest),
+    )
+
+
+def demotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
+    """How often an eval is demoted in one week, given its true rate."""
+    return ErrorRates(
+        rule=NAME,
+        action="demote",
+        about=f"one failure on any enabled subject within the last {WINDOW} nights",
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, one week",
+        rows=tuple(Operating(rate=rate, chance=1 - rate ** (trials * WINDOW * subjects)) for rate in rates),
+        notes=(f"a 99 % eval is demoted in {share(1 - 0.99 ** (trials * WINDOW * subjects))} of all weeks",),
+    )

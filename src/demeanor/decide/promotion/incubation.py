@@ -1,0 +1,130 @@
+"""The nights that count for an eval: those since the eval, its policy or a subject last changed.
+
+An edited eval is a different eval, and a demoted one must qualify again. A subject with another agent, prompt or model
+is another subject, whose results are not averaged with the former ones unless asked (`across`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import RunDiff
+from demeanor.decide.night_cells import ByRun, RunId, changes, count
+from demeanor.decide.promotion.candidate import Night, NightState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Incubation:
+    """The nights of one eval that count."""
+
+    nights: tuple[Night, ...]
+    """The nights that were considered, oldest first; those before the last change have the state `before`."""
+
+    counting: tuple[RunId, ...]
+    """The runs that count, oldest first."""
+
+    cells: Mapping[str, ByRun]
+    """Enabled subject → night → cells."""
+
+    @property
+    def complete(self) -> int:
+        """How many of these nights judged every enabled subject."""
+        return sum(night.complete for night in self.nights)
+
+    @property
+    def streak(self) -> int:
+        """The number of perfect nights in a row, up to the latest."""
+        length = 0
+        for night in reversed(self.nights):
+            if not night.perfect:
+                break
+            length += 1
+        return length
+
+    def counts(self, subject: str, runs: Sequence[RunId]) -> tuple[int, int]:
+        """Passed and failed trials of a subject in these nights."""
+        by_run = self.cells[subject]
+        return count(cell for run in runs for cell in by_run.get(run[1], ()))
+
+    def trials(self, runs: Sequence[RunId]) -> int | None:
+        """The smallest number of judged trials that a subject has in a night; None if there is none."""
+        judged = [sum(cell.judged for cell in by_run.get(run[1], ())) for by_run in self.cells.values() for run in runs]
+        return min((number for number in judged if number), default=None)
+
+    def changes(self, runs: Sequence[RunId]) -> tuple[RunDiff, ...]:
+        """What changed between these nights."""
+        found: list[RunDiff] = []
+        for by_run in self.cells.values():
+            found += changes([cell for run in runs for cell in by_run.get(run[1], ()) if cell.judged])
+        return tuple(sorted(found, key=lambda change: (change.started, change.subject)))
+
+
+def incubation(
+    cells: Mapping[str, ByRun],
+    nights: Sequence[RunId],
+    subjects: Sequence[str],
+    policy: Policy,
+    *,
+    least: int | None = None,
+    complete: int = 0,
+    across: bool = False,
+) -> Incubation:
+    """The nights that count for an eval with this `policy` on the enabled subjects.
+
+    With `least`, it considers only as many nights as needed: at least `least`, and until `complete` of them are
+    complete.
+    """
+    by_subject = {subject: cells.get(subject, {}) for subject in subjects}
+    version = _Version(policy, across=across)
+    considered: list[Night] = []
+    counting: list[RunId] = []
+    unchanged = True
+    for run in reversed(nights):
+        if least is not None and len(considered) >= least and (complete <= 0 or not unchanged):
+            break
+        found = {subject: by_subject[subject].get(run[1], ()) for subject in subjects}
+        unchanged = unchanged and version.matches([cell for those in found.values() for cell in those])
+        states = {subject: _state(those) if unchanged else "before" for subject, those in found.items()}
+        night = Night(run=run[1], started=run[0], states=states)
+        if unchanged:
+            counting.append(run)
+            complete -= night.complete
+        elif least is None:
+            break
+        considered.append(night)
+    return Incubation(nights=tuple(reversed(considered)), counting=tuple(reversed(counting)), cells=by_subject)
+
+
+class _Version:
+    """The policy, eval hash (and subject fingerprints) of the latest nights; compares older nights with it."""
+
+    def __init__(self, policy: Policy, *, across: bool) -> None:
+        self.policy = policy
+        self.eval_hash = ""
+        self.prints: dict[str, str] | None = None if across else {}
+
+    def matches(self, cells: Sequence[RunCell]) -> bool:
+        """Whether a night is of the same version. An unknown hash or fingerprint matches."""
+        for cell in cells:
+            if cell.policy is not self.policy:
+                return False
+            self.eval_hash = self.eval_hash or cell.eval_hash
+            if cell.eval_hash and cell.eval_hash != self.eval_hash:
+                return False
+            if self.prints is None or not cell.fingerprint:
+                continue
+            if self.prints.setdefault(cell.subject, cell.fingerprint) != cell.fingerprint:
+                return False
+        return True
+
+
+def _state(cells: Sequence[RunCell]) -> NightState:
+    passed = 0
+    for cell in cells:
+        if cell.failed:
+            return "fail"
+        passed += cell.passed
+    return "pass" if passed else "no data"

@@ -1,0 +1,129 @@
+"""Promotion by the rule `sprt`: Wald's sequential probability ratio test over all nights. Its answer is final.
+
+After every night, each enabled subject is tested on its own: good (99 %) or bad (93 %)? The eval is promoted when all
+subjects are good. It is refused when one is bad, or undecided after 200 trials, and stays refused until it is edited.
+The test of a good subject starts again, to detect a later drop before the promotion is applied. That makes refusals of
+good evals more frequent the more subjects there are; `sprt_nights` calculates how frequent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from demeanor.core.error_rates import ErrorRates, Operating
+from demeanor.core.percent import rate as percent
+from demeanor.core.percent import share
+from demeanor.core.policy import Policy
+from demeanor.core.text import count
+from demeanor.decide.gate.always import RATES
+from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion.incubation import Incubation, incubation
+from demeanor.decide.promotion.sprt_nights import SubjectNight, ending, subject_nights
+from demeanor.statistics.sprt import Sprt
+
+NAME = "sprt"
+TEST = Sprt(good=0.99, bad=0.93, miss_good=0.10, miss_bad=0.05)
+MAX_TRIALS = 200
+TRIALS = 3
+"""Trials per night, for the error rates."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _TestState:
+    """The test of one subject."""
+
+    answer: Literal["good", "bad", "open"]
+    passed: int
+    failed: int
+    needed: int
+    """Passes in a row that are needed for the answer good."""
+
+
+def judge(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = False
+) -> Candidate:
+    """Decide on one eval."""
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, across=across)
+    tests = {subject: _test(found, subject) for subject in subjects}
+    bad = [subject for subject, one in tests.items() if one.answer == "bad"]
+    waiting = {subject: one for subject, one in tests.items() if one.answer == "open" and not bad}
+    final = "this is final until the eval or the subject changes"
+    missing = [f"{subject}: not good, {_score(tests[subject])}; {final}" for subject in bad]
+    missing += [f"{subject}: {one.needed} more passes in a row, {_score(one)}" for subject, one in waiting.items()]
+    missing += [] if subjects else ["no subject is enabled for it"]
+    passes = max((one.needed for one in waiting.values()), default=0)
+    trials = found.trials(found.counting)
+    return Candidate(
+        eval=name,
+        rule=NAME,
+        answer="refuse" if bad else "wait" if missing else "promote",
+        reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in tests.items()) or missing[0],
+        missing=tuple(missing),
+        distance=math.ceil(passes / (trials or TRIALS)),
+        nights=found.nights,
+        counts={subject: (one.passed, one.passed + one.failed) for subject, one in tests.items()},
+        trials=trials,
+        changes=found.changes(found.counting),
+    )
+
+
+def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
+    """How often an eval is promoted, given its true rate. Exact, if the rule is applied every night."""
+    good, bad = (_nights(rate, trials) for rate in (TEST.good, TEST.bad))
+    refused = 1 - ending([good] * subjects).promoted
+    wrong = ending([*[good] * (subjects - 1), bad]).promoted
+    found = [(rate, ending([_nights(rate, trials)] * subjects)) for rate in rates]
+    return ErrorRates(
+        rule=NAME,
+        action="promote",
+        about=(
+            f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: with {count(subjects, 'subject')}, it refuses "
+            f"{share(refused)} of the good evals and promotes {share(wrong)} of those with a bad subject; "
+            f"{MAX_TRIALS} trials per subject at most"
+        ),
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night",
+        rows=tuple(
+            Operating(rate=rate, chance=one.promoted, trials=one.nights * trials * subjects) for rate, one in found
+        ),
+        notes=(f"{TEST.passes_needed()} passes without a failure are enough, and the answer is final",),
+    )
+
+
+def _nights(rate: float, trials: int) -> Sequence[SubjectNight]:
+    return subject_nights(_after_night, rate, trials=trials, nights=MAX_TRIALS // trials + 1)
+
+
+def _after_night(proven: bool, passed: int, failed: int) -> tuple[bool, int, int] | None:
+    """Whether the subject was proven good, with the trials of its next test; None if it is refused."""
+    answer, over = TEST.answer(passed, failed), passed + failed > MAX_TRIALS
+    if answer == "bad" or (over and answer is None and not proven):
+        return None
+    return (True, 0, 0) if answer == "good" or over else (proven, passed, failed)
+
+
+def _test(incubation: Incubation, subject: str) -> _TestState:
+    passed = failed = 0
+    state = (False, 0, 0)
+    for run in incubation.counting:
+        proven, tested_passed, tested_failed = state
+        for cell in incubation.cells[subject].get(run[1], ()):
+            passed, failed = passed + cell.passed, failed + cell.failed
+            tested_passed, tested_failed = tested_passed + cell.passed, tested_failed + cell.failed
+        after = _after_night(proven, tested_passed, tested_failed)
+        if after is None:
+            return _TestState(answer="bad", passed=passed, failed=failed, needed=0)
+        state = after
+    proven, tested_passed, tested_failed = state
+    if proven:
+        return _TestState(answer="good", passed=passed, failed=failed, needed=0)
+    return _TestState(
+        answer="open", passed=passed, failed=failed, needed=TEST.passes_needed(tested_passed, tested_failed)
+    )
+
+
+def _score(one: _TestState) -> str:
+    return f"{one.passed} of {one.passed + one.failed} passed"

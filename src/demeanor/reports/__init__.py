@@ -1,0 +1,1 @@
+"""The reports that several commands show, one package each: values, and how every format shows them."""

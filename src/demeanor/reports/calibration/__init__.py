@@ -1,0 +1,1 @@
+"""The error rates of an eval's judge."""

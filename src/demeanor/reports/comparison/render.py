@@ -1,0 +1,204 @@
+"""A comparison for the terminal and as markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from rich.text import Text
+
+from demeanor.core.evidence import Spent
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.percent import rate
+from demeanor.core.text import all_of, count, one_line
+from demeanor.decide.comparison import CompareOutcome, Counts, Shift
+from demeanor.render import markdown
+from demeanor.render.numbers import money, p_value, percent
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.reports.comparison.report import CompareReport, SideNote
+from demeanor.reports.run.phrases import POLICIES, policy_word
+
+_DETECTABLE = "detectable"
+_ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)
+_STYLES = {
+    CompareOutcome.REGRESSED: "bold red",
+    CompareOutcome.IMPROVED: "bold green",
+    CompareOutcome.NO_EVIDENCE: "",
+    CompareOutcome.UNDERPOWERED: "yellow",
+}
+
+
+def compare_terminal(report: CompareReport, screen: Screen | None = None) -> str:
+    """The comparison as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_terminal(report, screen), screen)
+
+
+def compare_markdown(report: CompareReport) -> str:
+    """The comparison as markdown, for the summary of a CI job or a comment."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def headline(report: CompareReport) -> str:
+    """The result in one sentence."""
+    if not report.comparison.evals:
+        return "Undecided: no eval can be compared"
+    if report.exit_code is ExitCode.UNDECIDED:
+        cells = sum(report.counts.values())
+        few = "has too few trials" if cells == 1 else "have too few trials"
+        drop = f"{report.comparison.concern * 100:.0f} points"
+        return f"Can't tell: {all_of(cells, 'cell')} {few} to detect a drop of {drop}"
+    verdict = "Regressed" if report.exit_code is ExitCode.REJECTED else "No regression found"
+    found = [_outcomes(report.counts, "cell"), _outcomes(report.known_bad, "known failure")]
+    return f"{verdict}: {'; '.join(part for part in found if part)}"
+
+
+def all_notes(report: CompareReport) -> list[str]:
+    """The notes of the comparison and of its evals; what is true of several evals once."""
+    found: dict[str, list[str]] = {}
+    for one in report.comparison.evals:
+        for note in one.notes:
+            found.setdefault(note, []).append(one.eval)
+    return [*report.notes, *(f"{', '.join(dict.fromkeys(evals))}: {note}" for note, evals in found.items())]
+
+
+def _outcomes(counts: Mapping[str, int], noun: str) -> str:
+    """`1 regressed, 2 improved of 3 cells`; empty if there are none."""
+    parts = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _ORDER if counts[outcome])
+    return f"{parts} of {count(sum(counts.values()), noun)}" if parts else ""
+
+
+def _side(side: SideNote) -> str:
+    """`commit main (0123456789ab), 1 run`."""
+    commit = f" ({side.commit[:12]})" if side.commit else ""
+    return f"{side.kind} {side.name}{commit}, {count(len(side.runs), 'run')}"
+
+
+def _score(counts: Counts) -> str:
+    """`57/60`."""
+    return f"{counts[0]}/{counts[1]}"
+
+
+def _drop(value: float | None) -> str:
+    """The smallest detectable drop, in percentage points."""
+    return "none" if value is None else f"{value * 100:.0f} pts"
+
+
+def _shifts(report: CompareReport) -> Iterator[tuple[str, str]]:
+    """The differences of the mean pass rate and of the usage."""
+    found = report.comparison
+    if found.suite is not None:
+        yield "pass rate", _points(found.suite)
+    if found.known_bad is not None:
+        yield "known bad", f"{_points(found.known_bad)} USUALLY_FAILS, not part of the pass rate"
+    rows: tuple[tuple[str, Shift | None, Callable[[float], str]], ...] = (
+        ("cost", found.cost_usd, _money),
+        ("tokens", found.tokens, lambda value: f"{value:,.0f}"),
+        ("turns", found.turns, lambda value: f"{value:.1f}"),
+        ("time", found.seconds, lambda value: f"{value:.1f} s"),
+    )
+    for label, shift, shown in rows:
+        if shift is None:
+            yield label, "not known for both sides"
+        else:
+            yield label, f"{shown(shift.base)} → {shown(shift.new)} per trial{_interval(shift, shown)}"
+
+
+def _points(shift: Shift) -> str:
+    change = f"{shift.value * 100:+.1f} points"
+    if shift.low is not None and shift.high is not None:
+        change += f" [{shift.low * 100:+.1f} to {shift.high * 100:+.1f}]"
+    rates = f"{percent(shift.base)} → {percent(shift.new)}"
+    return f"{rates}, {change}, mean over {count(shift.evals, 'eval')}"
+
+
+def _interval(shift: Shift, shown: Callable[[float], str]) -> str:
+    if shift.low is None or shift.high is None:
+        return ""
+    zero = shown(0.0)
+    low, high = (
+        f"{'-' if end < 0 and shown(-end) != zero else '+'}{shown(abs(end))}" for end in (shift.low, shift.high)
+    )
+    return f", difference [{low} to {high}]"
+
+
+def _money(value: float) -> str:
+    return money(Spent(cost_usd=value))
+
+
+def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
+    for label, side in (("base", report.base), ("new", report.new)):
+        yield from _labelled(label, _side(side), screen)
+    lines = table(_columns(report, screen), screen)
+    if report.comparison.evals:
+        yield Text()
+        yield from lines
+        yield Text()
+        for label, text in _shifts(report):
+            yield from _labelled(label, text, screen)
+    if report.comparison.incomparable:
+        yield Text()
+        yield Text("Not compared", "bold")
+        for name, why in report.comparison.incomparable:
+            yield from paragraph(f"{one_line(name, width=300)}: {one_line(why, width=300)}", screen)
+    yield Text()
+    level = rate(report.comparison.level)
+    note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
+    yield from paragraph(note, screen, "dim")
+    if _DETECTABLE in lines[0].plain:
+        note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
+        yield from paragraph(note, screen, "dim")
+    for note in all_notes(report):
+        yield from _labelled("note", one_line(note, width=400), screen)
+
+
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<10}", text, screen)
+
+
+def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
+    evals = report.comparison.evals
+    yield Column(title="", cells=[Text(one.outcome.value, _STYLES[one.outcome]) for one in evals])
+    yield text_column("eval", [one_line(one.eval, width=300) for one in evals], screen, comfort=24, least=8)
+    if len({one.subject for one in evals}) > 1:
+        subjects = [one_line(one.subject, width=300) for one in evals]
+        yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
+    yield text_column("policy", [policy_word(one.policy, screen.width) for one in evals], screen, rank=4)
+    yield text_column("base", [_score(one.base) for one in evals], screen, align="right")
+    yield text_column("new", [_score(one.new) for one in evals], screen, align="right")
+    yield text_column("p", [p_value(one.p_value) for one in evals], screen, align="right", rank=2)
+    yield text_column("adjusted", [p_value(one.adjusted) for one in evals], screen, align="right", rank=1)
+    yield text_column(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], screen, align="right", rank=3)
+
+
+def _markdown(report: CompareReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code) + "\n"
+    yield f"- base: {_code(_side(report.base))}"
+    yield f"- new: {_code(_side(report.new))}\n"
+    yield "| Outcome | Eval | Policy | Subject | Base | New | p | adjusted | detectable drop |"
+    yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: |"
+    for one in report.comparison.evals:
+        cells = [
+            one.outcome.value,
+            _code(one.eval),
+            POLICIES[one.policy],
+            _code(one.subject),
+            _score(one.base),
+            _score(one.new),
+            p_value(one.p_value).replace("<", "&lt;"),
+            p_value(one.adjusted).replace("<", "&lt;"),
+            _drop(one.detectable_drop),
+        ]
+        yield markdown.table_row(cells)
+    yield ""
+    for label, text in _shifts(report):
+        yield f"- {label}: {_code(text)}"
+    for name, why in report.comparison.incomparable:
+        yield f"- not compared: {_code(name)}: {_code(why)}"
+    for note in all_notes(report):
+        yield f"- note: {_code(note)}"
+
+
+def _code(text: str) -> str:
+    return markdown.inline_code(text, width=400)

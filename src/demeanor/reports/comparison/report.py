@@ -1,0 +1,160 @@
+"""The report of a comparison, as a value that all formats are rendered from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
+from demeanor.decide.comparison import CompareOutcome, Comparison, EvalComparison, compare
+from demeanor.render.documents import ReportDocument
+from demeanor.statistics.power import SampleSize
+
+
+def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:
+    """Compare two sides."""
+    return compare_report(base, new, compare(base.cells, new.cells), notes=notes)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """One side of a comparison, with its results."""
+
+    name: str
+    """The name of the run; of another side, as given by the user."""
+
+    kind: str
+    """`run`, `subject`, `branch` or `commit`."""
+
+    runs: tuple[str, ...]
+    """Its runs, oldest first."""
+
+    commit: str | None = None
+    """The commit, if all its runs have the same."""
+
+    cells: tuple[RunCell, ...] = ()
+    """The results of these runs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideNote:
+    """One side of a comparison, without its results."""
+
+    name: str
+    """The name of the run; of another side, as given by the user."""
+
+    kind: str
+    """`run`, `subject`, `branch` or `commit`."""
+
+    runs: tuple[str, ...]
+    """Its runs, oldest first."""
+
+    commit: str | None
+    """The commit, if all its runs have the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompareReport:
+    """Is the new side worse than the base?"""
+
+    base: SideNote
+    """The base."""
+
+    new: SideNote
+    """The new side."""
+
+    comparison: Comparison
+    """The differences."""
+
+    counts: Mapping[str, int]
+    """Outcome → number of evals, without USUALLY_FAILS."""
+
+    known_bad: Mapping[str, int]
+    """Outcome → number of USUALLY_FAILS evals."""
+
+    exit_code: ExitCode
+    """Rejected if an eval regressed that is not USUALLY_FAILS; undecided if no eval can be compared, or none has
+    enough trials.
+    """
+
+    notes: tuple[str, ...] = field(default=())
+    """Warnings and remarks."""
+
+
+COMPARE_DOCUMENT = ReportDocument("compare", CompareReport)
+"""The JSON document of this report."""
+
+
+def compare_report(base: Side, new: Side, comparison: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:
+    """Make the report."""
+    known_bad = [one for one in comparison.evals if one.policy is Policy.USUALLY_FAILS]
+    counts = _counts(one for one in comparison.evals if one.policy is not Policy.USUALLY_FAILS)
+    code = ExitCode.REJECTED if counts[CompareOutcome.REGRESSED] else ExitCode.ACCEPTED
+    return CompareReport(
+        base=_note(base),
+        new=_note(new),
+        comparison=comparison,
+        counts=counts,
+        known_bad=_counts(known_bad),
+        exit_code=code if comparison.evals and comparison.can_tell else ExitCode.UNDECIDED,
+        notes=notes,
+    )
+
+
+def _counts(evals: Iterable[EvalComparison]) -> dict[str, int]:
+    found = Counter(one.outcome for one in evals)
+    return {outcome.value: found[outcome] for outcome in CompareOutcome}
+
+
+def _note(side: Side) -> SideNote:
+    return SideNote(name=side.name, kind=side.kind, runs=side.runs, commit=side.commit)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DetectableDrop:
+    """The smallest drop that a number of trials detects."""
+
+    trials: int
+    """The number of trials."""
+
+    each_side: float | None
+    """The drop, if each side of a comparison has this many; None if not even a drop to 0 is detected."""
+
+    known_rate: float | None
+    """The drop, compared with a rate that is known from many trials; None if not even a drop to 0 is detected."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparisonPlan:
+    """How many trials detect a drop of the pass rate, and the smallest drop that a number of trials detects."""
+
+    base: float
+    """The pass rate before the drop."""
+
+    new: float
+    """The pass rate after the drop."""
+
+    level: float
+    """The accepted rate of false alarms."""
+
+    power: float
+    """The required probability of detecting the drop."""
+
+    each_side: int
+    """The trials on each side of a comparison."""
+
+    exact: bool
+    """Whether that was calculated exactly, rather than by the normal approximation."""
+
+    known_rate: SampleSize | None
+    """The trials that are compared with a rate known from many trials; None if 5000 are not enough."""
+
+    drops: tuple[DetectableDrop, ...]
+    """The smallest detectable drops."""
+
+
+PLAN_DOCUMENT = ReportDocument("comparison-plan", ComparisonPlan)
+"""The JSON document of a plan."""

@@ -1,0 +1,45 @@
+"""One version of each subject per side: runs before the subject last changed are left out, because a mean over two
+versions is the rate of neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from demeanor.core.history import RunCell
+from demeanor.core.text import count
+from demeanor.decide.night_cells import since_change
+from demeanor.render.marks import SUBJECT_MARK
+from demeanor.reports.comparison.report import Side
+
+
+def latest_versions(base: Side, new: Side) -> tuple[Side, Side, tuple[str, ...]]:
+    """Both sides without the results before their subjects last changed; and a note for each subject that changed."""
+    base, before = _latest(base, "base")
+    new, after = _latest(new, "new side")
+    return base, new, (*before, *after)
+
+
+def _latest(side: Side, which: Literal["base", "new side"]) -> tuple[Side, tuple[str, ...]]:
+    groups: dict[tuple[str, str], list[RunCell]] = {}
+    for cell in side.cells:
+        groups.setdefault((cell.eval, cell.subject), []).append(cell)
+    kept = {id(cell) for cells in groups.values() for cell in since_change(cells)}
+    left_out = [cell for cell in side.cells if id(cell) not in kept]
+    if not left_out:
+        return side, ()
+    cells = tuple(cell for cell in side.cells if id(cell) in kept)
+    used = {cell.run for cell in cells}
+    runs = tuple(run for run in side.runs if run in used)
+    return replace(side, cells=cells, runs=runs), tuple(_notes(left_out, which))
+
+
+def _notes(left_out: list[RunCell], which: str) -> Iterator[str]:
+    for subject in dict.fromkeys(cell.subject for cell in left_out):
+        runs = list(dict.fromkeys(cell.run for cell in left_out if cell.subject == subject))
+        yield (
+            f"{SUBJECT_MARK} {subject} changed after {runs[-1]}: {count(len(runs), 'earlier run')} of the {which} "
+            f"{'is' if len(runs) == 1 else 'are'} left out (--across counts {'it' if len(runs) == 1 else 'them'}, too)"
+        )

@@ -1,0 +1,1 @@
+"""The pass rate of one eval over time."""

@@ -1,0 +1,106 @@
+"""The history of one eval for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from demeanor.core.run_diff import ChangePoint
+from demeanor.core.text import count, one_line
+from demeanor.render import numbers
+from demeanor.render.table import hanging, wrapped
+from demeanor.render.terminal import Screen, paint
+from demeanor.reports.eval_history.report import EvalHistory, PastCell, Segment, SubjectHistory
+from demeanor.reports.night import phrases
+from demeanor.reports.night.terminal import sparkline
+from demeanor.reports.run.phrases import LAYERS, POLICIES
+
+_NOT_ENOUGH = "not enough nights yet to detect a change"
+
+
+def history_terminal(found: EvalHistory, screen: Screen | None = None) -> str:
+    """The history as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(found, screen), screen)
+
+
+def _lines(found: EvalHistory, screen: Screen) -> Iterator[Text]:
+    runs = "all runs" if found.kind == "all" else f"{found.kind} runs"
+    layer = f", layer {found.layer}: {LAYERS[found.layer]}" if found.layer == 3 else ""
+    yield Text.assemble((screen.safe(one_line(found.eval, width=300)), "bold"), (f"  {runs}{layer}", "dim"))
+    for one in found.subjects:
+        yield Text()
+        yield from _subject(one, screen)
+
+
+def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
+    judged = sum(past.cell.judged > 0 for past in one.past)
+    facts = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
+    yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (facts, "dim")), screen.width)
+    yield from _bars(one.past, screen)
+    days = {past.run: numbers.when(past.started) for past in one.past}
+    for segment in one.stretches:
+        yield from _paragraph(_segment(segment, days), screen)
+    if not one.course.points and one.course.enough:
+        yield from _paragraph("no change of the rate", screen)
+    for point in one.course.points:
+        yield from _paragraph(_point(point, days), screen, "bold red" if point.direction == "fall" else "bold green")
+        yield from _paragraph(_range(point, days), screen)
+        for cause in point.causes:
+            yield from _paragraph(f"  then: {phrases.PARTS[cause.part]} {cause.before} → {cause.after}", screen)
+    for change in one.course.changes:
+        mark = phrases.mark_of(change.part)
+        values = f"{one_line(change.before, width=40)} → {one_line(change.after, width=40)}"
+        yield from _paragraph(f"{mark} {days[change.run]}  {phrases.PARTS[change.part]} {values}", screen, "dim")
+    yield from _paragraph(_false_alarms(one), screen, "dim")
+
+
+def _bars(past: Sequence[PastCell], screen: Screen) -> Iterator[Text]:
+    """As many nights per line as fit, with the date of the first."""
+    available = screen.width - 14
+    line: list[PastCell] = []
+    used = 0
+    for one in (*past, None):
+        wide = 0 if one is None else 1 + len(one.cell.marks) + one.cell.mixed
+        if line and (one is None or used + wide > available):
+            shown = sparkline([each.cell for each in line], screen)
+            yield Text.assemble((f"  {line[0].started[:10]}  ", "dim"), shown)
+            line, used = [], 0
+        if one is not None:
+            line.append(one)
+            used += wide
+
+
+def _segment(found: Segment, days: dict[str, str]) -> str:
+    rate = f"{numbers.rate(found.rate)}, {found.passed} of {found.judged}" if found.rate else "no data"
+    mark = {None: "from", "eval": f"{phrases.EVAL_MARK} from", "subject": f"{phrases.SUBJECT_MARK} from"}
+    across = f", across {phrases.SUBJECT_MARK}" if found.mixed else ""
+    return f"{mark[found.mark]} {days[found.first]}: {rate} in {count(found.runs, 'run')}{across}"
+
+
+def _point(point: ChangePoint, days: dict[str, str]) -> str:
+    word, sign = ("fell", "▼") if point.direction == "fall" else ("rose", "▲")
+    before, after = (
+        f"{numbers.percent(passed / judged)} ({passed} of {judged})" for passed, judged in (point.before, point.after)
+    )
+    noticed = "" if point.noticed == point.began else f", detected {days[point.noticed]}"
+    return f"{sign} {word} {days[point.began]} (run {point.began}){noticed}: {before} → {after}"
+
+
+def _range(point: ChangePoint, days: dict[str, str]) -> str:
+    """Between which nights and commits it happened."""
+    commits = f", commits {phrases.commit_range(*point.commits)}" if point.commits else ""
+    return f"  between {days[point.last_before]} and {days[point.first_after]}{commits}"
+
+
+def _false_alarms(one: SubjectHistory) -> str:
+    if one.course.enough:
+        return (
+            f"expect at most one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}"
+        )
+    return f"{_NOT_ENOUGH} ({count(one.course.nights, 'night')} since the last change of the eval or its rate)"
+
+
+def _paragraph(text: str, screen: Screen, style: str = "") -> list[Text]:
+    return hanging(text, screen, style, indent=2)

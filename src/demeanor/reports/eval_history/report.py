@@ -1,0 +1,178 @@
+"""The history of one eval, as a value: every run, the segments without a change, and the change points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from demeanor.core.history import PastRun, RunCell
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import RateHistory
+from demeanor.core.tally import Estimate
+from demeanor.decide.change_points import rate_histories
+from demeanor.render.documents import ReportDocument
+from demeanor.reports.night.report import Mark, NightCell
+from demeanor.reports.night.rows import night_cells
+from demeanor.statistics.estimates import estimate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PastCell:
+    """One run of the eval."""
+
+    run: str
+    """The run's name."""
+
+    started: str
+    """When it began: ISO 8601, UTC."""
+
+    commit: str | None
+    """The commit it ran at."""
+
+    cell: NightCell
+    """Its result."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Segment:
+    """Consecutive runs without a change of subject or eval (with `across`: of the eval), combined into one rate."""
+
+    first: str
+    """Its first run."""
+
+    last: str
+    """Its last run."""
+
+    runs: int
+    """The number of runs with judged trials."""
+
+    passed: int
+    """Trials that passed."""
+
+    judged: int
+    """Trials that passed or failed."""
+
+    rate: Estimate | None
+    """The pass rate; None without judged trials."""
+
+    mark: Mark | None
+    """What changed at its start; None for the first."""
+
+    mixed: bool = False
+    """Whether it combines different versions of the subject."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubjectHistory:
+    """The history of one subject."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    policy: Policy
+    """The eval's latest policy."""
+
+    past: tuple[PastCell, ...]
+    """Every run, oldest first."""
+
+    stretches: tuple[Segment, ...]
+    """The runs, divided at each change of the subject or the eval."""
+
+    course: RateHistory
+    """The change points, and how often to expect a false alarm."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalHistory:
+    """The history of one eval."""
+
+    eval: str
+    """The eval's name."""
+
+    kind: str
+    """Which runs: nightly, ci, local or all."""
+
+    subjects: tuple[SubjectHistory, ...]
+    """One per subject."""
+
+    layer: int = 2
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
+
+HISTORY_DOCUMENT = ReportDocument("eval-history", EvalHistory)
+"""The JSON document of this report."""
+
+
+def eval_history(
+    name: str,
+    cells: Iterable[RunCell],
+    *,
+    kind: str,
+    subject: str | None = None,
+    runs: Sequence[PastRun] = (),
+    across: bool = False,
+) -> EvalHistory:
+    """The history of one eval, from all its cells, oldest first; a run of `runs` without the eval is a gap.
+
+    With `subject`, only that one is shown; the change points are those of all subjects together all the same.
+    """
+    by_subject: dict[str, list[RunCell]] = {}
+    layer = 2
+    for cell in cells:
+        layer = cell.layer
+        by_subject.setdefault(cell.subject, []).append(cell)
+    courses = rate_histories(cell for own in by_subject.values() for cell in own)
+    found = tuple(
+        _subject(one, own, runs, courses[one], across=across)
+        for one, own in by_subject.items()
+        if subject in {None, one}
+    )
+    return EvalHistory(eval=name, kind=kind, subjects=found, layer=layer)
+
+
+def _subject(
+    subject: str, cells: Sequence[RunCell], runs: Sequence[PastRun], course: RateHistory, *, across: bool
+) -> SubjectHistory:
+    own = {cell.run: cell for cell in cells}
+    facts = {cell.run: (cell.started, cell.commit) for cell in cells}
+    facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
+    order = sorted(facts, key=lambda run: (facts[run][0], run))
+    cells_by_run = night_cells(own, order, course.changes)
+    past = tuple(
+        PastCell(run=run, started=facts[run][0], commit=facts[run][1], cell=shown)
+        for run, shown in zip(order, cells_by_run, strict=True)
+    )
+    return SubjectHistory(
+        subject=subject,
+        policy=cells[-1].policy,
+        past=past,
+        stretches=tuple(_segment(own, first=index == 0) for index, own in enumerate(_divide(past, across=across))),
+        course=course,
+    )
+
+
+def _divide(past: Sequence[PastCell], *, across: bool) -> list[list[PastCell]]:
+    """A run with several versions of the subject or eval is a segment of its own, unless `across` combines them."""
+    parts: list[list[PastCell]] = []
+    for index, one in enumerate(past):
+        alone = not across and (one.cell.mixed or (index > 0 and past[index - 1].cell.mixed))
+        changed = "eval" in one.cell.marks if across else bool(one.cell.marks)
+        if not parts or changed or alone:
+            parts.append([])
+        parts[-1].append(one)
+    return parts
+
+
+def _segment(own: Sequence[PastCell], *, first: bool) -> Segment:
+    passed, judged = sum(one.cell.passed for one in own), sum(one.cell.judged for one in own)
+    mark: Mark = "eval" if own[0].cell.marks == ("eval",) else "subject"
+    return Segment(
+        first=own[0].run,
+        last=own[-1].run,
+        runs=sum(one.cell.judged > 0 for one in own),
+        passed=passed,
+        judged=judged,
+        rate=estimate(passed, judged) if judged else None,
+        mark=None if first else mark,
+        mixed=any("subject" in one.cell.marks for one in own[1:]) or any(one.cell.mixed for one in own),
+    )

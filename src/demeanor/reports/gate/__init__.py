@@ -1,0 +1,1 @@
+"""May this change merge? The gate in rounds, and its report."""

@@ -1,0 +1,193 @@
+"""A gate's report for the terminal and as markdown: may the change merge, why not, and how reliable is the answer?"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from demeanor.core.error_rates import ErrorRates
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.percent import rate, share
+from demeanor.core.text import all_of, count, one_line
+from demeanor.decide.baseline import Baseline
+from demeanor.render import markdown
+from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
+from demeanor.render.numbers import p_value
+from demeanor.render.table import Column, paragraph, table, text_column, wrapped
+from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.reports.gate.report import GateReport, GateRow
+from demeanor.reports.run.phrases import POLICIES, policy_word
+from demeanor.reports.run.report import RunReport
+from demeanor.reports.run.terminal import details
+
+_ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
+_ERROR_RATES = "Error rates of the rules, by true pass rate"
+_RATES = (0.95, 0.8, 0.5)
+_BOUNDS = {"<=": "≤", ">=": "≥"}
+_MAX_OPEN = 30
+_MAX_ROWS = 1000
+
+
+def gate_terminal(report: GateReport, run: RunReport, screen: Screen | None = None) -> str:
+    """The report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_terminal(report, run, screen), screen)
+
+
+def gate_markdown(report: GateReport) -> str:
+    """The report as markdown, for the summary of a CI job or a comment."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def headline(report: GateReport) -> str:
+    """The answer in one sentence."""
+    ran = len(report.rows) - len(report.answered("skipped"))
+    every = f"{all_of(ran, 'cell')} {'is' if ran == 1 else 'are'}"
+    rejected, undecided = len(report.answered("reject")), len(report.answered("undecided"))
+    if report.exit_code is ExitCode.INTERRUPTED:
+        return "Interrupted: the gate has no answer"
+    if report.empty:
+        return "Nothing was gated: no selected eval can block a merge" + _unaccepted(report)
+    if report.exit_code is ExitCode.REJECTED:
+        more = f", {undecided} undecided" if undecided else ""
+        return f"Must not merge: {rejected} of {count(ran, 'cell')} rejected{more}"
+    if report.exit_code is ExitCode.ACCEPTED:
+        return f"May merge: {every} accepted"
+    if ran == 0:
+        return "Undecided: no eval could run" + _unaccepted(report)
+    if not undecided:
+        return f"Undecided: {every} accepted" + _unaccepted(report)
+    return f"Undecided: {undecided} of {count(ran, 'cell')} undecided" + _unaccepted(report)
+
+
+def _unaccepted(report: GateReport) -> str:
+    were = "was" if len(report.removed) == 1 else "were"
+    return f", but {count(len(report.removed), 'eval')} {were} removed" if report.removed else ""
+
+
+def _removal(report: GateReport) -> Iterator[tuple[str, str]]:
+    """Each removed eval, and how to accept its removal."""
+    for name, place in list(report.removed.items())[:_MAX_OPEN]:
+        yield name, (f"was in {place}; " if place else "") + f"to accept: --accept-removed {shlex.quote(name)}"
+
+
+def error_rates_line(found: ErrorRates) -> str:
+    """How often a rule acts, at three true pass rates."""
+    rows = found.rows if len(found.rows) <= len(_RATES) else [row for row in found.rows if row.rate in _RATES]
+    chances = ", ".join(f"{share(row.chance)} at {rate(row.rate)}" for row in rows)
+    mean = "" if rows[0].trials is None else f"{rows[0].trials:.1f}"
+    trials = f"; {mean}" + f" trials at {rate(rows[0].rate)}" if mean else ""
+    return f"{found.rule}: {found.about}. For {found.setting}: it {found.action}s {chances}{trials}"
+
+
+def _history(past: Baseline | None) -> str:
+    if past is None:
+        return "none"
+    mark = f" since {SUBJECT_MARK}" if past.left_out else f" across {SUBJECT_MARK}" if past.mixed else ""
+    return f"{past.passed}/{past.judged} in {count(past.nights, 'night')}{mark}"
+
+
+def _score(row: GateRow) -> str:
+    return f"{row.passed}/{row.judged}" + (f" +{row.voided} void" if row.voided else "")
+
+
+def _bounded(value: float | None, row: GateRow) -> str:
+    """A p-value; a limit of one with its sign."""
+    shown = p_value(value)
+    return shown if value is None or row.bound == "=" or shown.startswith("<") else f"{_BOUNDS[row.bound]} {shown}"
+
+
+def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]:
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
+    yield Text()
+    yield from table(_columns(report, screen), screen)
+    undecided = report.answered("undecided")
+    if undecided:
+        yield Text()
+        yield Text("Undecided", "bold")
+        for row in undecided[:_MAX_OPEN]:
+            yield from _reason(row, screen)
+        if len(undecided) > _MAX_OPEN:
+            yield Text(screen.safe(f"… and {len(undecided) - _MAX_OPEN} more, see gate.json"), "dim")
+    if report.removed:
+        yield Text()
+        yield Text("Removed evals", "bold")
+        for name, what in _removal(report):
+            yield from paragraph(f"{one_line(name)}: {one_line(what)}", screen, indent=4)
+    if report.characteristics:
+        yield Text()
+        yield Text(_ERROR_RATES, "bold")
+        for found in report.characteristics:
+            yield from paragraph(error_rates_line(found), screen, "dim")
+        for sentence in report.suite.sentences() if report.suite else ():
+            yield from paragraph(sentence, screen)
+        yield from paragraph("more: demeanor help decide", screen, "dim")
+    yield from details(run, screen, resumable=False)
+
+
+def _reason(row: GateRow, screen: Screen) -> Iterator[Text]:
+    name = screen.safe(f"{one_line(row.eval)} · {one_line(row.subject)}")
+    yield from wrapped(Text.assemble(sign("undecided", screen), " ", (name, "bold")), screen.width)
+    yield from paragraph(one_line(row.decision.reason, width=400), screen, indent=4)
+
+
+def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
+    rows = report.rows
+    answers = [Text(_ANSWERS[row.decision.answer], STYLES[row.decision.answer]) for row in rows]
+    yield Column(title="", cells=answers)
+    yield text_column("eval", [one_line(row.eval, width=300) for row in rows], screen, comfort=24, least=8)
+    if len({row.subject for row in rows}) > 1:
+        subjects = [one_line(row.subject, width=300) for row in rows]
+        yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
+    yield text_column("policy", [policy_word(row.policy, screen.width) for row in rows], screen, "dim")
+    if any(row.edit for row in rows):
+        yield text_column("change", [row.edit for row in rows], screen, rank=3)
+    yield text_column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows], screen)
+    yield text_column("history", [_history(row.past) for row in rows], screen, "dim", rank=2)
+    if any(row.p_value is not None for row in rows):
+        yield text_column("p", [_bounded(row.p_value, row) for row in rows], screen, align="right", rank=1)
+        yield text_column("adjusted", [_bounded(row.adjusted, row) for row in rows], screen, align="right")
+    yield text_column("rule", [row.decision.rule for row in rows], screen, "dim", rank=5)
+
+
+def _markdown(report: GateReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code)
+    yield ""
+    tested = any(row.p_value is not None for row in report.rows)
+    titles, sides = ("p | adjusted | ", "--: | --: | ") if tested else ("", "")
+    yield f"| Decision | Eval | Subject | Policy | Change | Passed | History | {titles}Why |"
+    yield f"| --- | --- | --- | --- | --- | --: | --- | {sides}--- |"
+    for row in report.rows[:_MAX_ROWS]:
+        answer = row.decision.answer
+        yield markdown.table_row(
+            [
+                f"**{answer}**" if answer in {"reject", "undecided"} else answer,
+                _code(row.eval),
+                _code(row.subject),
+                POLICIES[row.policy],
+                row.edit,
+                _score(row),
+                _history(row.past),
+                *(_bounded(one, row).replace("<", "&lt;") for one in (row.p_value, row.adjusted) if tested),
+                f"{row.decision.rule}: {_code(row.decision.reason)}",
+            ]
+        )
+    if len(report.rows) > _MAX_ROWS:
+        yield f"\n… and {count(len(report.rows) - _MAX_ROWS, 'more row')}, see gate.json."
+    if report.removed:
+        yield "\nRemoved evals:\n"
+        yield from (f"- {_code(name)}: {_code(what)}" for name, what in _removal(report))
+    if report.characteristics:
+        yield f"\n{_ERROR_RATES}:\n"
+    for found in report.characteristics:
+        yield f"- {_code(error_rates_line(found))}"
+    for sentence in report.suite.sentences() if report.suite else ():
+        yield f"- {_code(sentence)}"
+    for note in report.notes:
+        yield f"\nNote: {_code(note)}"
+
+
+def _code(text: str) -> str:
+    return markdown.inline_code(text, width=400)

@@ -1,0 +1,166 @@
+"""The report of a gate, as a value that all formats are rendered from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from demeanor.core.error_rates import ErrorRates
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.policy import Policy
+from demeanor.core.record import RunInfo
+from demeanor.core.tally import Decision
+from demeanor.decide.baseline import Baseline
+from demeanor.decide.gate.cell import GateAnswer
+from demeanor.decide.gate.frontier import CellRates
+from demeanor.decide.gate.suite import GateSuite
+from demeanor.render.documents import ReportDocument
+from demeanor.reports.run.report import RunReport
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateRow:
+    """One eval with one subject."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    policy: Policy
+    """The eval's policy."""
+
+    edit: str
+    """`new` or `edited` if the change touches the eval itself, otherwise empty."""
+
+    decision: Decision
+    """The gate's decision."""
+
+    passed: int
+    """Trials of this change that passed."""
+
+    failed: int
+    """Trials of this change that failed."""
+
+    voided: int
+    """Void trials of this change."""
+
+    past: Baseline | None
+    """Its history: nights with the same version of the eval."""
+
+    p_value: float | None
+    """The p-value of the fresh trials, given the history; None if the rule did not calculate one."""
+
+    adjusted: float | None
+    """The p-value, adjusted for the number of escalated cells."""
+
+    wanted: int
+    """Trials that are still needed."""
+
+    bound: Literal["=", "<=", ">="] = "="
+    """Whether both p-values are exact, or limits that hold whatever further trials would have shown."""
+
+    rates: CellRates | None = None
+    """The error rates of the cell's plan, for its own history; None if the rule makes no plan."""
+
+    @property
+    def judged(self) -> int:
+        """Trials that passed or failed."""
+        return self.passed + self.failed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateReport:
+    """May this change merge?"""
+
+    run: RunInfo
+    """The run that contains its trials."""
+
+    rule: str
+    """The rule for USUALLY_PASSES evals."""
+
+    base: str | None
+    """The commit that evals were compared with, to find new and edited ones; None if there is none."""
+
+    rows: tuple[GateRow, ...]
+    """One per eval and subject."""
+
+    characteristics: tuple[ErrorRates, ...]
+    """The error rates of the rules that were used."""
+
+    exit_code: ExitCode
+    """The exit code that follows from all decisions."""
+
+    effort: str | None = None
+    """How much the rule `optimal` spends; None for other rules."""
+
+    suite: GateSuite | None = None
+    """The error rates of all cells together; None if the rule's cells depend on one another."""
+
+    notes: tuple[str, ...] = ()
+    """Warnings and remarks."""
+
+    empty: bool = False
+    """Whether there was nothing to gate."""
+
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """The evals that the change removes and that were not accepted, by name, each with its file, if known."""
+
+    def answered(self, answer: str) -> tuple[GateRow, ...]:
+        """The rows with this answer."""
+        return tuple(row for row in self.rows if row.decision.answer == answer)
+
+
+GATE_DOCUMENT = ReportDocument("gate", GateReport)
+"""The JSON document of this report."""
+
+
+def gate_report(
+    report: RunReport,
+    answers: Iterable[GateAnswer],
+    *,
+    rule: str,
+    effort: str | None,
+    base: str | None,
+    edited: Mapping[str, str],
+    characteristics: tuple[ErrorRates, ...],
+    suite: GateSuite | None = None,
+    notes: tuple[str, ...] = (),
+    empty: bool = False,
+    removed: Mapping[str, str] | None = None,
+) -> GateReport:
+    """Make the report from the run and the gate's answers."""
+    rows = tuple(
+        GateRow(
+            eval=one.cell.eval,
+            subject=one.cell.subject,
+            policy=one.cell.policy,
+            edit=edited.get(one.cell.eval, ""),
+            decision=one.decision,
+            passed=sum(one.cell.outcomes),
+            failed=len(one.cell.outcomes) - sum(one.cell.outcomes),
+            voided=one.cell.voided,
+            past=one.cell.past,
+            p_value=one.p_value,
+            adjusted=one.adjusted,
+            bound=one.bound,
+            rates=one.rates,
+            wanted=one.more,
+        )
+        for one in answers
+    )
+    return GateReport(
+        run=report.run,
+        rule=rule,
+        effort=effort,
+        base=base,
+        rows=rows,
+        characteristics=characteristics,
+        exit_code=report.exit_code,
+        suite=suite,
+        notes=notes,
+        empty=empty,
+        removed=removed or {},
+    )

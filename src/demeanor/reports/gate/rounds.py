@@ -1,0 +1,351 @@
+"""Run a gate: after each round of trials, ask the rule for answers and for the trials of the next round."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from demeanor.config.config import Config
+from demeanor.core.codec import encode
+from demeanor.core.errors import UnknownName
+from demeanor.core.eval import Eval
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.git import unusable_base
+from demeanor.core.history import KeptDecision
+from demeanor.core.ports import History
+from demeanor.core.progress import AttemptJudged, Progress
+from demeanor.core.record import Record
+from demeanor.core.run_request import RunRequest
+from demeanor.core.tally import Decision
+from demeanor.core.text import count
+from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.verdict import Void
+from demeanor.decide.baseline import Baseline
+from demeanor.decide.gate import always
+from demeanor.decide.gate.cell import GateAnswer, GateCell
+from demeanor.decide.gate.effort import STANDARD, Effort, effort_named
+from demeanor.decide.gate.error_rates import applied_rates, gate_suite, unrejectable_notes
+from demeanor.decide.gate.rules import DEFAULT, gate, next_trials, rule_named
+from demeanor.define.eval_diff import Edit, Edits, edits
+from demeanor.reports.gate.render import gate_markdown
+from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
+from demeanor.reports.run.collection import since_commit, since_night
+from demeanor.reports.run.report import Collection, RunReport
+from demeanor.results.baselines import baselines_of, edited_since, eval_hashes, latest_nights
+from demeanor.results.calibrations import uncalibrated
+from demeanor.results.nights import CountedNights, counted_nights, night_filter
+from demeanor.results.promotions import manual_promotion, promoted_by_hand
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
+from demeanor.runner.selection import collect_evals, eval_paths, select_evals
+
+
+@dataclass(kw_only=True)
+class GateState:
+    """The cells of a gate, and their trials so far."""
+
+    plan: Plan
+    """All cells; a skipped cell has a reason."""
+
+    rule: str = DEFAULT
+    """The rule for USUALLY_PASSES evals."""
+
+    effort: Effort = STANDARD
+    """How much the rule `optimal` spends."""
+
+    confirm: int = 0
+    """Fresh trials that confirm a rejection."""
+
+    key_subjects: frozenset[str] = frozenset()
+    """The subjects that the gate depends on; empty means all."""
+
+    pasts: Mapping[str, Baseline] = field(default_factory=dict)
+    """Cell → its history."""
+
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """Eval → its current hash."""
+
+    edited: Mapping[str, Edit] = field(default_factory=dict)
+    """The evals that the change adds or edits."""
+
+    base: Edits = field(default_factory=lambda: Edits(base=None))
+    """The commit that evals are compared with, to find new and edited ones."""
+
+    collection: Collection = field(default_factory=lambda: Collection(collected=0))
+    """How many evals were collected, and which ones the change removes."""
+
+    timeout: float = DEFAULT_TIMEOUT
+    """The timeout of a trial if its eval has none."""
+
+    timeout_override: float | None = None
+    """The timeout of every trial, if given on the command line."""
+
+    max_trials: int | None = None
+    """The maximum number of trials of all cells together."""
+
+    by_hand: Mapping[str, str] = field(default_factory=dict)
+    """The evals that were promoted by hand, which are rejected without a trial; each with the reason."""
+
+    uncalibrated: Mapping[str, str] = field(default_factory=dict)
+    """The evals whose judge is not calibrated, which can't block a merge; each with the reason."""
+
+    notes: tuple[str, ...] = ()
+    """Remarks about the history."""
+
+    asked: dict[str, int] = field(default_factory=dict)
+    """Cell → trials requested so far."""
+
+    ended: dict[str, dict[int, bool | None]] = field(default_factory=dict)
+    """Cell → trial number → whether it passed; None for a void."""
+
+    def answers(self) -> tuple[GateAnswer, ...]:
+        """One answer per cell from the trials so far, in the order of the plan."""
+        cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
+        rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
+        left_out = {
+            cell.id: always.skip(cells[cell.id], self.uncalibrated[cell.eval.name])
+            for cell in self.plan.cells
+            if cell.eval.name in self.uncalibrated and cell.id not in rejected
+        }
+        found = rejected | left_out
+        judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in found]
+        found |= {
+            answer.cell.name: answer
+            for answer in gate(judged, rule=self.rule, effort=self.effort, confirm=self.confirm)
+        }
+        return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
+
+    def round(self) -> list[Trial]:
+        """The trials of the next round, the most doubtful cells first; none if all cells are decided."""
+        spent = sum(self.asked.values())
+        left = None if self.max_trials is None else self.max_trials - spent
+        wanted = next_trials(self.answers(), budget=left)
+        cells = {cell.id: cell for cell in self.plan.cells}
+        found = []
+        for name, more in wanted.items():
+            cell, first = cells[name], self.asked.get(name, 0) + 1
+            found += [self._trial(cell, number) for number in range(first, first + more)]
+            self.asked[name] = first + more - 1
+        return sorted(found, key=lambda trial: trial.number)
+
+    def watch(self, news: Progress) -> None:
+        """Record the end of a trial."""
+        if isinstance(news, AttemptJudged) and news.record.final:
+            self.note(news.record)
+
+    def note(self, record: Record) -> None:
+        """Record the result of a trial."""
+        how = None if isinstance(record.verdict, Void) else record.verdict.outcome == "pass"
+        self.ended.setdefault(record.cell, {})[record.number] = how
+
+    def decisions(self) -> Mapping[tuple[str, str], Decision]:
+        """Eval and subject → the decision."""
+        return {(one.cell.eval, one.cell.subject): one.decision for one in self.answers()}
+
+    def planned(self) -> Plan:
+        """The plan with the trials requested so far; cells that the gate ignores are skipped."""
+        decisions = self.decisions()
+        cells = []
+        for cell in self.plan.cells:
+            decision = decisions[cell.eval.name, str(cell.subject)]
+            skipped = cell.skipped or (decision.reason if decision.answer == "skipped" else None)
+            trials = tuple(self._trial(cell, number) for number in range(1, self.asked.get(cell.id, 0) + 1))
+            cells.append(replace(cell, trials=trials, skipped=skipped))
+        return Plan(cells=tuple(cells))
+
+    def _why(self, cell: Cell) -> str | None:
+        """Why the policy of a cell's eval is a promotion by hand; None if it is not."""
+        return self.by_hand.get(cell.eval.name)
+
+    def _gate_cell(self, cell: Cell) -> GateCell:
+        ended = [how for _, how in sorted(self.ended.get(cell.id, {}).items())]
+        subject = str(cell.subject)
+        return GateCell(
+            eval=cell.eval.name,
+            subject=subject,
+            policy=cell.eval.policy,
+            outcomes=tuple(how for how in ended if how is not None),
+            voided=ended.count(None),
+            past=self.pasts.get(cell.id),
+            key=not self.key_subjects or subject in self.key_subjects,
+        )
+
+    def _trial(self, cell: Cell, number: int) -> Trial:
+        seconds = self.timeout_override or cell.eval.scenario.timeout or self.timeout
+        return Trial(eval=cell.eval, subject=cell.subject, number=number, timeout=seconds)
+
+
+def _skipped(known: GateCell, cell: Cell) -> GateAnswer:
+    reason = f"not run: {cell.skipped}"
+    return GateAnswer(cell=known, decision=Decision(answer="skipped", rule="none", reason=reason))
+
+
+def _by_hand(known: GateCell, why: str) -> GateAnswer:
+    reason = manual_promotion(known.eval, why)
+    return GateAnswer(cell=known, decision=Decision(answer="reject", rule="manual_promotion", reason=reason))
+
+
+def make_gate_state(
+    catalog: Catalog,
+    request: RunRequest,
+    history: History,
+    environ: Mapping[str, str],
+    *,
+    base: str | None = None,
+) -> GateState:
+    """The initial state: the selected evals, and all evals that the change adds or edits."""
+    config = catalog.config
+    name = rule_named(config.gate.rule or DEFAULT).name
+    every = collect_evals(config, request.paths)
+    chosen = {one.name for one in select_evals(every, replace(request, policy=request.policy or "all"))}
+    held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
+    if base is not None and held.problem:
+        raise unusable_base(config.root, base, held.problem)
+    plan = plan_evals(catalog, every, request, environ)
+    counted = counted_nights(history, night_filter(config))
+    nights = latest_nights(history, plan, counted)
+    hashes = eval_hashes(one for one in _evals(plan) if nights)
+    edited: dict[str, Edit] = {**dict.fromkeys(edited_since(nights, hashes), "edited"), **held.evals}
+    plan = Plan(
+        cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
+    )
+    return GateState(
+        plan=plan,
+        rule=name,
+        effort=effort_named(config.gate.effort),
+        confirm=config.gate.confirm,
+        key_subjects=frozenset(() if request.subjects or request.model else _key(catalog, config)),
+        pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
+        hashes=hashes,
+        edited=edited,
+        base=held,
+        collection=_collection(every, held, history, counted, everything=not request.paths),
+        timeout=config.timeout or DEFAULT_TIMEOUT,
+        timeout_override=request.timeout,
+        max_trials=config.gate.max_trials,
+        by_hand=(
+            promoted_by_hand(history, _evals(plan), config.root) if config.gate.manual_promotion == "reject" else {}
+        ),
+        uncalibrated=uncalibrated(history, _evals(plan), config),
+        notes=counted.notes,
+    )
+
+
+def _collection(
+    every: Sequence[Eval], held: Edits, history: History, nights: CountedNights, *, everything: bool
+) -> Collection:
+    """Compare with the base commit; where that does not tell, with the last night that counts."""
+    found = since_commit(every, held)
+    if found.earlier is None and everything and (night := nights.last_evals(history)):
+        return since_night(every, night)
+    return found
+
+
+def _evals(plan: Plan) -> Sequence[Eval]:
+    return list({cell.eval.name: cell.eval for cell in plan.cells}.values())
+
+
+def _key(catalog: Catalog, config: Config) -> Sequence[str]:
+    """The key subjects; an unknown one is an error."""
+    return [str(catalog.subject(text)) for text in config.gate.subjects]
+
+
+class GateFiles(TypedDict):
+    """The files that a gate adds to its run."""
+
+    lead: str
+    files: Mapping[str, str]
+
+
+def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ()) -> tuple[str, ...]:
+    """Remarks for the report. `accepted` are the removed evals that the user accepts."""
+    unneeded = [name for name in accepted if name not in state.collection.removed]
+    notes = [f"--accept-removed {name}: no eval of this name was removed" for name in unneeded]
+    answers = state.answers()
+    needed = sum(one.more for one in answers)
+    if needed and not stopped and state.max_trials is not None:
+        notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
+    if state.base.problem:
+        notes.append(f"new, edited and removed evals were found from the history only: {state.base.problem}")
+    elif state.base.unsure and state.collection.earlier is None:
+        files = ", ".join(state.base.unsure)
+        notes.append(
+            f"removed evals may be missing here: the names of the evals of {files} are known only when it runs"
+        )
+    return (*notes, *unrejectable_notes(answers), *state.notes)
+
+
+def require_removed(state: GateState, accepted: Sequence[str]) -> None:
+    """Refuse an accepted name that was not removed while another removal is not accepted: it is probably misspelt."""
+    if others := [name for name in state.collection.removed if name not in accepted]:
+        for name in (one for one in accepted if one not in state.collection.removed):
+            raise UnknownName("removed eval", name, others, where="--accept-removed")
+
+
+def nothing_gated(state: GateState) -> bool:
+    """Whether there was nothing to gate: no eval was selected, or the gate ignores all of them by their policy."""
+    ignored = {answer.cell.name for answer in state.answers() if answer.decision.answer == "skipped"}
+    return all(cell.id in ignored and cell.skipped is None for cell in state.plan.cells)
+
+
+def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode, accepted: Container[str]) -> ExitCode:
+    """The exit code of a gate, from that of its run: `empty` if nothing was gated; a removed eval must be accepted."""
+    code = empty if nothing_gated(state) and found is not ExitCode.INTERRUPTED else found
+    unaccepted = [name for name in state.collection.removed if name not in accepted]
+    return ExitCode.UNDECIDED if unaccepted and code is ExitCode.ACCEPTED else code
+
+
+def make_gate_report(state: GateState, report: RunReport, *, accepted: Container[str] = ()) -> GateReport:
+    """Make the report."""
+    answers = state.answers()
+    return gate_report(
+        report,
+        answers,
+        rule=state.rule,
+        effort=state.effort.name if state.rule == DEFAULT else None,
+        base=state.base.base,
+        edited=state.edited,
+        characteristics=applied_rates(answers, rule=state.rule, effort=state.effort, confirm=state.confirm),
+        suite=gate_suite(answers, rule=state.rule, confirm=state.confirm),
+        notes=report.notes,
+        empty=nothing_gated(state),
+        removed={name: place for name, place in state.collection.removed.items() if name not in accepted},
+    )
+
+
+def gate_files(found: GateReport) -> GateFiles:
+    """The files that a gate adds to its run."""
+    return GateFiles(lead=gate_markdown(found), files={"gate.json": GATE_DOCUMENT.write(found)})
+
+
+def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, ...]:
+    """All decisions with their numbers, for the history."""
+    made = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return tuple(
+        KeptDecision(
+            made=made,
+            ruling="gate",
+            eval=row.eval,
+            subject=row.subject,
+            answer=row.decision.answer,
+            rule=row.decision.rule,
+            reason=row.decision.reason,
+            run=found.run.id,
+            commit=found.run.commit,
+            eval_hash=state.hashes.get(row.eval, ""),
+            evidence={
+                "passed": row.passed,
+                "failed": row.failed,
+                "voided": row.voided,
+                "past": encode(row.past),
+                "p_value": row.p_value,
+                "adjusted": row.adjusted,
+                "bound": row.bound,
+                "rates": encode(row.rates),
+            },
+        )
+        for row in found.rows
+        if row.decision.answer != "skipped"
+    )

@@ -1,0 +1,126 @@
+"""An analysis for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.text import Text
+
+from demeanor.core.tally import Mean, Summary
+from demeanor.core.text import count, one_line
+from demeanor.render import numbers as figures
+from demeanor.render.table import Column, paragraph, table
+from demeanor.render.terminal import Screen, paint
+from demeanor.reports.metrics.classify import Classified
+from demeanor.reports.metrics.report import Analysis, AnalysisRow
+from demeanor.reports.run.phrases import known_bad, policy_word
+
+_EXAMPLES = 3
+
+
+def analysis_terminal(found: Analysis, screen: Screen | None = None) -> str:
+    """The analysis as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(found, screen), screen)
+
+
+def _lines(found: Analysis, screen: Screen) -> Iterator[Text]:
+    names = ", ".join(one_line(name) for name in found.sources[:5])
+    more = f" and {len(found.sources) - 5} more" if len(found.sources) > 5 else ""
+    yield from paragraph(f"{count(len(found.sources), 'run')}: {names}{more}", screen, "bold")
+    for one in found.summaries:
+        yield Text()
+        rows = [row for row in found.rows if row.tally.subject == one.subject]
+        yield Text(screen.safe(one_line(one.subject)), "bold")
+        yield from table(_columns(found, rows, one, screen), screen)
+    for one in found.summaries:
+        if one.known_bad:
+            text = f"{one_line(one.subject)}: {known_bad(one)}: failing is expected"
+            yield from paragraph(text, screen, "dim")
+    for note in _notes(found):
+        yield from paragraph(note, screen, "dim")
+    yield Text()
+    yield Text("Why trials did not pass", "bold")
+    for category, number in found.categories.items():
+        yield Text(screen.safe(f"{number:>5}  {one_line(category)}"), "" if number else "dim")
+        own = [one for one in found.classified if one.first.category == category]
+        for example in _examples(own):
+            yield from paragraph(example, screen, "dim", indent=7)
+
+
+def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen: Screen) -> Iterator[Column]:
+    mean = one.judged > 1
+
+    def column(title: str, show: Callable[[AnalysisRow], str], last: str = "", *, rank: int = 0) -> Column:
+        texts = [Text(screen.safe(show(row))) for row in rows]
+        return Column(
+            title=title, cells=[*texts, *([Text(screen.safe(last), "dim")] if mean else [])], align="right", rank=rank
+        )
+
+    marks = ["◆ " if row.differs or row.mixed else "" for row in rows]
+    names = [
+        Text(screen.safe(mark + one_line(row.tally.eval, width=300))) for mark, row in zip(marks, rows, strict=True)
+    ]
+    names += [Text(f"mean of {one.judged}", "dim")] if mean else []
+    policies = [Text(policy_word(row.tally.policy, screen.width), "dim") for row in rows]
+    yield Column(title="eval", cells=names, comfort=34, least=8)
+    yield Column(title="policy", cells=[*policies, *([Text()] if mean else [])])
+    yield column("passed", _counts)
+    yield column("pass rate", lambda row: figures.rate(row.tally.rate), figures.rate(one.rate))
+    for k in found.ks[1:]:
+        yield column(f"pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=3)
+        yield column(f"pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=2)
+    yield column("flakiness", lambda row: figures.UNKNOWN if row.flakiness is None else f"{row.flakiness:.2f}", rank=4)
+    yield column("void", lambda row: str(row.tally.voided or ""), rank=5)
+    yield column("time", lambda row: figures.duration(row.tally.spent.seconds) if row.tally.attempts else "", rank=7)
+    yield column(
+        "cost", lambda row: figures.money(row.tally.spent, row.tally.unpriced) if row.tally.attempts else "", rank=6
+    )
+
+
+def _at(k: int) -> Callable[[AnalysisRow], str]:
+    return lambda row: figures.percent(row.tally.pass_at.get(k))
+
+
+def _hat(k: int) -> Callable[[AnalysisRow], str]:
+    return lambda row: figures.percent(row.tally.pass_hat.get(k))
+
+
+def _counts(row: AnalysisRow) -> str:
+    if row.tally.skipped is not None:
+        return "skipped"
+    return f"{row.tally.passed} of {row.tally.judged}" if row.tally.judged else "no data"
+
+
+def _mean(mean: Mean | None) -> str:
+    return figures.percent(mean.value if mean else None)
+
+
+def _notes(found: Analysis) -> Iterator[str]:
+    if any(row.differs for row in found.rows):
+        yield (
+            "◆ the eval or the subject changed between runs: one row for each version, and the mean is of the latest "
+            "(--across combines versions of a subject)"
+        )
+    if any(row.mixed for row in found.rows):
+        yield "◆ trials of different versions of the subject are in one row" + (" (--across)" if found.across else "")
+    yield from (f"note: {one_line(note, width=400)}" for note in found.notes)
+    yield "flakiness: 0 means always the same result, 1 a coin toss; see the interval of the rate for its reliability"
+
+
+def _examples(found: Sequence[Classified]) -> Iterator[str]:
+    """The failure classes of a category, each with an example."""
+    by_name: dict[str, list[Classified]] = {}
+    for one in found:
+        by_name.setdefault(one.first.name, []).append(one)
+    for name, own in list(by_name.items())[:_EXAMPLES]:
+        first = own[0]
+        issue = f" ({one_line(first.first.issue)})" if first.first.issue else ""
+        excerpt = f": {one_line(first.first.excerpt, width=160)}" if first.first.excerpt else ""
+        where = f"{one_line(first.eval)}/{one_line(first.subject)}/{first.number}"
+        yield f"{len(own)} x {one_line(name)} by {first.first.basis}{issue}, as in {where}{excerpt}"
+        for other in first.classes[1:2]:
+            if other.basis == "pattern":
+                yield f"    also {one_line(other.name)} ({one_line(other.category)}) by pattern"
+    if len(by_name) > _EXAMPLES:
+        yield f"… and {count(len(by_name) - _EXAMPLES, 'more kind')}"

@@ -1,0 +1,1 @@
+"""The report of a night and the nights before it."""

@@ -1,0 +1,214 @@
+"""Make the night report from runs and their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.history import PastRun, RunCell
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import Part, RunDiff
+from demeanor.core.tally import Tally
+from demeanor.core.text import all_of, count
+from demeanor.core.usage import total
+from demeanor.decide.night_cells import changes
+from demeanor.decide.policies import exit_code
+from demeanor.decide.shifts import RateShift, rate_shifts
+from demeanor.reports.night.report import (
+    FailingCell,
+    FailureMode,
+    NightChange,
+    NightReport,
+    NightRow,
+    NightStep,
+    NightTotal,
+    SubjectNights,
+)
+from demeanor.reports.night.rows import Needed, night_row
+from demeanor.reports.run.failure_groups import Failure
+from demeanor.results.tallies import mean_rate, summary
+from demeanor.statistics.paired import paired_rates
+
+_VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
+    ExitCode.ACCEPTED: "accepted",
+    ExitCode.REJECTED: "rejected",
+    ExitCode.UNDECIDED: "undecided",
+}
+
+
+def night_report(
+    nights: Sequence[PastRun],
+    cells: Iterable[RunCell],
+    *,
+    notes: tuple[str, ...] = (),
+    across: bool = False,
+    needed: Needed | None = None,
+    shifts: Sequence[RateShift] | None = None,
+) -> NightReport:
+    """The report of the last of these runs, and of those before it.
+
+    `shifts` are the changes of rates, if they were looked for in earlier nights as well; else in these runs only.
+    The report of a nightly run, which should have all evals, includes evals that only earlier nights have.
+    """
+    runs = [night.name for night in nights]
+    cells = tuple(cells)
+    whole = nights[-1].info.kind == "nightly"
+    found: dict[str, dict[str, dict[str, RunCell]]] = {}
+    for cell in sorted(cells, key=lambda cell: cell.run != runs[-1]):  # this night's order of evals comes first
+        rows = found.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else found.get(cell.subject)
+        if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
+            rows.setdefault(cell.eval, {})[cell.run] = cell
+    subjects = tuple(_subject(name, rows, runs, across=across, needed=needed) for name, rows in found.items())
+    decided = [row for one in subjects for row in one.rows if row.decision is not None]
+    return NightReport(
+        run=nights[-1].info,
+        verdict=_VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided"),
+        reason=_reason(decided),
+        nights=tuple(nights),
+        subjects=subjects,
+        notes=notes,
+        shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
+    )
+
+
+def _reason(rows: Sequence[NightRow]) -> str:
+    answers = [row.decision.answer for row in rows if row.decision is not None]
+    voided = sum(row.tonight.voided for row in rows)
+    parts = [
+        f"{answers.count('reject')} of {count(len(answers), 'cell')} rejected" if "reject" in answers else "",
+        f"{answers.count('undecided')} undecided" if "undecided" in answers else "",
+        f"{answers.count('skipped')} skipped" if "skipped" in answers else "",
+        f"{count(voided, 'void trial')}, not counted" if voided else "",
+    ]
+    return (
+        " · ".join(filter(None, parts)) or f"{all_of(len(answers), 'cell')} {'holds' if len(answers) == 1 else 'hold'}"
+    )
+
+
+def failing(report: NightReport) -> list[tuple[NightRow, str]]:
+    """The rows with failed trials in this run, with their subject: rejected ones first, then the lowest rates."""
+    rows = [
+        (row, one.subject)
+        for one in report.subjects
+        for row in one.rows
+        if row.tonight.failed and row.policy is not Policy.USUALLY_FAILS
+    ]
+    return sorted(rows, key=lambda pair: (not _rejected(pair[0]), pair[0].tonight.passed / pair[0].tonight.judged))
+
+
+def voided(report: NightReport) -> list[tuple[NightRow, str]]:
+    """The rows with void trials in this run, those without judged trials first."""
+    rows = [(row, one.subject) for one in report.subjects for row in one.rows if row.tonight.voided]
+    return sorted(rows, key=lambda pair: pair[0].tonight.judged > 0)
+
+
+def most_important(rows: Sequence[NightRow], limit: int) -> list[NightRow]:
+    """At most `limit` rows, in order: prefers rows that are not accepted, changed significantly, or have failures."""
+    if len(rows) <= limit:
+        return list(rows)
+    kept = {id(row) for row in sorted(rows, key=_unimportance)[:limit]}
+    return [row for row in rows if id(row) in kept]
+
+
+def _unimportance(row: NightRow) -> tuple[bool, bool, bool]:
+    accepted = row.decision is not None and row.decision.answer == "accept" and not row.decision.news
+    clear = row.change is not None and row.change.clear
+    return accepted, not clear, not row.tonight.failed
+
+
+def failing_cell(name: str, subject: str, failures: Iterable[Failure]) -> FailingCell:
+    """Why trials of one eval did not pass."""
+    modes = tuple(
+        FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in failures
+    )
+    return FailingCell(eval=name, subject=subject, ways=modes)
+
+
+def _rejected(row: NightRow) -> bool:
+    return row.decision is not None and row.decision.answer == "reject"
+
+
+def _subject(
+    subject: str,
+    found: dict[str, dict[str, RunCell]],
+    runs: Sequence[str],
+    *,
+    across: bool,
+    needed: Needed | None,
+) -> SubjectNights:
+    rows, seen = [], []
+    for name, by_run in found.items():
+        own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
+        seen += [(name, change) for change in own]
+        rows.append(night_row(name, by_run, runs, seen=own, across=across, needed=needed))
+    return SubjectNights(
+        subject=subject,
+        rows=tuple(rows),
+        totals=tuple(_total([by_run[run] for by_run in found.values() if run in by_run]) for run in runs),
+        change=_change(rows, runs),
+        summary=next(iter(summary([row.tally for row in rows if row.tally] or [_nothing(subject)]))),
+        changes=tuple(_group_changes(seen, runs)),
+    )
+
+
+def _nothing(subject: str) -> Tally:
+    return Tally(eval="", subject=subject, policy=Policy.USUALLY_PASSES)
+
+
+def _total(cells: Sequence[RunCell]) -> NightTotal:
+    judged = [cell for cell in cells if cell.judged and cell.policy is not Policy.USUALLY_FAILS]
+    known_bad = [cell for cell in cells if cell.judged and cell.policy is Policy.USUALLY_FAILS]
+    spent, _, _ = total(cell.spent for cell in cells if cell.attempts)
+    return NightTotal(
+        rate=mean_rate(judged) if judged else None,
+        judged=len(judged),
+        known_bad=len(known_bad),
+        known_bad_rate=mean_rate(known_bad) if known_bad else None,
+        evals=len(cells),
+        voided=sum(cell.voided for cell in cells),
+        spent=spent,
+        unpriced=sum(cell.unpriced for cell in cells),
+        uncounted=sum(cell.uncounted for cell in cells),
+    )
+
+
+def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:
+    """The mean change since the last night with data, over the evals that were judged both times and not edited;
+    without USUALLY_FAILS."""
+    rows = [row for row in rows if row.policy is not Policy.USUALLY_FAILS]
+    for index in range(len(runs) - 2, -1, -1):
+        if any(row.cells[index].judged for row in rows):
+            pairs = [
+                (row.cells[index], row.tonight)
+                for row in rows
+                if row.cells[index].judged and row.tonight.judged and not _edited(row, index)
+            ]
+            found = paired_rates([[(a.passed, a.judged)] for a, _ in pairs], [[(b.passed, b.judged)] for _, b in pairs])
+            if found is None:
+                return None
+            alike = not any(_differs(row, index) for row in rows)
+            return NightStep(
+                value=found.value, low=found.low, high=found.high, since=runs[index], alike=alike, evals=found.pairs
+            )
+    return None
+
+
+def _edited(row: NightRow, index: int) -> bool:
+    return any("eval" in cell.marks for cell in row.cells[index + 1 :])
+
+
+def _differs(row: NightRow, index: int) -> bool:
+    later = row.cells[index + 1 :]
+    return row.cells[index].mixed or any("subject" in cell.marks or cell.mixed for cell in later)
+
+
+def _group_changes(seen: Iterable[tuple[str, RunDiff]], runs: Sequence[str]) -> Iterable[NightChange]:
+    """Combine equal changes of several evals, and edits of several evals in one night."""
+    groups: dict[tuple[str, Part], dict[tuple[str, str], list[str]]] = {}
+    for name, change in seen:
+        groups.setdefault((change.run, change.part), {}).setdefault((change.before, change.after), []).append(name)
+    for (run, part), values in sorted(groups.items(), key=lambda item: (runs.index(item[0][0]), item[0][1])):
+        names = tuple(dict.fromkeys(name for own in values.values() for name in own))
+        before, after = next(iter(values)) if len(values) == 1 else ("", "")
+        yield NightChange(run=run, part=part, before=before, after=after, evals=names)

@@ -1,0 +1,84 @@
+"""What to know first about a night: what got worse or better, news, causes of voids, and what is near promotion.
+
+Terminal and markdown show it before their tables, with the same words.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from demeanor.core.text import count, one_line
+from demeanor.decide.shifts import RateShift
+from demeanor.render import numbers
+from demeanor.reports.night.report import NightReport
+
+MOST = 8
+"""Items of a section."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DigestItem:
+    """One thing to know."""
+
+    text: str
+    """What it is. Untrusted text, on one line."""
+
+    commands: tuple[str, ...] = ()
+    """Commands that show more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DigestSection:
+    """Things of one kind."""
+
+    title: str
+    """What they are."""
+
+    items: tuple[DigestItem, ...]
+    """The things; at most MOST."""
+
+    more: int = 0
+    """How many further ones there are."""
+
+
+def verdict(report: NightReport) -> str:
+    """`Rejected: 2 of 12 cells rejected`."""
+    return f"{report.verdict.capitalize()}: {report.reason}"
+
+
+def digest(report: NightReport) -> Iterator[DigestSection]:
+    """The sections that have something to tell."""
+    found = {
+        "Got worse": [_shift(one, report.run.id) for one in report.worse],
+        "Got better": [_shift(one, report.run.id) for one in report.better],
+        "News": [DigestItem(text=f"★ {_cell(name, subject)}: {why}") for name, subject, why in report.news],
+        "Void, so not counted": [
+            DigestItem(text=f"{one.cause}: {count(one.trials, 'trial')}") for one in report.void_causes
+        ],
+        "Near promotion": [
+            DigestItem(text=f"{one_line(one.eval)}: {'ready, ' if one.ready else ''}{one.reason}")
+            for one in report.near
+        ],
+    }
+    for title, items in found.items():
+        if items:
+            yield DigestSection(title=title, items=tuple(items[:MOST]), more=max(0, len(items) - MOST))
+
+
+def _shift(one: RateShift, run: str) -> DigestItem:
+    rates = f"{numbers.percent(one.before.value)} → {numbers.percent(one.after.value)}"
+    (a, b), (c, d) = one.counts
+    nights = f"between {one.last_before.started[:10]} and {one.first_after.started[:10]}"
+    commits = f", commits {one.commits}" if one.commits else ""
+    trial = f"{one_line(one.eval, width=1000)}/{one_line(one.subject, width=1000)}/{one.example}"
+    example = f"demeanor trace {shlex.quote(trial)} --run {shlex.quote(run)}" if one.example else ""
+    return DigestItem(
+        text=f"{_cell(one.eval, one.subject)}: {rates} ({a}/{b} → {c}/{d}), {nights}{commits}",
+        commands=tuple(filter(None, (example, one.compare, one.bisect))),
+    )
+
+
+def _cell(name: str, subject: str) -> str:
+    return f"{one_line(name)} · {one_line(subject)}"

@@ -1,0 +1,48 @@
+"""The evals that are near their promotion, as far as the history tells: without loading the evals."""
+
+from __future__ import annotations
+
+from demeanor.config.config import Config
+from demeanor.core.history import PastRun
+from demeanor.core.policy import Policy
+from demeanor.core.ports import History
+from demeanor.core.text import count
+from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion.rules import near_promotion, promote
+from demeanor.reports.night.report import NearPromotion
+from demeanor.results.nights import counted_nights, night_filter
+
+_NIGHTS = 10
+"""Nights that the rule needs."""
+
+
+def near_of_night(history: History, run: PastRun, config: Config) -> tuple[NearPromotion, ...]:
+    """The USUALLY_PASSES evals of a nightly run that are ready, or need only a few further nights; none for another
+    kind of run, and for a night that is not the latest one that counts."""
+    nights = counted_nights(history, night_filter(config))
+    if run.info.kind != "nightly" or not nights.nights or run.name not in {one.name for one in nights.days[-1]}:
+        return ()
+    enabled: dict[str, list[str]] = {}
+    failed: set[str] = set()
+    for cell in history.cells(run.name):
+        if cell.policy is Policy.USUALLY_PASSES and not cell.skipped:
+            enabled.setdefault(cell.eval, []).append(cell.subject)
+            if cell.failed:
+                failed.add(cell.eval)
+    if len(nights.days[-1]) == 1:  # otherwise another run of the same night may count instead
+        for name in failed:  # it needs a whole window of perfect nights again, so earlier ones need not be read
+            del enabled[name]
+    cells = tuple(nights.cells(history, dict.fromkeys(enabled), _NIGHTS))
+    runs = [(one.info.started, one.name) for one in nights.nights]
+    found = promote(cells, enabled, nights=runs, across=config.nightly.across)
+    return tuple(
+        NearPromotion(eval=one.eval, ready=one.answer == "promote", reason=_reason(one))
+        for one in near_promotion(found)
+    )
+
+
+def _reason(one: Candidate) -> str:
+    if one.answer == "promote":
+        return one.reason
+    why = f" ({one.missing[0]})" if one.missing else ""
+    return f"needs at least {count(one.distance, 'further perfect night')}{why}"

@@ -1,0 +1,286 @@
+"""Texts that all formats of the night report share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+
+from demeanor.core.history import PastRun
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import Part
+from demeanor.core.tally import Status
+from demeanor.core.text import count, one_line
+from demeanor.decide.policies import EXPECTED
+from demeanor.render import marks, numbers
+from demeanor.reports.night.report import (
+    FailingCell,
+    NightCell,
+    NightChange,
+    NightReport,
+    NightRow,
+    NightState,
+    NightStep,
+    NightTotal,
+    SubjectNights,
+)
+from demeanor.reports.run.phrases import held_by_layer
+
+MISSING = "–"
+"""Shown in place of a missing number."""
+
+SUBJECT_MARK, EVAL_MARK = marks.SUBJECT_MARK, marks.EVAL_MARK
+
+PARTS: Mapping[Part, str] = {
+    "eval": "eval edited",
+    "policy": "policy",
+    "agent": "agent",
+    "prompt": "system prompt, tools or sampling",
+    "subject": "model or settings",
+}
+
+LEGEND: Mapping[str, str] = {
+    SUBJECT_MARK: "the subject changed (agent, model, prompt or settings)",
+    EVAL_MARK: "the eval was edited",
+    "○": "no data: only voids",
+    "·": "skipped",
+    MISSING: "not part of that run, or not run",
+}
+"""The signs in a row of nights."""
+
+EXPECTED_FAIL = "expected fail"
+EXPECTED_LEGEND = f"{EXPECTED_FAIL}: {EXPECTED}"
+
+_STATES: Mapping[NightState, str] = {"no data": "no data", "skipped": "skipped", "absent": MISSING, "judged": ""}
+_LONGEST = 1000
+
+
+def title(report: NightReport) -> str:
+    """The title of the report."""
+    what = {"nightly": "Night", "ci": "CI run", "local": "Run"}[report.run.kind]
+    return f"{what} of {numbers.when(report.run.started)}"
+
+
+def origin(report: NightReport) -> str:
+    """The run's id, commit, branch and version."""
+    run = report.run
+    parts = [f"run {run.id}"]
+    if run.commit:
+        parts.append(f"commit {run.commit[:12]}" + (f" on {run.branch}" if run.branch else ""))
+    parts += ["with uncommitted changes"] if run.dirty else []
+    parts += [f"Demeanor {run.demeanor}"] if run.demeanor else []
+    here = report.nights[-1].origin
+    parts += [f"imported from {here}"] if here != "demeanor" else []
+    return " · ".join(one_line(part, width=200) for part in parts)
+
+
+def layers(report: NightReport) -> str | None:
+    """How many cells of each layer held in this run; None if it has no whole tasks."""
+    return held_by_layer(
+        (row.layer, row.decision.answer) for one in report.subjects for row in one.rows if row.decision is not None
+    )
+
+
+def has_tasks(rows: Iterable[NightRow]) -> bool:
+    """Whether an eval of a table is a whole task, so that there are layers to tell apart."""
+    return any(row.layer == 3 for row in rows)
+
+
+def day(night: PastRun) -> str:
+    """`11-16`: short enough for a column."""
+    return one_line(night.info.started[5:10] or night.name, width=10)
+
+
+def column(night: PastRun, report: NightReport) -> str:
+    """The heading of a night's column: its day, the time if a day has several, the branch if it differs."""
+    days = [day(one) for one in report.nights]
+    hour = f" {night.info.started[11:16]}" if days.count(day(night)) > 1 else ""
+    other = night.info.branch != report.run.branch and night.info.branch
+    return day(night) + hour + (f" ({one_line(night.info.branch or '', width=20)})" if other else "")
+
+
+def history(report: NightReport, *, newest_first: bool = False) -> str:
+    """Which nights are shown, and in which order unless a caption says so."""
+    *before, _ = report.nights
+    if not before:
+        return "there are no nights before this run"
+    span = f", {day(before[0])} to {day(before[-1])}" if len(before) > 1 else f", {day(before[0])}"
+    return (
+        f"{count(len(before), 'night')} before this run{span}{'' if newest_first else ', oldest first, then this one'}"
+    )
+
+
+def state(cell: NightCell) -> str:
+    """The text in place of a rate."""
+    if cell.state == "no data" and not cell.voided:
+        return MISSING
+    return _STATES[cell.state]
+
+
+def status(row: NightRow) -> str:
+    """The row in a word or two."""
+    if row.tally is None or row.decision is None:
+        return "absent"
+    if row.decision.news:
+        return "NEWS"
+    if row.policy is Policy.USUALLY_FAILS and row.tally.judged:
+        return EXPECTED_FAIL
+    return "NO DATA" if row.tally.status is Status.VOID else row.tally.status.value
+
+
+def points(step: NightStep | None) -> str:
+    """`−33`, `+7`, `0`: percentage points; `▼ −100` if it is significant."""
+    if step is None:
+        return MISSING
+    return _clear(step) + numbers.points(step.value)
+
+
+def points_with_interval(step: NightStep | None) -> str:
+    """`−33 [−72…+14]`, with a mark if the subject or the eval changed."""
+    if step is None:
+        return MISSING
+    other = "" if step.alike else f" {SUBJECT_MARK}"
+    return f"{_clear(step)}{numbers.points(step.value)} [{numbers.points(step.low)}…{numbers.points(step.high)}]{other}"
+
+
+def total(one: SubjectNights) -> str:
+    """The total pass rate of this night, and how it compares."""
+    now = one.totals[-1]
+    rate = numbers.rate(now.rate) if now.rate else "no data"
+    return f"{rate} over {evals(now)}"
+
+
+def compared(one: SubjectNights) -> str:
+    """The change since the last night with data, in one sentence; empty if there is none."""
+    step = one.change
+    if step is None:
+        return ""
+    sure = "significant" if step.clear else "not significant"
+    other = "; the subject has changed" if not step.alike else ""
+    interval = f"{numbers.points(step.value)} points [{numbers.points(step.low)}…{numbers.points(step.high)}]"
+    return f"{interval} since the night before, over {count(step.evals, 'eval')}: {sure}{other}"
+
+
+def evals(now: NightTotal) -> str:
+    """The number of evals in a total."""
+    rest = now.evals - now.judged - now.known_bad
+    return count(now.judged, "eval") + (f" ({rest} more without data)" if rest else "")
+
+
+def known_bad(now: NightTotal) -> str:
+    """The rate of the evals that are known to fail, which is not part of the total; empty if there are none."""
+    if now.known_bad_rate is None:
+        return ""
+    return f"{numbers.rate(now.known_bad_rate)} over {count(now.known_bad, 'eval')}, not part of the total"
+
+
+def expected_fails(report: NightReport) -> bool:
+    """Whether an eval failed as expected, which the legend has to explain."""
+    return any(status(row) == EXPECTED_FAIL for one in report.subjects for row in one.rows)
+
+
+def used(now: NightTotal) -> str:
+    """Time, tokens and cost."""
+    rest = numbers.tokens_and_cost(now.spent, now.uncounted, now.unpriced)
+    return f"{numbers.duration(now.spent.seconds)} agent time · {rest}"
+
+
+def spending(row: NightRow) -> dict[str, str]:
+    """Time, tokens and cost of one row; empty if it was not run."""
+    tally = row.tally
+    if tally is None or not tally.attempts:
+        return {"time": "", "tokens": "", "cost": ""}
+    return {
+        "time": numbers.duration(tally.spent.seconds),
+        "tokens": numbers.tokens(tally.spent, tally.uncounted),
+        "cost": numbers.money(tally.spent, tally.unpriced),
+    }
+
+
+def counts(one: SubjectNights) -> str:
+    """`26 of 27 judged: 21 passed · 5 failed · 1 void`."""
+    tallies = [row.tally for row in one.rows if row.tally is not None]
+    found = {
+        "passed": sum(tally.passed for tally in tallies),
+        "failed": sum(tally.failed for tally in tallies),
+        "void (not counted)": sum(tally.voided for tally in tallies),
+        "not run": sum(tally.missing for tally in tallies),
+    }
+    skipped = sum(tally.skipped is not None for tally in tallies)
+    parts = [f"{number} {word}" for word, number in found.items() if number]
+    parts += [f"{count(skipped, 'eval')} skipped"] if skipped else []
+    judged = f"{found['passed'] + found['failed']} of {sum(found.values())} judged: " if any(found.values()) else ""
+    return judged + " · ".join(parts) if parts else "nothing was run"
+
+
+def together(row: NightRow) -> str:
+    """The combined rate of the shown nights, with a mark if some of them are left out."""
+    if row.together.rate is None:
+        return MISSING
+    mark = row.together.mark
+    since = f" since {EVAL_MARK if mark == 'eval' else SUBJECT_MARK}" if mark else ""
+    across = f" across {SUBJECT_MARK}" if row.together.mixed and not since else ""
+    return numbers.rate(row.together.rate) + since + across
+
+
+def changes(report: NightReport) -> Iterator[tuple[str, str]]:
+    """What changed, with its sign. Equal changes of several subjects are combined."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in report.subjects:
+        for change in one.changes:
+            found.setdefault((mark_of(change.part), _change(change, report)), []).append(one_line(one.subject))
+    for (mark, text), subjects in found.items():
+        everywhere = len(subjects) == len(report.subjects) > 1
+        yield mark, f"{text}, {'all subjects' if everywhere else ', '.join(subjects)}"
+
+
+def mark_of(part: Part) -> str:
+    """The sign of a change."""
+    return {"eval": EVAL_MARK, "policy": " "}.get(part, SUBJECT_MARK)
+
+
+def _change(found: NightChange, report: NightReport) -> str:
+    night = next(night for night in report.nights if night.name == found.run)
+    values = f" {one_line(found.before, width=40)} → {one_line(found.after, width=40)}" if found.before else ""
+    names = ", ".join(one_line(name, width=60) for name in found.evals[:3])
+    more = f" and {len(found.evals) - 3} more" if len(found.evals) > 3 else ""
+    return f"{numbers.when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
+
+
+def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
+    """Commands that show more details."""
+    name, subject = one_line(found.eval, width=_LONGEST), one_line(found.subject, width=_LONGEST)
+    number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
+    if report.nights[-1].origin == "demeanor":
+        yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(report.run.id)}"
+    kinds = "" if report.run.kind == "nightly" else " --kind all"  # by default, only nights are shown
+    yield f"demeanor report --eval {shlex.quote(name)} --subject {shlex.quote(subject)}{kinds}"
+
+
+def commit_range(first: str, last: str) -> str:
+    """`f9436b9..f0d7934`, or the only commit."""
+    return f"{first[:7]}..{last[:7]}" if first != last else first[:7]
+
+
+def more(number: int) -> str:
+    """A note about failures that are not shown."""
+    return f"… and {number} more (--details {number + 1} or more shows them)"
+
+
+def used_marks(report: NightReport) -> list[str]:
+    """The signs that the legend has to explain."""
+    # Many cells are the same value, and counting by id is faster than by value.
+    cells = {id(cell): cell for one in report.subjects for row in one.rows for cell in row.cells}.values()
+    shown = {sign for cell in cells for sign in marks_of(cell)}
+    states = {cell.state for cell in cells}
+    signs = (("○", "no data"), ("·", "skipped"), (MISSING, "absent"))
+    return [mark for mark in (SUBJECT_MARK, EVAL_MARK) if mark in shown] + [sign for sign, of in signs if of in states]
+
+
+def marks_of(cell: NightCell) -> str:
+    """◆ for another subject, ◇ for an edited eval."""
+    subject = SUBJECT_MARK if "subject" in cell.marks or cell.mixed else ""
+    return subject + (EVAL_MARK if "eval" in cell.marks else "")
+
+
+def _clear(step: NightStep) -> str:
+    return ("▲ " if step.value > 0 else "▼ ") if step.clear else ""

@@ -1,0 +1,146 @@
+"""The rows of the night report: one eval with one subject, night by night."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import RunDiff
+from demeanor.core.tally import Tally
+from demeanor.decide.policies import decide
+from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
+from demeanor.statistics.difference import newcombe
+from demeanor.statistics.estimates import estimate
+
+_MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
+_MIXED = " + "
+
+Needed: TypeAlias = Callable[[Policy, int], int]
+"""Policy and planned trials → how many of them must be judged."""
+
+
+@lru_cache(maxsize=4096)
+def _difference(before: tuple[int, int], after: tuple[int, int]) -> tuple[float, float, float]:
+    low, high = newcombe(before, after)
+    return after[0] / after[1] - before[0] / before[1], low, high
+
+
+def night_row(
+    name: str,
+    found: Mapping[str, RunCell],
+    runs: Sequence[str],
+    *,
+    seen: Sequence[RunDiff],
+    across: bool = False,
+    needed: Needed | None = None,
+) -> NightRow:
+    """One row, from its cells by run, the runs in order, and the changes between them."""
+    cells = night_cells(found, runs, seen)
+    tonight = found.get(runs[-1])
+    tally = tally_of(tonight, needed) if tonight is not None else None
+    latest = next(found[run] for run in reversed(runs) if run in found)
+    return NightRow(
+        eval=name,
+        policy=latest.policy,
+        cells=cells,
+        tally=tally,
+        decision=decide(tally) if tally is not None else None,
+        change=_step(cells, runs),
+        together=_together(cells, across=across),
+        layer=latest.layer,
+    )
+
+
+def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[RunDiff]) -> tuple[NightCell, ...]:
+    """One cell per run, in order, with marks for changes."""
+    marks: dict[str, list[Mark]] = {}
+    for change in seen:
+        mark = _MARKS.get(change.part)
+        if mark and mark not in marks.setdefault(change.run, []):
+            marks[change.run].append(mark)
+    return tuple(_night_cell(found[run], marks.get(run, ())) if run in found else ABSENT for run in runs)
+
+
+def tally_of(cell: RunCell, needed: Needed | None = None) -> Tally:
+    """The tally of a cell of the history; `needed` says how many trials must be judged."""
+    return Tally(
+        eval=cell.eval,
+        subject=cell.subject,
+        policy=cell.policy,
+        passed=cell.passed,
+        failed=cell.failed,
+        voided=cell.voided,
+        missing=0 if cell.skipped else cell.missing,
+        attempts=cell.attempts,
+        needed=needed(cell.policy, cell.planned) if needed is not None and not cell.skipped else None,
+        skipped=(cell.skip_reason or "unknown reason") if cell.skipped else None,
+        rate=estimate(cell.passed, cell.judged) if cell.judged else None,
+        spent=cell.spent,
+        unpriced=cell.unpriced,
+        uncounted=cell.uncounted,
+    )
+
+
+def _night_cell(cell: RunCell, marks: Sequence[Mark]) -> NightCell:
+    if cell.judged:
+        mixed = _MIXED in cell.fingerprint or _MIXED in cell.eval_hash
+        return _judged_cell(cell.passed, cell.failed, cell.voided, cell.missing, tuple(marks), mixed)
+    return NightCell(
+        state="skipped" if cell.skipped else "no data",
+        voided=cell.voided,
+        missing=0 if cell.skipped else cell.missing,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _judged_cell(
+    passed: int, failed: int, voided: int, missing: int, marks: tuple[Mark, ...], mixed: bool
+) -> NightCell:
+    """Cached, because the same few counts occur thousands of times."""
+    return NightCell(
+        state="judged",
+        passed=passed,
+        failed=failed,
+        voided=voided,
+        missing=missing,
+        rate=estimate(passed, passed + failed),
+        marks=marks,
+        mixed=mixed,
+    )
+
+
+def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
+    """The change since the last night with data."""
+    *earlier, tonight = cells
+    if not tonight.judged:
+        return None
+    for run, cell in zip(reversed(runs[:-1]), reversed(earlier), strict=True):
+        if cell.judged:
+            value, low, high = _difference((cell.passed, cell.judged), (tonight.passed, tonight.judged))
+            alike = not (tonight.marks or tonight.mixed or cell.mixed)
+            return NightStep(value=value, low=low, high=high, since=run, alike=alike)
+    return None
+
+
+def _together(cells: Sequence[NightCell], *, across: bool) -> Together:
+    """The nights since the last change; a night with several versions of the subject or eval stands alone.
+
+    With `across`, only edits of the eval separate nights.
+    """
+    first = 0
+    for index, cell in enumerate(cells):
+        alone = not across and (cell.mixed or (index and cells[index - 1].mixed))
+        if alone or ("eval" in cell.marks if across else cell.marks):
+            first = index
+    own = [cell for cell in cells[first:] if cell.judged]
+    mark: Mark = "eval" if cells[first].marks == ("eval",) else "subject"
+    passed, judged = sum(cell.passed for cell in own), sum(cell.judged for cell in own)
+    return Together(
+        rate=estimate(passed, judged) if judged else None,
+        nights=len(own),
+        mark=mark if any(cell.judged for cell in cells[:first]) else None,
+        mixed=any(cell.mixed for cell in own) or any("subject" in cell.marks for cell in cells[first + 1 :]),
+    )

@@ -1,0 +1,80 @@
+"""A failing and a passing trial for each failure of a nightly report, with their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.config.config import Config
+from demeanor.core.history import PastRun
+from demeanor.core.ports import History
+from demeanor.core.record import Record
+from demeanor.reports.night.report import FailingCell, NightReport, NightRow
+from demeanor.results.trajectory_diff import distance
+from demeanor.results.trial_steps import TrialSteps, load_steps
+from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
+from demeanor.store.runs.run_dirs import place_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrialStepsPair:
+    """A failing and a passing trial of one eval with one subject."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    failing: TrialSteps | None
+    """A trial that failed; None when the history has none for this night."""
+
+    passing: TrialSteps | None
+    """The most similar trial that passed, in this night or an earlier one; None when no shown night has one."""
+
+
+def load_step_pairs(history: History, report: NightReport, config: Config, results: Path) -> tuple[TrialStepsPair, ...]:
+    """Load, for each failure in the report, a failing trial and the most similar trial that passed."""
+    loader = _PairLoader(history, {night.name: night for night in report.nights}, results, open_capture_store(config))
+    return tuple(loader.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
+
+
+class _PairLoader:
+    """Finds a failing and a passing trial for each failure of a nightly report."""
+
+    def __init__(
+        self, history: History, nights: Mapping[str, PastRun], results: Path, captures: CaptureStore | None
+    ) -> None:
+        self._history = history
+        self._nights = nights
+        self._results = results
+        self._captures = captures
+
+    def pair(self, one: FailingCell, row: NightRow, report: NightReport) -> TrialStepsPair:
+        """Load a trial that failed and the most similar one that passed."""
+        tonight = report.nights[-1].name
+        trials = self._history.trials(tonight, name=one.eval, subject=one.subject)
+        failed = next((trial for trial in trials if trial.verdict.outcome == "fail"), None)
+        failing = self._load(tonight, failed) if failed else None
+        passing = self._nearest_pass(failing, one, row, report)
+        return TrialStepsPair(eval=one.eval, subject=one.subject, failing=failing, passing=passing)
+
+    def _nearest_pass(
+        self, failing: TrialSteps | None, one: FailingCell, row: NightRow, report: NightReport
+    ) -> TrialSteps | None:
+        """Return the most similar passing trial of the latest night that has one with steps, or any passing trial."""
+        nights = zip(reversed(report.nights), reversed(row.cells), strict=True)
+        first: TrialSteps | None = None
+        for run in (night.name for night, cell in nights if cell.passed):
+            trials = self._history.trials(run, name=one.eval, subject=one.subject)
+            passed = [self._load(run, trial) for trial in trials if trial.verdict.outcome == "pass"]
+            with_steps = [trial for trial in passed if trial.events is not None]
+            if with_steps:
+                events = failing.events if failing and failing.events is not None else ()
+                return min(with_steps, key=lambda trial: distance(events, trial.events or ()))
+            first = first or next(iter(passed), None)
+        return first
+
+    def _load(self, run: str, record: Record) -> TrialSteps:
+        return load_steps(place_of(self._nights[run], self._results), record, self._captures)

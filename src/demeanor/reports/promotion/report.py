@@ -1,0 +1,50 @@
+"""Promotions or demotions: which evals are ready for another policy, and what the others still need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from demeanor.core.error_rates import ErrorRates
+from demeanor.decide.promotion.candidate import Candidate
+from demeanor.render.documents import ReportDocument
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromotionReport:
+    """Which evals should be promoted or demoted."""
+
+    action: Literal["promote", "demote"]
+    """The direction."""
+
+    rule: str
+    """The rule, by name."""
+
+    candidates: tuple[Candidate, ...]
+    """All evals with the right policy: those that are ready first, then those that need the least."""
+
+    nights: int
+    """The number of nights that count."""
+
+    characteristics: ErrorRates
+    """The error rates of the rule."""
+
+    notes: tuple[str, ...] = ()
+    """Which nightly runs do not count, and other remarks."""
+
+    across: bool = False
+    """Whether nights before a change of the subject count together with those after it."""
+
+    @property
+    def command(self) -> str:
+        """The command that makes this report."""
+        return "demeanor promote --demote" if self.action == "demote" else "demeanor promote"
+
+    @property
+    def ready(self) -> tuple[Candidate, ...]:
+        """The evals whose policy should be changed."""
+        return tuple(one for one in self.candidates if one.answer == self.action)
+
+
+PROMOTION_DOCUMENT = ReportDocument("promotion", PromotionReport)
+"""The JSON document of this report."""

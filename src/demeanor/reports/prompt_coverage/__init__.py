@@ -1,0 +1,1 @@
+"""Which instructions of the prompt the evals notice."""

@@ -1,0 +1,155 @@
+"""Renders the report of a run as Markdown, summary.md, for the summary of a CI job or a comment.
+
+All text of authors, agents and providers is put into code spans and escaped, so that it can't become a link, an image,
+a mention, a table border or HTML. The size stays below what CI services accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from demeanor.core.tally import Mean, Summary
+from demeanor.core.text import count, one_line, opening
+from demeanor.render import numbers as figures
+from demeanor.render.markdown import code_block, escape, fit, headline, inline_code, table_row
+from demeanor.reports.run import phrases as words
+from demeanor.reports.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
+from demeanor.reports.run.report import CellReport, RunReport
+
+_MARKS = {"pass": "✓", "fail": "✗", "void": "○", "missing": "·"}
+_MOST_BYTES = 900_000
+_REASON_LINES = 40
+
+
+def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
+    """The report as Markdown of about `most_bytes` bytes at most; details that do not fit are left out."""
+    parts = [headline(words.headline(report), report.exit_code)]
+    parts += ["\n".join(_table(report, summary)) for summary in report.summaries]
+    parts += fit(
+        list(_details(report)),
+        most_bytes - sum(len(part.encode()) for part in parts),
+        remedy="sections, see report.json.",
+    )
+    parts.append("\n".join(_footer(report)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(report: RunReport, summary: Summary) -> Iterator[str]:
+    k, mark = words.shown_k(report), " (plug-in)" if report.estimator == "plug-in" else ""
+    ks = [f"pass@{k}{mark}", f"pass^{k}{mark}"] if k > 1 else []
+    head = ["Status", "Eval", "Policy", "Trials", "Pass rate [95 %]", *ks, "Time", "Tokens", "Cost"]
+    yield f"### {_code(summary.subject)}\n"
+    yield table_row(head)
+    yield table_row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
+    for cell in report.of_subject(summary.subject):
+        yield table_row(_cells(cell, k))
+    if summary.judged > 1:
+        means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
+        name = f"mean of {count(summary.judged, 'eval')}"
+        yield table_row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
+    for group in report.case_groups:
+        if group.subject == summary.subject:
+            yield f"\n{words.case_group(group)}"
+    if summary.known_bad:
+        yield f"\n{words.known_bad(summary).capitalize()}."
+
+
+def _cells(cell: CellReport, k: int) -> list[str]:
+    found, word = cell.tally, words.status(cell)
+    first = [
+        f"**{word}**" if cell.decision.answer in {"reject", "undecided"} or cell.decision.news else word,
+        _code(found.eval),
+        words.POLICIES[found.policy],
+        _trials(words.outcomes(cell)),
+    ]
+    if found.attempts == 0:
+        return [*first, *[""] * (6 if k > 1 else 4)]
+    passes = [figures.percent(found.pass_at.get(k)), figures.percent(found.pass_hat.get(k))] if k > 1 else []
+    spent = found.spent
+    used = [
+        figures.duration(spent.seconds),
+        figures.tokens(spent, found.uncounted),
+        figures.money(spent, found.unpriced),
+    ]
+    return [*first, figures.rate(found.rate), *passes, *used]
+
+
+def _details(report: RunReport) -> Iterator[str]:
+    """One part per cell, the most important first."""
+    for title, cells in (("What broke", words.broken(report)), ("Failed, but tolerated", words.tolerated(report))):
+        for index, cell in enumerate(cells):
+            heading = f"### {title}\n\n" if index == 0 else ""
+            yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
+    for index, one in enumerate(start_failures(report)):
+        heading = "### Agents that did not start\n\n" if index == 0 else ""
+        trials, evals = count(len(one.trials), "trial"), count(one.evals, "eval")
+        reason = code_block(opening(one.reason, lines=_REASON_LINES))
+        yield f"{heading}{_code(one.subject)}: {trials} of {evals} void; see `demeanor doctor`\n\n{reason}\n"
+    for index, cell in enumerate(otherwise_void(report)):
+        sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
+        heading = "### Void: run, but not judged\n\n" if index == 0 else ""
+        yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
+    yield from _listed("Expected to fail", ((cell, cell.decision.reason) for cell in words.expected(report)))
+    yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
+    yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
+
+
+def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
+    """A cell in a collapsed section."""
+    name, subject = escape(one_line(cell.tally.eval, width=300)), escape(one_line(cell.tally.subject, width=300))
+    yield "<details>"
+    yield f"<summary><code>{name}</code> · <code>{subject}</code>: {escape(one_line(sentence))}</summary>\n"
+    for failure in found:
+        folder = failure.trials[0].folder
+        yield figures.trials(failure.numbers).capitalize() + (f", kept in {_code(folder)}:\n" if folder else ":\n")
+        calls = [
+            f"calls {figures.numbers(n)}: {one_line(chain, width=400)}" for chain, n in failure.chains.items() if chain
+        ]
+        yield code_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
+    if command:
+        yield "To run it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
+    yield "</details>"
+
+
+def _listed(title: str, cells: Iterable[tuple[CellReport, str]]) -> Iterator[str]:
+    lines = [f"- {_code(cell.tally.eval)} · {_code(cell.tally.subject)}: {_code(text)}" for cell, text in cells]
+    if lines:
+        yield f"### {title}\n\n" + "\n".join(lines)
+
+
+def _footer(report: RunReport) -> Iterator[str]:
+    spent, unpriced, uncounted = report.total
+    used = [
+        f"{figures.duration(report.seconds)} wall time",
+        f"{figures.tokens(spent, uncounted)} tokens",
+        f"{figures.money(spent, unpriced)} cost",
+    ]
+    yield f"Exit code {int(report.exit_code)}: {words.MEANINGS[report.exit_code]}. " + ", ".join(used) + "."
+    yield f"Trials: {words.trial_counts(report)}."
+    origin = [f"Run {_code(report.run.id)}", f"Demeanor {_code(report.run.demeanor)}"]
+    if report.run.commit:
+        changed = " with uncommitted changes" if report.run.dirty else ""
+        origin.append(f"commit {_code(report.run.commit)}{changed}")
+    yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
+    if report.collection is not None:
+        yield f"\n{_code(words.collection_line(report.collection))}"
+    if layers := words.layers(report):
+        yield f"\n{layers[0].upper()}{layers[1:]}."
+    for note in report.notes:
+        yield f"\nNote: {_code(note)}"
+
+
+def _trials(outcomes: Sequence[str]) -> str:
+    if len(outcomes) <= 12:
+        return "".join(_MARKS[outcome] for outcome in outcomes)
+    return " ".join(f"{outcomes.count(name)}{sign}" for name, sign in _MARKS.items() if name in outcomes)
+
+
+def _mean(mean: Mean | None, summary: Summary) -> str:
+    if mean is None:
+        return figures.UNKNOWN
+    return figures.percent(mean.value) + ("" if mean.evals == summary.judged else f" ({count(mean.evals, 'eval')})")
+
+
+def _code(text: str) -> str:
+    return inline_code(text, width=300)

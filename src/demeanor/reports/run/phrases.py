@@ -1,0 +1,235 @@
+"""Words and sentences that all report formats share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record
+from demeanor.core.tally import CaseGroup, Status, Summary
+from demeanor.core.text import count, one_line
+from demeanor.render import numbers
+from demeanor.reports.run.failure_groups import Failure
+
+if TYPE_CHECKING:
+    from demeanor.reports.run.report import CellReport, Collection, RunReport
+
+POLICIES: Mapping[Policy, str] = {
+    Policy.ALWAYS_PASSES: "always",
+    Policy.USUALLY_PASSES: "usually",
+    Policy.USUALLY_FAILS: "usually fails",
+}
+"""Policies, short enough for a column."""
+
+LAYERS: Mapping[int, str] = {2: "behaviour", 3: "whole task"}
+"""The layers of the test pyramid that evals belong to."""
+
+_NARROW = 100
+
+MEANINGS: Mapping[ExitCode, str] = {
+    ExitCode.ACCEPTED: "accepted, every eval that ran holds",
+    ExitCode.REJECTED: "rejected, at least one eval does not hold",
+    ExitCode.USAGE: "usage error, nothing was run",
+    ExitCode.UNDECIDED: "undecided, nothing was rejected but a verdict is missing",
+    ExitCode.INTERRUPTED: "interrupted, finished trials are kept",
+}
+"""What each exit code says about a run."""
+
+_RESTART: Mapping[str, str] = {
+    "continue the run: demeanor run --resume latest": "run the command again",
+    "continue with a larger budget: demeanor run --resume latest": "run the command again with a larger budget:",
+}
+
+EXPECTED_FAIL = "expected fail"
+NOT_RUN = "NOT RUN"
+_LONGEST = 1000
+_MOST_NAMED = 10
+
+
+def status(cell: CellReport) -> str:
+    """The status of a cell in a word or two; for USUALLY_FAILS, whether it failed as expected."""
+    if cell.decision.news:
+        return "NEWS"
+    if cell.tally.policy is Policy.USUALLY_FAILS and cell.tally.judged:
+        return EXPECTED_FAIL
+    if cell.tally.missing and not cell.trials:
+        return NOT_RUN
+    return cell.tally.status.value
+
+
+def policy_word(policy: Policy, width: int) -> str:
+    """The policy for a column of a terminal of this width."""
+    return "fails" if policy is Policy.USUALLY_FAILS and width < _NARROW else POLICIES[policy]
+
+
+def outcomes(cell: CellReport) -> list[str]:
+    """How each trial of a cell ended: pass, fail or void; missing if it was not run."""
+    return [record.verdict.outcome for record in cell.trials] + ["missing"] * cell.tally.missing
+
+
+def shown_k(report: RunReport) -> int:
+    """The k of the columns pass@k and pass^k: 3, or less if no cell has three trials. With 1 there are no columns."""
+    return min(3, max((sum(_sizes(cell)) for cell in report.cells), default=1))
+
+
+def headline(report: RunReport) -> str:
+    """The outcome of a run in one sentence."""
+    answers = [cell.decision.answer for cell in report.cells]
+    ran = len(answers) - answers.count("skipped")
+    without = answers.count("undecided")
+    evals = count(ran, "eval") if len(report.summaries) <= 1 else f"{count(ran, 'cell')} ({_size(report)})"
+    if report.exit_code is ExitCode.INTERRUPTED:
+        return f"Interrupted: {count(_missing(report), 'trial')} not run"
+    if report.exit_code is ExitCode.REJECTED:
+        rejected = answers.count("reject")
+        more = f", {without} without a verdict" if without else ""
+        return f"Rejected: {rejected} of {evals} {'does' if rejected == 1 else 'do'} not hold{more}"
+    if report.exit_code is ExitCode.ACCEPTED:
+        only = "the only eval holds" if len(report.summaries) <= 1 else f"the only {evals.removeprefix('1 ')} holds"
+        every = f"both {evals.removeprefix('2 ')}" if ran == 2 else f"all {evals}"
+        return f"Accepted: {only if ran == 1 else f'{every} hold'}"
+    if ran == 0:
+        return "Undecided: nothing could be run"
+    if without == 0:
+        return f"Undecided: the run was stopped, {count(_missing(report), 'trial')} not run"
+    return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"
+
+
+def _missing(report: RunReport) -> int:
+    """The trials that were planned and not run."""
+    return sum(cell.tally.missing for cell in report.cells)
+
+
+def _size(report: RunReport) -> str:
+    """`8 evals on 2 subjects`, of the cells that ran."""
+    ran = [cell.tally for cell in report.cells if cell.decision.answer != "skipped"]
+    evals, subjects = len({tally.eval for tally in ran}), len({tally.subject for tally in ran})
+    return f"{count(evals, 'eval')} on {count(subjects, 'subject')}"
+
+
+def trial_counts(report: RunReport) -> str:
+    """`26 of 30 judged: 16 passed · 10 failed · 4 void`."""
+    tallies = [cell.tally for cell in report.cells if cell.tally.skipped is None]
+    counts = {
+        "passed": sum(tally.passed for tally in tallies),
+        "failed": sum(tally.failed for tally in tallies),
+        "void": sum(tally.voided for tally in tallies),
+        "not run": sum(tally.missing for tally in tallies),
+    }
+    planned, judged = sum(counts.values()), counts["passed"] + counts["failed"]
+    parts = " · ".join(f"{number} {word}" for word, number in counts.items() if number)
+    return f"{judged} of {planned} judged: {parts}" if planned else "none"
+
+
+def known_bad(summary: Summary) -> str:
+    """The rate of the evals that are known to fail, which is not part of the mean; empty if there are none."""
+    if summary.known_bad_rate is None:
+        return ""
+    rate = numbers.rate(summary.known_bad_rate)
+    return f"not in the mean: {count(summary.known_bad, 'USUALLY_FAILS eval')}, {rate}"
+
+
+def case_group(group: CaseGroup) -> str:
+    """All cases of one eval together, such as `renames: 86 % [62–100] over 4 cases, interval clustered by case`."""
+    if group.rate is None:
+        return f"{one_line(group.name)}: no case of {group.cases} was judged"
+    missing = f" of {group.cases}" if group.judged < group.cases else ""
+    cases = f"{group.judged}{missing} {'case' if group.judged == 1 and not missing else 'cases'}"
+    return f"{one_line(group.name)}: {numbers.rate(group.rate)} over {cases}, interval clustered by case"
+
+
+def expected(report: RunReport) -> list[CellReport]:
+    """The cells that are USUALLY_FAILS and failed."""
+    return [cell for cell in report.cells if status(cell) == EXPECTED_FAIL]
+
+
+def layers(report: RunReport) -> str | None:
+    """How many cells of each layer held; None if the run has no whole tasks, so that there is only one layer."""
+    return held_by_layer((cell.layer, cell.decision.answer) for cell in report.cells)
+
+
+def held_by_layer(cells: Iterable[tuple[int, str]]) -> str | None:
+    """How many of some cells, given by layer and answer, held in each layer; None if there are no whole tasks."""
+    by_layer: dict[int, list[str]] = {}
+    for layer, answer in cells:
+        by_layer.setdefault(layer, []).append(answer)
+    if set(by_layer) <= {2}:
+        return None
+    parts = []
+    for layer, answers in sorted(by_layer.items()):
+        if ran := len(answers) - answers.count("skipped"):
+            name = LAYERS[layer] if layer == 2 else f"{LAYERS[layer]}s"
+            parts.append(f"layer {layer}, {name}: {answers.count('accept')} of {ran} held")
+    return " · ".join(parts) or None
+
+
+def reproduce(cell: CellReport) -> tuple[str, str]:
+    """The command that runs the cell again, in two parts of which each fits on a line."""
+    what = shlex.quote(one_line(f"{cell.source}::{cell.tally.eval}", width=_LONGEST))
+    subject = shlex.quote(one_line(cell.tally.subject, width=_LONGEST))
+    return f"demeanor run {what}", f"--subject {subject} --trials 1"
+
+
+def trace(trial: Record) -> str:
+    """The command that shows what happened in a trial."""
+    return f"demeanor trace {shlex.quote(one_line(trial.trial, width=_LONGEST))}"
+
+
+def next_step(report: RunReport, *, resumable: bool = True) -> str | None:
+    """The command to run next, if the failures do not name one. A gate can't be resumed, so it is started again."""
+    if report.exit_code is ExitCode.INTERRUPTED:
+        if not resumable:
+            return "run the command again; a gate starts from its first trial, because it can't be resumed"
+        return f"demeanor run --resume {shlex.quote(report.run.id)}"
+    return None
+
+
+def remedy(failure: Failure, *, resumable: bool) -> str:
+    """What to do about void trials. A gate can't be resumed, so it is started again."""
+    text = failure.remedy
+    for resume, restart in () if resumable else _RESTART.items():
+        text = text.replace(resume, restart)
+    return text
+
+
+def broken(report: RunReport) -> list[CellReport]:
+    """The cells that were rejected."""
+    return [cell for cell in report.cells if cell.decision.answer == "reject"]
+
+
+def tolerated(report: RunReport) -> list[CellReport]:
+    """The cells that were accepted although a trial failed, except USUALLY_FAILS."""
+    return [
+        cell
+        for cell in report.cells
+        if cell.decision.answer == "accept" and cell.tally.failed and cell.tally.policy is not Policy.USUALLY_FAILS
+    ]
+
+
+def news(report: RunReport) -> list[CellReport]:
+    """The cells that are USUALLY_FAILS but passed."""
+    return [cell for cell in report.cells if cell.decision.news]
+
+
+def skipped(report: RunReport) -> list[CellReport]:
+    """The cells that were skipped."""
+    return [cell for cell in report.cells if cell.tally.status is Status.SKIPPED]
+
+
+def _sizes(cell: CellReport) -> tuple[int, int, int]:
+    return cell.tally.judged, cell.tally.voided, cell.tally.missing
+
+
+def collection_line(found: Collection) -> str:
+    """The comparison in one sentence."""
+    text = f"{count(found.collected, 'eval')} collected"
+    if found.earlier is not None:
+        text += f"; {found.compared_with} had {found.earlier}"
+    if found.removed:
+        names = list(found.removed)
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        text += f"; removed: {', '.join(names[:_MOST_NAMED])}{more}"
+    return text

@@ -1,0 +1,198 @@
+"""Renders the report of a run as JSON, report.json, for programs.
+
+The schema is versioned and generated from the values. In records, of which a large run has many, fields with their
+default value are left out, as in the ledger; version 1 had all of them. The document also has the fields of an earlier
+smoke-test format (`results`, `summary` and those around them), so that tools for that format can read it. A void is
+neither a pass nor a fail, so these fields leave it out; `cells` has everything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from demeanor.core.codec import always_written, decode, encode
+from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record
+from demeanor.core.tally import Status
+from demeanor.core.text import excerpt, opening
+from demeanor.core.verdict import Fail, Finding, Pass, Void
+from demeanor.render.documents import (
+    Schema,
+    compact_object,
+    dataclass_schema,
+    grouped,
+    item_pieces,
+    json_data,
+    object_schema,
+    schema_document,
+)
+from demeanor.reports.run import phrases as words
+from demeanor.reports.run.report import CellReport, RunReport
+from demeanor.statistics.flakiness import flakiness
+
+SCHEMA = "demeanor-report/2"
+"""Changes with every incompatible change."""
+
+READ = (SCHEMA, "demeanor-report/1")
+"""The versions that can be read."""
+
+_OWN = ("run", "cells", "summaries", "case_groups", "exit_code", "seconds", "folder", "notes", "collection")
+_JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
+_RATE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+_TRIAL: dict[str, Schema] = {
+    "passed": {"type": "boolean"},
+    "error": {"type": "string"},
+    "durationMs": {"type": "integer", "minimum": 0},
+    "stdout": {"type": "string"},
+    "stderr": {"type": "string"},
+}
+_RESULT: dict[str, Schema] = {
+    "scenarioId": {"type": "string"},
+    "scenarioName": {"type": "string"},
+    "model": {"type": "string", "description": "The subject, as agent:model."},
+    "modelId": {"type": "string"},
+    "metrics": {"$ref": "#/$defs/Metrics"},
+    "status": {"enum": ["pass", "flaky", "fail"]},
+    "policy": {"enum": [policy.value for policy in Policy]},
+    "reason": {"type": "string", "description": "Why the eval was accepted or rejected under its policy."},
+}
+_COUNTS = ("total", "passed", "failed", "flaky")
+
+
+def json_report(report: RunReport) -> str:
+    """The report as JSON, in ASCII only, because it contains text of agents."""
+    return "".join(json_pieces(report))
+
+
+def json_pieces(report: RunReport) -> Iterator[str]:
+    """The text of `json_report` in pieces, because that of a long run needs much memory. No piece ends in a record."""
+    return grouped(item_pieces(_document(report)))
+
+
+def read_json_report(text: str) -> RunReport:
+    """Read what `json_report` wrote; raises ValueError if the text is something else."""
+    document = json.loads(text)
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found not in READ:
+        raise ValueError(f"schema: expected {SCHEMA!r}, found {found!r}")
+    known = {name: document[name] for name in _OWN if name in document}
+    known["cells"] = [{name: cell[name] for name in cell if name != "status"} for cell in known.get("cells", ())]
+    return decode(RunReport, known)
+
+
+def json_schema() -> Schema:
+    """The schema of `demeanor-report/2`, by the rules of JSON Schema 2020-12."""
+    definitions: dict[str, Schema] = {}
+    own = dataclass_schema(RunReport, definitions)
+    cell = definitions[CellReport.__name__]
+    cell["properties"] = {"status": {"type": "string"}, **cell["properties"]}
+    cell["required"] = ["status", *cell["required"]]
+    for kind in (Record, Pass, Fail, Void, Finding, Spent):
+        definitions[kind.__name__]["required"] = list(always_written(kind))
+    properties = {
+        "headline": {"type": "string", "description": "The outcome in one sentence."},
+        "timestamp": {"type": "string"},
+        "provider": {"type": "string", "description": "The agents, joined by commas."},
+        "models": {"type": "array", "items": {"type": "string"}, "description": "The subjects, as agent:model."},
+        "scenarios": {"type": "array", "items": {"type": "string"}, "description": "The names of the evals."},
+        "trialsPerTest": {"type": "integer", "minimum": 1},
+        "results": {
+            "type": "array",
+            "items": object_schema(
+                {**_RESULT, "trials": {"type": "array", "items": object_schema(_TRIAL, optional=("error",))}}
+            ),
+            "description": "The cells with at least one judged trial; voids are left out, see cells.",
+        },
+        "summary": object_schema(
+            {**{name: {"type": "integer"} for name in _COUNTS}, "passAt1Overall": _RATE, "passAt3Overall": _RATE}
+        ),
+        **own["properties"],
+    }
+    definitions["Metrics"] = object_schema(dict.fromkeys(("passAt1", "passAt3", "passCaret3", "flakinessScore"), _RATE))
+    return schema_document(SCHEMA, "The report of one run of Demeanor.", properties, definitions)
+
+
+def _document(report: RunReport) -> dict[str, Any]:
+    judged = [cell for cell in report.cells if cell.tally.status in _JUDGED]
+    return {
+        "schema": SCHEMA,
+        "headline": words.headline(report),
+        **_smoke_report(report, judged),
+        **{name: json_data(getattr(report, name)) for name in _OWN if name != "cells"},
+        "cells": [_cell(cell) for cell in report.cells],
+    }
+
+
+def _cell(cell: CellReport) -> Iterator[str]:
+    """A cell in pieces: a long run has tens of thousands of records."""
+    records = (json_data(encode(record)) for record in cell.records)
+    return compact_object({"status": words.status(cell), **json_data(replace(cell, records=())), "records": records})
+
+
+def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, Any]:
+    """The fields of the smoke-test format."""
+    statuses = [cell.tally.status for cell in judged]
+    counted = [cell for cell in judged if cell.tally.policy is not Policy.USUALLY_FAILS]
+    return {
+        "timestamp": report.run.started,
+        "provider": ",".join(_unique(cell.agent for cell in report.cells)),
+        "models": _unique(cell.tally.subject for cell in report.cells),
+        "scenarios": _unique(cell.tally.eval for cell in report.cells),
+        "trialsPerTest": report.run.trials,
+        "results": [_result(cell) for cell in judged],
+        "summary": {
+            "total": len(judged),
+            "passed": statuses.count(Status.PASS),
+            "failed": statuses.count(Status.FAIL),
+            "flaky": statuses.count(Status.FLAKY),
+            "passAt1Overall": _mean(cell.tally.pass_at.get(1) for cell in counted),
+            "passAt3Overall": _mean(cell.tally.pass_at.get(3) for cell in counted),
+        },
+    }
+
+
+def _result(cell: CellReport) -> Iterator[str]:
+    """A cell with judged trials in pieces."""
+    found = cell.tally
+    fields = {
+        "scenarioId": found.eval,
+        "scenarioName": cell.description or found.eval,
+        "model": found.subject,
+        "modelId": cell.model or cell.agent,
+        "trials": (_trial(record) for record in cell.trials if record.verdict.outcome != "void"),
+        "metrics": {
+            "passAt1": found.pass_at.get(1),
+            "passAt3": found.pass_at.get(3),
+            "passCaret3": found.pass_hat.get(3),
+            "flakinessScore": flakiness(found.judged, found.passed),
+        },
+        "status": found.status.value.lower(),
+        "policy": found.policy.value,
+        "reason": cell.decision.reason,
+    }
+    return compact_object(fields)
+
+
+def _trial(record: Record) -> dict[str, Any]:
+    error = {"error": opening(record.verdict.reason)} if isinstance(record.verdict, Fail) else {}
+    return {
+        "passed": record.verdict.outcome == "pass",
+        **error,
+        "durationMs": round(record.spent.seconds * 1000),
+        "stdout": excerpt(record.stdout),
+        "stderr": excerpt(record.stderr),
+    }
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

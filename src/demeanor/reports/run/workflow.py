@@ -1,0 +1,167 @@
+"""Request → run → report → report files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from demeanor.core.atomic_file import write_atomically, write_output, write_pieces
+from demeanor.core.codec import encode
+from demeanor.core.errors import StoreError
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.history import KeptDecision
+from demeanor.core.intervention import Intervention
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.run_request import RunRequest
+from demeanor.core.tally import Decision, Tally
+from demeanor.core.trial import Plan
+from demeanor.decide.policies import decide
+from demeanor.reports.run.report import Collection, RunReport, run_report
+from demeanor.results.resume import Stale, stale_attempts
+from demeanor.runner.catalog import SCRIPTED, Catalog
+from demeanor.runner.execute import RunResult, execute, prepare
+from demeanor.runner.hooks import tell_decisions
+from demeanor.runner.ui import UI
+from demeanor.store.runs.run_folder import RunFolder
+
+_SCRIPTED_NOTE = (
+    "`scripted` follows fixed rules in place of a model: it shows how Demeanor works, not how a model behaves"
+)
+
+
+def run_and_report(
+    catalog: Catalog,
+    plan: Plan,
+    request: RunRequest,
+    into: Path | RunFolder,
+    *,
+    ui: UI,
+    environ: Mapping[str, str],
+    plug_in: bool = False,
+    collection: Collection | None = None,
+    junit: Path | None = None,
+) -> RunReport:
+    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
+    if isinstance(into, RunFolder):
+        info, stale = replace(into.info(), arguments=encode(request)), stale_attempts(into, plan)
+        prepared = prepare(catalog, plan, request, into, info=info, stale=stale.attempts, log=ui.log)
+    else:
+        prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
+    result = execute(prepared, ui=ui)
+    report = make_report(result, plug_in=plug_in, collection=collection, notes=stale.notes)
+    if result.stopped and report.exit_code is ExitCode.ACCEPTED and any(cell.tally.missing for cell in report.cells):
+        report = replace(report, exit_code=ExitCode.UNDECIDED)
+    report = replace(report, notes=(*report.notes, *tell_decisions(_decisions(report))))
+    publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
+    return report
+
+
+def make_report(
+    result: RunResult,
+    *,
+    plan: Plan | None = None,
+    plug_in: bool = False,
+    collection: Collection | None = None,
+    notes: Sequence[str] = (),
+    decide: Callable[[Tally], Decision] = decide,
+) -> RunReport:
+    """Records → tallies → decisions → the value from which every report is made.
+
+    `plan` replaces that of the result; `notes` come before those of the result.
+    """
+    plan = plan or result.plan
+    return run_report(
+        result.info,
+        plan,
+        result.records,
+        decide=decide,
+        root=Path.cwd(),
+        folder=result.folder,
+        seconds=result.seconds,
+        notes=(*_notes(plan, result.stopped), *notes, *result.notes),
+        interrupted=result.interrupted,
+        estimator="plug-in" if plug_in else "unbiased",
+        collection=collection,
+    )
+
+
+def _decisions(report: RunReport) -> Iterator[KeptDecision]:
+    """The decisions of a run, for hooks."""
+    made = datetime.now(UTC).isoformat(timespec="milliseconds")
+    for cell in report.cells:
+        yield KeptDecision(
+            made=made,
+            ruling="run",
+            eval=cell.tally.eval,
+            subject=cell.tally.subject,
+            answer=cell.decision.answer,
+            rule=cell.decision.rule,
+            reason=cell.decision.reason,
+            run=report.run.id,
+            commit=report.run.commit,
+        )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
+    online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
+    open_to = (f"agents had the network of the host in: {', '.join(online)}",) if online else ()
+    changed = sorted({one for cell in plan.cells for one in Intervention.of(cell.subject).ids})
+    prompts = (f"the prompt was changed on its way to the model: {', '.join(changed)}",) if changed else ()
+    broken = (f"faults were injected on purpose: {', '.join(faults)}",)
+    return (
+        ((stopped,) if stopped else ())
+        + prompts
+        + open_to
+        + (broken if faults else ())
+        + ((_SCRIPTED_NOTE,) if scripted else ())
+    )
+
+
+def publish(
+    report: RunReport,
+    folder: Path,
+    *,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+    junit: Path | None = None,
+    lead: str = "",
+    files: Mapping[str, str] | None = None,
+) -> None:
+    """Write the report files, without secrets: into the run folder, to `junit`, and to the summary of a GitHub job.
+
+    `lead` is put before the summary; `files` are further files for the run folder.
+    """
+    try:
+        for name, text in (files or {}).items():
+            write_atomically(folder / name, redactor.text(text))
+        _write(report, folder, environ, redactor, junit, lead)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
+
+
+def _write(
+    report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None, lead: str
+) -> None:
+    from demeanor.reports.run.markdown import markdown
+    from demeanor.reports.run.to_json import json_pieces
+
+    write_pieces(folder / "report.json", map(redactor.text, json_pieces(report)))
+    summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
+    write_atomically(folder / "summary.md", summary)
+    if junit is not None:
+        from demeanor.reports.run.junit import junit as junit_xml
+
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        write_output(junit, redactor.text(junit_xml(report)))
+    append_step_summary(summary, environ)
+
+
+def append_step_summary(text: str, environ: Mapping[str, str]) -> None:
+    """Append a text to the summary of a GitHub job, in one."""
+    if path := environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)

@@ -1,0 +1,1 @@
+"""One trial step by step, alone or beside another one."""

@@ -1,0 +1,1 @@
+"""From the store to values: runs, nights, baselines, tallies, failure groups, steps."""

@@ -1,0 +1,66 @@
+"""The baseline of an eval: what the latest nights found of it, as it is defined now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from demeanor.core.errors import DemeanorError
+from demeanor.core.eval import Eval
+from demeanor.core.fingerprints import eval_hash
+from demeanor.core.history import RunCell
+from demeanor.core.ports import History
+from demeanor.core.trial import Plan
+from demeanor.decide.baseline import NIGHTS, Baseline, baseline_of
+from demeanor.results.nights import CountedNights
+from demeanor.runner.template import TemplateCache, temporary_templates
+
+_NIGHTS = 3 * NIGHTS
+"""How many nights to search for the nights of an eval, because some may lack it."""
+
+
+def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
+    """By name: the hash of each eval as it is defined now; empty if its workspace can't be built here."""
+
+    async def hash_of(one: Eval, cache: TemplateCache) -> str:
+        try:
+            template = await cache.get(one.scenario, where=one.source.path)
+        except DemeanorError:
+            return ""
+        return eval_hash(one, template.tree)
+
+    async def all_hashes() -> dict[str, str]:
+        with temporary_templates() as cache:
+            return {one.name: await hash_of(one, cache) for one in evals}
+
+    return asyncio.run(all_hashes())
+
+
+def latest_nights(history: History, plan: Plan, nights: CountedNights) -> tuple[RunCell, ...]:
+    """The latest nights of the evals of a plan."""
+    evals = {cell.eval.name: cell.eval for cell in plan.cells}
+    return tuple(nights.cells(history, evals, _NIGHTS)) if evals else ()
+
+
+def baselines_of(
+    plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str], *, across: bool = False
+) -> dict[str, Baseline]:
+    """By cell: its baseline, if any night ran the eval as it is defined now."""
+    by_cell: dict[str, list[RunCell]] = {}
+    for cell in nights:
+        by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
+    found = {}
+    for own in plan.cells:
+        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), across=across)
+        if baseline is not None:
+            found[own.id] = baseline
+    return found
+
+
+def edited_since(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]:
+    """The evals that nights have run, but none as it is defined now: they were edited since."""
+    known: dict[str, set[str]] = {}
+    for cell in nights:
+        if cell.judged:
+            known.setdefault(cell.eval, set()).add(cell.eval_hash)
+    return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}

@@ -1,0 +1,86 @@
+"""The measured error rates of judges, in the history: who may block a merge, and rates corrected for the errors."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from demeanor.config.config import Config
+from demeanor.core.eval import Eval
+from demeanor.core.fingerprints import asks_judge, judge_identity
+from demeanor.core.history import KeptDecision
+from demeanor.core.ports import History
+from demeanor.statistics.intervals import Interval
+from demeanor.statistics.judge_error import LabelledCounts, corrected_interval, rogan_gladen
+
+CALIBRATED = "calibrated"
+COUNTS = "counts"
+"""The key of the labelled counts in the evidence of a stored calibration."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CorrectedRate:
+    """The pass rate of a judged eval, corrected for the errors of its judge."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    passed: int
+    """Trials that the judge passed."""
+
+    judged: int
+    """Trials that it judged."""
+
+    rate: float
+    """The corrected rate."""
+
+    low: float
+    """The lower end of its interval, which includes the uncertainty of the labels."""
+
+    high: float
+    """The upper end."""
+
+
+def corrected_rate(subject: str, passed: int, judged: int, labels: LabelledCounts) -> CorrectedRate:
+    """The rate with its interval."""
+    rate = rogan_gladen(passed / judged, labels.sensitivity, labels.specificity)
+    found: Interval = corrected_interval(passed, judged, labels)
+    return CorrectedRate(
+        subject=subject, passed=passed, judged=judged, rate=rate, low=min(found.low, rate), high=max(found.high, rate)
+    )
+
+
+def calibrations(history: History, evals: Iterable[Eval]) -> dict[str, LabelledCounts]:
+    """Eval → the held-out labels of its judge, if the judge is calibrated as it is now."""
+    judged = [one for one in evals if asks_judge(one)]
+    stored = history.last_decisions("calibrate") if judged else {}
+    found = {}
+    for one in judged:
+        kept = stored.get(one.name)
+        counts = _counts(kept, one) if kept is not None else None
+        if counts is not None:
+            found[one.name] = counts
+    return found
+
+
+def uncalibrated(history: History, evals: Sequence[Eval], config: Config) -> Mapping[str, str]:
+    """The evals whose judge is not calibrated and not trusted by name; each with what to do."""
+    known = calibrations(history, evals)
+    return {
+        one.name: "its judge is not calibrated, so it can't block; → demeanor validate --calibrate"
+        f" {shlex.quote(one.name)}, or name it in `trusted` of [judge]"
+        for one in evals
+        if asks_judge(one) and one.name not in known and one.name not in config.judge.trusted
+    }
+
+
+def _counts(kept: KeptDecision, one: Eval) -> LabelledCounts | None:
+    """The counts of a stored calibration; None if the judge has changed since, or tells nothing."""
+    numbers = kept.evidence.get(COUNTS)
+    if kept.answer != CALIBRATED or kept.eval_hash != judge_identity(one):
+        return None
+    if not isinstance(numbers, list) or len(numbers) != 4 or not all(isinstance(n, int) for n in numbers):
+        return None
+    found = LabelledCounts(*numbers)
+    return found if found.informative else None

@@ -1,0 +1,132 @@
+"""What a plan will probably cost, for `--dry-run`: the tokens of earlier runs of the same eval and subject, at the
+present prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+
+from demeanor.config.config import Config
+from demeanor.core.errors import StoreError
+from demeanor.core.evidence import Spent
+from demeanor.core.history import RunCell
+from demeanor.core.run_request import RunRequest
+from demeanor.core.text import count
+from demeanor.core.trial import Cell, Plan
+from demeanor.render import numbers
+from demeanor.results.history import open_project_history
+from demeanor.results.present_cost import present_cost
+from demeanor.runner.budget import budget_limits
+from demeanor.runner.catalog import Catalog
+from demeanor.store.history import SqlHistory
+
+_RUNS = 5
+"""The estimate of a cell is made from this many runs, the last ones."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellEstimate:
+    """What all trials of a cell will probably use; None for a quantity that no earlier run knows."""
+
+    cost_usd: float | None = None
+    """US dollars."""
+
+    tokens: int | None = None
+    """Tokens in both directions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanEstimate:
+    """What a plan will probably use."""
+
+    cells: Mapping[str, CellEstimate]
+    """By the id of the cell; skipped cells are left out."""
+
+    text: str
+    """One line for people."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars, as far as earlier runs tell; None if none does."""
+        known = [cell.cost_usd for cell in self.cells.values() if cell.cost_usd is not None]
+        return fsum(known) if known else None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in both directions, as far as earlier runs tell; None if none does."""
+        known = [cell.tokens for cell in self.cells.values() if cell.tokens is not None]
+        return sum(known) if known else None
+
+
+def estimate_plan(
+    plan: Plan, catalog: Catalog, request: RunRequest, environ: Mapping[str, str], results: Path
+) -> PlanEstimate:
+    """Estimate a plan from the history of the project."""
+    if request.replay is not None:
+        return PlanEstimate(cells={}, text="expected cost: $0.00, since cassettes are replayed")
+    cells = [cell for cell in plan.cells if not cell.skipped]
+    try:
+        with open_project_history(catalog.config, environ, results=results) as history:
+            earlier = earlier_cells(cells, history)
+            found = {
+                cell.id: _estimate(cell, earlier.get((cell.eval.name, str(cell.subject)), ()), catalog, history)
+                for cell in cells
+            }
+    except StoreError as error:
+        return PlanEstimate(cells={}, text=f"expected cost: unknown, since the history can't be read: {error}")
+    new = sum(len(cell.trials) for cell in cells if found[cell.id].cost_usd is None)
+    return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, catalog.config, request))
+
+
+def earlier_cells(cells: Iterable[Cell], history: SqlHistory) -> dict[tuple[str, str], list[RunCell]]:
+    """Eval and subject → their results in the last runs that have any, oldest first; raises StoreError."""
+    earlier: dict[tuple[str, str], list[RunCell]] = {}
+    for name in dict.fromkeys(cell.eval.name for cell in cells):
+        for past in history.eval_history(name):
+            if past.judged + past.voided:
+                earlier.setdefault((past.eval, past.subject), []).append(past)
+    return {cell: results[-_RUNS:] for cell, results in earlier.items()}
+
+
+def _estimate(cell: Cell, earlier: Sequence[RunCell], catalog: Catalog, history: SqlHistory) -> CellEstimate:
+    """The estimate of one cell; runs in which a cost or a token count is unknown tell nothing about it."""
+    trials = len(cell.trials)
+    costs = [(_cost(cell, past, catalog, history), past.judged + past.voided) for past in earlier]
+    cost = _mean((amount, of) for amount, of in costs if amount is not None)
+    counted = [past for past in earlier if not past.uncounted and past.spent.tokens is not None]
+    tokens = _mean((past.spent.tokens or 0, past.judged + past.voided) for past in counted)
+    return CellEstimate(
+        cost_usd=None if cost is None else trials * cost, tokens=None if tokens is None else round(trials * tokens)
+    )
+
+
+def _cost(cell: Cell, past: RunCell, catalog: Catalog, history: SqlHistory) -> float | None:
+    """What a cell of an earlier run would cost at the present prices; None if that is unknown.
+
+    If the history has only the cost of the whole cell, such as that of an imported run, it is taken as it is.
+    """
+    uses = history.model_uses(past.run, past.eval, past.subject)
+    if uses and catalog.of(cell.subject).dialect is not None:
+        return present_cost(catalog, cell.subject, uses)
+    return None if past.unpriced else past.spent.cost_usd
+
+
+def _mean(used: Iterable[tuple[float, int]]) -> float | None:
+    pairs = list(used)
+    return fsum(amount for amount, _ in pairs) / sum(trials for _, trials in pairs) if pairs else None
+
+
+def _text(estimate: PlanEstimate, new: int, plan: Plan, config: Config, request: RunRequest) -> str:
+    """The estimate for people, compared with the budget of the run."""
+    spent = Spent(input_tokens=estimate.tokens, cost_usd=estimate.cost_usd)
+    if estimate.cost_usd is None:
+        used = f"; about {numbers.tokens(spent)} tokens" if estimate.tokens is not None else ""
+        return f"expected cost: unknown (no earlier run of these evals has a known cost){used}"
+    text = f"expected cost: {numbers.money(spent, new)}"
+    text += f", {numbers.tokens(spent)} tokens" if estimate.tokens is not None else ""
+    text += " (the mean of earlier runs, at present prices"
+    text += f"; {count(new, 'trial')} of {plan.size} without known cost)" if new else ")"
+    limit = budget_limits(config, request)["run"].usd
+    return f"{text}: more than the budget of ${limit:g}" if limit is not None and estimate.cost_usd > limit else text

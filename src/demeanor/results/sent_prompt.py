@@ -1,0 +1,57 @@
+"""Capture of a trial → the instructions of its first request, and where in the repository they are written."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from demeanor.config.config import Config
+from demeanor.core.errors import UsageError
+from demeanor.core.git import GitError
+from demeanor.core.instructions import PromptInstruction, instructions
+from demeanor.core.record import Record
+from demeanor.observe.conversations import first_request
+from demeanor.results.runs import StoredRun
+from demeanor.results.trial_steps import load_capture
+from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.vcs.text_files import tracked_text_files
+from demeanor.vcs.text_search import TextLocation, find_texts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocatedInstruction:
+    """An instruction with the file that it comes from."""
+
+    instruction: PromptInstruction
+    """The instruction. Hostile text: an agent sent it."""
+
+    location: TextLocation | None
+    """Where it is written; None if no tracked file contains it."""
+
+
+def sent_instructions(run: StoredRun, record: Record, config: Config) -> tuple[PromptInstruction, ...]:
+    """The instructions of the main agent's first request; raises UsageError if it made none."""
+    capture = load_capture(run.place, record, open_capture_store(config))
+    request = first_request(capture.exchanges)
+    if request is None:
+        remedy = f"see what happened: demeanor trace {shlex.quote(str(record.trial))}"
+        raise UsageError(f"{record.trial}: the agent sent no request to a model\n  → {remedy}")
+    return instructions(request, capture.facts)
+
+
+def locate(found: Sequence[PromptInstruction], config: Config) -> tuple[LocatedInstruction, ...]:
+    """The instructions with the tracked files that contain them; outside of a git repository, none is found."""
+    evals = tuple(path.rstrip("/") for path in config.paths)
+
+    def in_evals(path: str) -> bool:
+        return any(path == one or path.startswith(f"{one}/") for one in evals)
+
+    texts = {one.id: one.text for one in found if one.kind != "section"}
+    try:
+        places = find_texts(texts, tracked_text_files(config.root, leave_out=in_evals))
+    except GitError:
+        places = {}
+    return tuple(
+        LocatedInstruction(instruction=one, location=next(iter(places.get(one.id, ())), None)) for one in found
+    )

@@ -1,0 +1,140 @@
+"""Records → tally of a cell → summary of a subject."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record, last_attempts
+from demeanor.core.tally import CaseGroup, Estimate, Estimator, Mean, Summary, Tally
+from demeanor.core.usage import total
+from demeanor.statistics.estimates import estimate
+from demeanor.statistics.intervals import wilson_of_mean
+from demeanor.statistics.paired import clustered_mean
+from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+
+if TYPE_CHECKING:
+    from demeanor.core.history import RunCell
+    from demeanor.core.trial import Cell
+
+_ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
+
+
+def tally(cell: Cell, records: Iterable[Record], *, estimator: Estimator = "unbiased") -> Tally:
+    """Count the verdicts of one cell and ignore those of other cells; k is 1, 3 and the number of trials."""
+    own = [record for record in records if record.cell == cell.id]
+    last = last_attempts(own)
+    return tally_trials(
+        cell.eval.name,
+        str(cell.subject),
+        cell.eval.policy,
+        last,
+        own,
+        missing=max(0, len(cell.trials) - len(last)),
+        needed=cell.needed,
+        skipped=cell.skipped,
+        ks={1, 3, len(cell.trials)} - {0},
+        estimator=estimator,
+    )
+
+
+def tally_trials(
+    name: str,
+    subject: str,
+    policy: Policy,
+    trials: Sequence[Record],
+    attempts: Sequence[Record],
+    *,
+    missing: int,
+    needed: int | None = None,
+    skipped: str | None,
+    ks: Iterable[int],
+    estimator: Estimator = "unbiased",
+) -> Tally:
+    """Count the verdicts of `trials`, the attempts that count, and what all their attempts used."""
+    outcomes = Counter(record.verdict.outcome for record in trials)
+    passed, judged = outcomes["pass"], outcomes["pass"] + outcomes["fail"]
+    at, hat = _ESTIMATORS[estimator]
+    spent, unpriced, uncounted = total(record.spent for record in attempts)
+    return Tally(
+        eval=name,
+        subject=subject,
+        policy=policy,
+        passed=passed,
+        failed=outcomes["fail"],
+        voided=outcomes["void"],
+        missing=missing,
+        attempts=len(attempts),
+        needed=needed,
+        skipped=skipped,
+        rate=estimate(passed, judged) if judged else None,
+        pass_at={k: at(judged, passed, k) for k in sorted(set(ks))},
+        pass_hat={k: hat(judged, passed, k) for k in sorted(set(ks))},
+        estimator=estimator,
+        spent=spent,
+        unpriced=unpriced,
+        uncounted=uncounted,
+    )
+
+
+def summary(tallies: Sequence[Tally]) -> tuple[Summary, ...]:
+    """One summary per subject, in the order in which the subjects first appear."""
+    by_subject: dict[str, list[Tally]] = {}
+    for found in tallies:
+        by_subject.setdefault(found.subject, []).append(found)
+    return tuple(_summary_of(subject, own) for subject, own in by_subject.items())
+
+
+def _summary_of(subject: str, tallies: Sequence[Tally]) -> Summary:
+    counted = [found for found in tallies if found.policy is not Policy.USUALLY_FAILS]
+    judged = [found for found in counted if found.judged]
+    known_bad = [found for found in tallies if found.policy is Policy.USUALLY_FAILS and found.judged]
+    spent, _, _ = total(found.spent for found in tallies)
+    return Summary(
+        subject=subject,
+        evals=len(tallies),
+        judged=len(judged),
+        known_bad=len(known_bad),
+        known_bad_rate=mean_rate(known_bad) if known_bad else None,
+        statuses=dict(Counter(found.status for found in tallies)),
+        rate=mean_rate(judged) if judged else None,
+        pass_at=_means([found.pass_at for found in counted]),
+        pass_hat=_means([found.pass_hat for found in counted]),
+        spent=spent,
+        unpriced=sum(found.unpriced for found in tallies),
+        uncounted=sum(found.uncounted for found in tallies),
+    )
+
+
+def case_groups(tallies: Iterable[tuple[str | None, Tally]]) -> tuple[CaseGroup, ...]:
+    """One group per shared name and subject, from tallies with the name that each shares with other cases."""
+    groups: dict[tuple[str, str], list[Tally]] = {}
+    for name, found in tallies:
+        if name is not None:
+            groups.setdefault((name, found.subject), []).append(found)
+    return tuple(_case_group(name, subject, own) for (name, subject), own in groups.items())
+
+
+def _case_group(name: str, subject: str, tallies: Sequence[Tally]) -> CaseGroup:
+    counts = [(found.passed, found.judged) for found in tallies if found.judged]
+    value, low, high = clustered_mean(counts) if counts else (0.0, 0.0, 0.0)
+    rate = Estimate(value=value, low=low, high=high) if counts else None
+    return CaseGroup(name=name, subject=subject, cases=len(tallies), judged=len(counts), rate=rate)
+
+
+def mean_rate(judged: Sequence[Tally | RunCell]) -> Estimate:
+    """The mean of the rates of some cells that have judged trials, with its interval."""
+    rates = [found.passed / found.judged for found in judged]
+    low, high = wilson_of_mean(rates, [found.judged for found in judged])
+    return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)
+
+
+def _means(per_eval: Sequence[Mapping[int, float | None]]) -> dict[int, Mean | None]:
+    means: dict[int, Mean | None] = {}
+    for k in sorted({k for numbers in per_eval for k in numbers}):
+        known = [value for numbers in per_eval if (value := numbers.get(k)) is not None]
+        means[k] = Mean(value=math.fsum(known) / len(known), evals=len(known)) if known else None
+    return means

@@ -1,0 +1,283 @@
+"""The night report as a page shows it: a verdict, cards of what needs attention, and a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Estimate
+from demeanor.core.usage import total
+from demeanor.decide.policies import EXPECTED
+from demeanor.decide.shifts import RateShift
+from demeanor.render import numbers
+from demeanor.reports.night import phrases
+from demeanor.reports.night.report import NightCell, NightReport, NightRow, SubjectNights
+from demeanor.reports.run.phrases import POLICIES
+from demeanor.web.charts import trend
+
+MOST_CELLS = 480
+"""Cells of the heat map, unless all are asked for."""
+
+_LABELLED_CELLS = 200
+
+_SIGNS = {"reject": "✗", "undecided": "?", "accept": "✓", "skipped": "·"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeatCell:
+    """One eval with one subject in the heat map."""
+
+    subject: str
+    """The subject."""
+
+    text: str
+    """`2/5`, or why there is no number."""
+
+    kind: str
+    """Its style: `good`, `bad`, `open`, `expected`, `news` or `none`."""
+
+    sign: str = ""
+    """✓ ✗ ? ★"""
+
+    rate: Estimate | None = None
+    """The rate with its interval."""
+
+    voided: int = 0
+    """Void trials."""
+
+    marks: str = ""
+    """◆ ◇"""
+
+    reason: str = ""
+    """Why it was decided so."""
+
+    trend: Markup = field(default_factory=Markup)
+    """The nights, the newest first."""
+
+    ran: bool = False
+    """Whether there are trials to look at."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeatRow:
+    """One eval in the heat map."""
+
+    eval: str
+    """The eval's name."""
+
+    policy: str
+    """Its policy in a word."""
+
+    layer: int
+    """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
+    cells: tuple[HeatCell | None, ...]
+    """One per subject; None if it does not run with that subject."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubjectHead:
+    """The heading of a column."""
+
+    subject: str
+    """The subject."""
+
+    total: str
+    """Its total pass rate."""
+
+    evals: str
+    """Over how many evals."""
+
+    change: str
+    """The change since the night before; empty if there is none."""
+
+    clear: str
+    """`bad` or `good` if the change is significant."""
+
+    counts: str
+    """Passed, failed and void trials."""
+
+    used: str
+    """Time, tokens and cost."""
+
+    trend: Markup
+    """The nights, the newest first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NightView:
+    """Everything that the page of a night shows."""
+
+    report: NightReport
+    """The report."""
+
+    title: str
+    """`Night of 2026-11-16 01:00 UTC`."""
+
+    verdict: str
+    """`accepted`, `rejected` or `undecided`."""
+
+    reason: str
+    """The verdict's reason with the numbers."""
+
+    facts: tuple[str, ...]
+    """Run, commit, branch, version."""
+
+    used: str
+    """Time, tokens and cost of all subjects."""
+
+    layers: str
+    """How many cells of each layer hold; empty if there are no whole tasks."""
+
+    worse: tuple[RateShift, ...]
+    """What got significantly worse."""
+
+    better: tuple[RateShift, ...]
+    """What got significantly better."""
+
+    news: tuple[tuple[str, str, str], ...]
+    """Eval, subject and reason where an eval that usually fails passed."""
+
+    subjects: tuple[SubjectHead, ...]
+    """The columns."""
+
+    rows: tuple[HeatRow, ...]
+    """The rows, those that need attention first."""
+
+    evals: int
+    """How many evals there are."""
+
+    nights: str
+    """Which nights are shown."""
+
+    changes: tuple[tuple[str, str], ...]
+    """What changed in subjects and evals."""
+
+    legend: tuple[tuple[str, str], ...]
+    """The marks that are used."""
+
+
+def night_view(report: NightReport, *, whole: bool = False) -> NightView:
+    """Arrange a report for a page; `whole`: with every eval, however many there are."""
+    spent, unpriced, uncounted = _spent(report)
+    found = _rows(report)
+    return NightView(
+        report=report,
+        title=phrases.title(report),
+        verdict=report.verdict,
+        reason=report.reason,
+        facts=tuple(phrases.origin(report).split(" · ")),
+        used=f"{numbers.duration(spent.seconds)} · {numbers.tokens_and_cost(spent, uncounted, unpriced)}",
+        layers=phrases.layers(report) or "",
+        worse=report.worse,
+        better=report.better,
+        news=report.news,
+        subjects=tuple(_head(one) for one in report.subjects),
+        rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
+        evals=len(found),
+        nights=phrases.history(report, newest_first=True),
+        changes=tuple(phrases.changes(report)),
+        legend=(
+            *((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
+            *(((phrases.EXPECTED_FAIL, EXPECTED),) if phrases.expected_fails(report) else ()),
+        ),
+    )
+
+
+def _spent(report: NightReport) -> tuple[Spent, int, int]:
+    now = [one.totals[-1] for one in report.subjects]
+    spent, _, _ = total(one.spent for one in now)
+    return spent, sum(one.unpriced for one in now), sum(one.uncounted for one in now)
+
+
+def _rows(report: NightReport) -> list[HeatRow]:
+    """One row per eval, those that need attention first; otherwise in the order of the plan."""
+    by_eval: dict[str, dict[str, NightRow]] = {}
+    for one in report.subjects:
+        for row in one.rows:
+            by_eval.setdefault(row.eval, {})[one.subject] = row
+    names = [one.subject for one in report.subjects]
+    labelled = len(by_eval) * len(names) <= _LABELLED_CELLS
+    ranked = sorted(by_eval.items(), key=lambda item: min(_rank(row) for row in item[1].values()))
+    return [_heat_row(name, own, names, labelled=labelled) for name, own in ranked]
+
+
+def _rank(row: NightRow) -> int:
+    """0 for what was rejected, then undecided, news, significant changes, failures, the rest, what did not run."""
+    if row.decision is None:
+        return 6
+    if row.decision.answer in {"reject", "undecided"}:
+        return 0 if row.decision.answer == "reject" else 1
+    if row.decision.news:
+        return 2
+    if row.change is not None and row.change.clear:
+        return 3
+    return 4 if row.tonight.failed and row.policy is not Policy.USUALLY_FAILS else 5
+
+
+def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str], *, labelled: bool) -> HeatRow:
+    return HeatRow(
+        eval=name,
+        policy=POLICIES[next(iter(own.values())).policy],
+        layer=next(iter(own.values())).layer,
+        cells=tuple(
+            _heat_cell(own[subject], subject, labelled=labelled) if subject in own else None for subject in subjects
+        ),
+    )
+
+
+def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
+    now = row.tonight
+    newest_first = row.cells[::-1]
+    return HeatCell(
+        subject=subject,
+        text=f"{now.passed}/{now.judged}" if now.judged else phrases.state(now),
+        kind=_kind(row),
+        sign="★" if row.decision and row.decision.news else _SIGNS.get(row.decision.answer, "") if row.decision else "",
+        rate=now.rate,
+        voided=now.voided,
+        marks=phrases.marks_of(now),
+        reason=row.decision.reason if row.decision else "not part of this run",
+        trend=_trend(newest_first, labelled=labelled),
+        ran=bool(now.judged or now.voided),
+    )
+
+
+def _kind(row: NightRow) -> str:
+    if row.decision is None or row.decision.answer == "skipped":
+        return "none"
+    if row.decision.news:
+        return "news"
+    if row.policy is Policy.USUALLY_FAILS:
+        return "expected" if row.tonight.judged else "open"
+    return {"reject": "bad", "undecided": "open"}.get(
+        row.decision.answer, "good" if not row.tonight.failed else "mixed"
+    )
+
+
+def _trend(cells: Iterable[NightCell], *, labelled: bool) -> Markup:
+    shown = list(cells)
+    if len(shown) < 2:
+        return Markup()
+    rates = [cell.rate.value if cell.rate else None for cell in shown]
+    return trend(rates, [phrases.marks_of(cell) for cell in shown], labelled=labelled)
+
+
+def _head(one: SubjectNights) -> SubjectHead:
+    step, bad = one.change, phrases.known_bad(one.totals[-1])
+    return SubjectHead(
+        subject=one.subject,
+        total=numbers.rate(one.totals[-1].rate) if one.totals[-1].rate else "no data",
+        evals=phrases.evals(one.totals[-1]) + (f"; known to fail: {bad}" if bad else ""),
+        change=f"{phrases.points_with_interval(step)} points" if step is not None else "",
+        clear=("bad" if step.value < 0 else "good") if step is not None and step.clear else "",
+        counts=phrases.counts(one),
+        used=phrases.used(one.totals[-1]),
+        trend=trend([total.rate.value if total.rate else None for total in reversed(one.totals)])
+        if len(one.totals) > 1
+        else Markup(),
+    )

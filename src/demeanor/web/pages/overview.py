@@ -1,0 +1,71 @@
+"""The overview: the last night, what needs attention in it, and the nights before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from demeanor.core.errors import DemeanorError
+from demeanor.core.history import PastRun
+from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion.rules import near_promotion
+from demeanor.reports.night.build import night_report
+from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
+from demeanor.reports.night.workflow import with_examples
+from demeanor.reports.promotion.workflow import make_promotion_report
+from demeanor.runner.catalog import Catalog
+from demeanor.store.history import SqlHistory
+from demeanor.store.history.page_queries import void_causes
+from demeanor.web.night_view import NightView, night_view
+from demeanor.web.pages.context import PageContext
+
+NIGHTS = 13
+_MOST_SHIFTS = 8
+
+
+def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """The latest night, or else the latest run; `?run=` names another, `?rows=all` shows every eval."""
+    history = context.history()
+    newest = history.runs(kind="nightly", limit=1) or history.runs(limit=1)
+    if not query.get("run") and not newest:
+        return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
+    run = history.run(query["run"]) if query.get("run") else newest[0]
+    shown = [*nights_before(history, run, NIGHTS), run]
+    state = context.state([night.name for night in shown])
+    whole = query.get("rows") == "all"
+    view = context.cached(("night", run.name, whole), state, lambda: _view(history, shown, whole=whole))
+    return {
+        "view": view,
+        "where": "",
+        "run": run,
+        "voids": context.cached(("voids", run.name), state, lambda: void_causes(history, run.name)),
+        "near": _near_promotion(context, history, state),
+        "most_shifts": _MOST_SHIFTS,
+        "whole": whole,
+    }
+
+
+def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
+    cells = [cell for night in shown for cell in history.cells(night.name)]
+    shifts = with_examples(history, shown[-1].name, kept_shifts(history, shown))
+    view = night_view(night_report(shown, cells, shifts=shifts), whole=whole)
+    # The report itself is large, and a page needs only its run.
+    return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))
+
+
+def _near_promotion(context: PageContext, history: SqlHistory, state: object) -> tuple[Candidate, ...]:
+    """The evals that are ready or need only a few further nights; none if the project's evals can't be read."""
+    evals, _ = context.evals()
+    if not evals:
+        return ()
+
+    def make() -> tuple[Candidate, ...]:
+        catalog = Catalog(config=context.config, environ=context.environ)
+        try:
+            report = make_promotion_report(history, catalog, tuple(evals.values()), "promote")
+        except DemeanorError:
+            return ()  # the board says why
+        return near_promotion(report.candidates)
+
+    return context.cached("near", state, make)

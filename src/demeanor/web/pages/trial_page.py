@@ -1,0 +1,212 @@
+"""The page of one trial: why it ended so, when what happened, and its steps beside the nearest passing trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from demeanor.core.errors import StoreError, UnknownName
+from demeanor.core.history import PastRun
+from demeanor.core.notes import MEANINGS, MOST_CHARACTERS
+from demeanor.core.record import Record
+from demeanor.core.text import one_line
+from demeanor.core.verdict import Pass, Void
+from demeanor.reports.failures.render import group_brief
+from demeanor.reports.failures.report import group_failures
+from demeanor.reports.failures.workflow import reproduce, with_commands
+from demeanor.reports.trial.divergence import find_divergence, nearest_pass
+from demeanor.reports.trial.step_rows import step_rows
+from demeanor.results.fork_scan import stored_scan
+from demeanor.results.runs import StoredRun, request_of_run
+from demeanor.results.trial_steps import TrialSteps, load_steps, user_replies
+from demeanor.store.history import SqlHistory
+from demeanor.store.history.notes import read_notes
+from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes
+from demeanor.store.runs.run_dirs import RunPlace, place_of
+from demeanor.web.charts import time_strip
+from demeanor.web.links import NOTE_PATH
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.time_spans import time_spans
+from demeanor.web.pages.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
+
+TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
+FIRST = "first"
+"""In place of a number: the first trial that did not pass, or else the first."""
+
+_MOST_PASSES = 12
+_EARLIER_RUNS = 6
+_LONGEST = 1000
+_MOST_NOTES = 20
+
+
+def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """One trial. Only the chosen tab is read."""
+    history = context.history()
+    run = history.run(parts["run"])
+    name, subject = parts["eval"], parts["subject"]
+    trials = outcomes(history, run.name, [(name, subject)])[name, subject]
+    if not trials:
+        raise UnknownName("trial", f"{name}/{subject}", [], where=f"run {run.name}")
+    number = _number(parts["number"], trials, f"{name}/{subject}")
+    attempts = [one for one in history.records(run.name, name=name, subject=subject) if one.number == number]
+    record = _counting(attempts)
+    times = exchange_times(history, run.name, name, subject, number)
+    place = place_of(run, context.results)
+    own = load_steps(place, record, context.captures())
+    tab = query.get("tab", "steps")
+    tab = tab if tab in TABS else "steps"
+    values: dict[str, Any] = {
+        "run": run,
+        "record": record,
+        "name": name,
+        "subject": subject,
+        "number": number,
+        "trials": trials,
+        "attempts": attempts,
+        "verdict": record.verdict,
+        "reason": "" if isinstance(record.verdict, Pass) else record.verdict.reason,
+        "cause": record.verdict.cause.value if isinstance(record.verdict, Void) else "",
+        "strip": time_strip(time_spans(times, own.events, record.spent.seconds), record.spent.seconds)
+        if times
+        else None,
+        "scan": stored_scan(place.folder, record),
+        "tab": tab,
+        "tabs": TABS,
+        "commands": _commands(run, record),
+        "notes": read_notes(history, run=run.name, name=name, subject=subject, number=number, limit=_MOST_NOTES),
+        "labels": MEANINGS,
+        "longest_note": MOST_CHARACTERS,
+        "form_token": context.form_token,
+        "note_path": NOTE_PATH,
+        "place": "",
+        "previous": _neighbour(trials, number, -1),
+        "next": _neighbour(trials, number, 1),
+        "next_failing": next((t.number for t in trials if t.number > number and t.outcome != "pass"), None),
+    }
+    return values | _tab(context, run, own, place, tab, times, query)
+
+
+def _tab(
+    context: PageContext,
+    run: PastRun,
+    own: TrialSteps,
+    place: RunPlace,
+    tab: str,
+    times: Sequence[ExchangeTime],
+    query: Mapping[str, str],
+) -> dict[str, Any]:
+    """What the chosen tab shows."""
+    record, folder = own.record, place.folder
+    absence = "" if run.origin == "demeanor" else f"it was imported from {run.origin}, and imported runs have no steps"
+    found: dict[str, Any] = {"absence": absence, "place": str(folder.folder / record.folder) if folder else run.source}
+    if tab == "steps":
+        return found | _steps(context, run, own, place, times)
+    if tab == "diff":
+        return found | {"diff": workspace_diff(folder, record)}
+    if tab == "log":
+        return found | {"log": log_text(folder, record)}
+    if tab == "commands":
+        return found
+    try:
+        if tab == "prompt":
+            return found | {"prompt": prompt_parts(run, record, context.results, context.captures())}
+        chosen = query.get("x", "")
+        wanted = int(chosen) if chosen.isdecimal() and len(chosen) < 7 else None
+        raw = exchange_text(run, record, context.results, context.captures(), wanted) if wanted else None
+        return found | {"times": times, "exchange": wanted, "raw": raw}
+    except StoreError as error:
+        return found | {"absence": str(error), "prompt": None, "times": times, "exchange": None, "raw": None}
+
+
+def _with_replies(context: PageContext, run: PastRun, steps: TrialSteps) -> TrialSteps:
+    return replace(steps, replies=user_replies(place_of(run, context.results), steps.record, context.captures()))
+
+
+def _steps(
+    context: PageContext, run: PastRun, own: TrialSteps, place: RunPlace, times: Sequence[ExchangeTime]
+) -> dict[str, Any]:
+    good = isinstance(own.record.verdict, Pass)
+    passing = None if good or own.events is None else _nearest(context, context.history(), run, own)
+    own = _with_replies(context, run, own)
+    if passing is not None:
+        passing = _with_replies(context, context.history().run(passing.run), passing)
+    title, divergence = find_divergence(own, passing)
+    return {
+        "brief": "" if good or place.origin != "demeanor" else _brief(run, own, passing, place),
+        "steps": step_rows(own, passing, times),
+        "own": own,
+        "passing": passing,
+        "divergence": divergence,
+        "divergence_title": title,
+        "absence": own.absence,
+    }
+
+
+def _brief(run: PastRun, own: TrialSteps, passing: TrialSteps | None, place: RunPlace) -> str:
+    """The trial as a task for a coding agent."""
+    (group,) = group_failures([own], [passing] if passing else [])
+    return group_brief(with_commands(group, StoredRun(info=run.info, records=(), cells=(), place=place)))
+
+
+def _nearest(context: PageContext, history: SqlHistory, run: PastRun, own: TrialSteps) -> TrialSteps | None:
+    """The most similar passing trial: of the same cell, else of the latest earlier run that has one."""
+    record = own.record
+    found = _passes(context, history, run, record)
+    if found:
+        return nearest_pass(own, found)
+    cells = history.eval_history(record.eval, record.subject)
+    earlier = [cell.run for cell in cells if cell.passed and cell.started < run.info.started]
+    for name in reversed(earlier[-_EARLIER_RUNS:]):
+        found = _passes(context, history, history.run(name), record)
+        if any(one.events is not None for one in found):
+            return nearest_pass(own, found)
+    return None
+
+
+def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Record) -> list[TrialSteps]:
+    place = place_of(run, context.results)
+    if place.origin != "demeanor":
+        return []  # an import: it has no steps
+    trials = history.trials(run.name, name=record.eval, subject=record.subject)
+    passed = [one for one in trials if isinstance(one.verdict, Pass)][:_MOST_PASSES]
+    loaded = [load_steps(place, one, context.captures()) for one in passed]
+    return [one for one in loaded if one.events is not None]
+
+
+def _number(text: str, trials: Sequence[Any], where: str) -> int:
+    known = {trial.number for trial in trials}
+    if text == FIRST:
+        return int(next((trial.number for trial in trials if trial.outcome != "pass"), trials[0].number))
+    if not text.isdecimal() or len(text) > 10 or int(text) not in known:
+        raise UnknownName("trial", text, [str(number) for number in sorted(known)], where=where)
+    return int(text)
+
+
+def _counting(attempts: Sequence[Record]) -> Record:
+    """The attempt that counts, as in the view `trials`."""
+    return max(attempts, key=lambda one: (one.final, one.ended, one.attempt))
+
+
+def _neighbour(trials: Sequence[Any], number: int, step: int) -> int | None:
+    numbers = [trial.number for trial in trials]
+    index = numbers.index(number) + step
+    return numbers[index] if 0 <= index < len(numbers) else None
+
+
+def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
+    """What to do next, in words and as a command line."""
+    trial = one_line(record.trial, width=_LONGEST)
+    history = ["demeanor", "report", "--eval", one_line(record.eval, width=_LONGEST)]
+    history += ["--subject", one_line(record.subject, width=_LONGEST)]
+    if run.origin != "demeanor":
+        return [("Its pass rate over time", history)]
+    trace = ["demeanor", "trace", trial, "--run", run.name]
+    found = [("Run this eval again, three trials", reproduce(record, request_of_run(run.info)))]
+    found.append(("This trial in the terminal", trace))
+    if not isinstance(record.verdict, Pass):
+        found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
+        found.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
+    found.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
+    found.append(("Its pass rate over time", history))
+    return found

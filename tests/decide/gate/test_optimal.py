@@ -1,0 +1,191 @@
+"""The rule `optimal`: exact figures for each effort, histories of any length, and evidence shared between subjects."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from benchmarks.error_rates import TABLES, shown_table
+from benchmarks.gate_rules import PRICES, alone, fewest_trials, of_effort, shared
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demeanor.core.errors import UnknownName
+from demeanor.core.policy import Policy
+from demeanor.decide.baseline import Baseline
+from demeanor.decide.gate.cell import GateAnswer, GateCell
+from demeanor.decide.gate.effort import EFFORTS, LARGE_DROP, LEAN, SMALL_DROP, STANDARD, Effort, effort_named
+from demeanor.decide.gate.frontier import average_rates, cell_rates, expected_rate, plan_after
+from demeanor.decide.gate.rules import gate, next_trials
+
+STEADY = Baseline(passed=57, failed=3, nights=20)
+
+
+def cell(outcomes: str = "", *, subject: str = "a:m", past: Baseline | None = STEADY, voided: int = 0) -> GateCell:
+    judged = tuple(sign == "p" for sign in outcomes)
+    return GateCell(eval="e", subject=subject, policy=Policy.USUALLY_PASSES, outcomes=judged, past=past, voided=voided)
+
+
+def answers(*cells: GateCell, effort: Effort = STANDARD) -> list[tuple[str, int]]:
+    return [(one.decision.answer, one.more) for one in gate(cells, effort=effort)]
+
+
+def figures(effort: Effort, *, past: int = 0) -> dict[float, tuple[float, float]]:
+    """True rate → how often it rejects, and its mean trials; the healthy rate is 95 %."""
+    rows = average_rates((0.99, 0.95, 0.8, 0.5), past=past, base=0.95, effort=effort)
+    return {row.rate: (row.chance, row.trials or 0.0) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("effort", "false_alarms", "miss_80", "miss_50", "trials_95", "trials_99"),
+    [("lean", 0.008, 0.80, 0.27, 2.65, 2.15), ("standard", 0.008, 0.765, 0.15, 3.9, 3.2)],
+)
+def test_each_effort_keeps_its_limits(
+    effort: str, false_alarms: float, miss_80: float, miss_50: float, trials_95: float, trials_99: float
+) -> None:
+    """Exactly."""
+    found = figures(EFFORTS[effort])
+    assert found[0.95][0] <= false_alarms
+    assert 1 - found[0.8][0] <= miss_80
+    assert 1 - found[0.5][0] <= miss_50
+    assert found[0.95][1] <= trials_95
+    assert found[0.99][1] <= trials_99
+
+
+@pytest.mark.parametrize("name", ["gate", "gate-history", "gate-shared"])
+def test_the_docs_show_what_the_rules_do(name: str) -> None:
+    """`make bench-signal WRITE=--write` writes the tables."""
+    assert shown_table(name) == list(TABLES[name][1]())
+
+
+@pytest.mark.parametrize("name", EFFORTS)
+def test_no_plan_of_any_length_saves_more_than_two_percent(name: str) -> None:
+    """By Lagrange duality: a lower limit for the trials of every plan with the same error rates, up to 60 per cell."""
+    own = of_effort(EFFORTS[name])
+    assert fewest_trials(own, PRICES[f'`effort = "{name}"`']) <= own.trials
+    assert own.trials <= 1.02 * fewest_trials(own, PRICES[f'`effort = "{name}"`'])
+
+
+@pytest.mark.parametrize("effort", EFFORTS.values(), ids=EFFORTS)
+@pytest.mark.parametrize("past", [3, 21, 60, 300])
+def test_no_length_of_history_is_worse_than_none(effort: Effort, past: int) -> None:
+    """By at most one point, in any of the errors; and it needs no more trials."""
+    none, some = figures(effort), figures(effort, past=past)
+    assert some[0.95][0] <= none[0.95][0] + 0.001
+    assert some[0.8][0] >= none[0.8][0] - 0.01
+    assert some[0.5][0] >= none[0.5][0] - 0.01
+    assert some[0.95][1] <= none[0.95][1] + 0.01
+
+
+def test_the_history_of_an_unreliable_eval_prevents_false_alarms() -> None:
+    """A 70 % eval without a history is rejected every second time; with one, hardly ever."""
+    without, with_history = (average_rates((0.7,), past=past, base=0.7, effort=STANDARD)[0].chance for past in (0, 60))
+    assert without > 0.4
+    assert with_history < 0.05
+
+
+def test_each_cell_shows_the_error_rates_of_its_own_history() -> None:
+    """At the rate that its nights show; a simulation agrees."""
+    unreliable = Baseline(passed=42, failed=18, nights=20)
+    one, other = gate([cell(), cell(past=unreliable, subject="b:m")])
+    assert (one.rates, other.rates) == (cell_rates(57, 3, STANDARD), cell_rates(42, 18, STANDARD))
+    assert other.rates is not None
+    assert other.rates.healthy.rate == expected_rate(42, 18) == 0.74
+    assert other.rates.large_drop.rate == pytest.approx(0.74 * LARGE_DROP, abs=0.005)
+    assert other.rates.small_drop.rate == pytest.approx(0.74 * SMALL_DROP, abs=0.005)
+    rng, rejected, rounds = random.Random(5), 0, 4000
+    for _ in range(rounds):
+        outcomes = [rng.random() < other.rates.large_drop.rate for _ in range(STANDARD.cap)]
+        rejected += plan_after(42, 18, STANDARD).follow(outcomes)[1] == "reject"
+    assert rejected / rounds == pytest.approx(other.rates.large_drop.chance, abs=0.025)
+
+
+def test_three_passes_are_enough_and_a_failure_needs_more() -> None:
+    """The gate asks for the fewest trials that can decide."""
+    assert answers(cell(), cell("ppp", subject="b:m", voided=3), effort=LEAN)[0] == ("undecided", 2)
+    assert [answers(cell(seen))[0] for seen in ("", "p", "ppp", "fff", "ppfpppp", "ppfppppp")] == [
+        ("undecided", 3),
+        ("undecided", 2),
+        ("accept", 0),
+        ("reject", 0),
+        ("undecided", 1),
+        ("accept", 0),
+    ]
+    reason = gate([cell("fff")])[0].decision.reason
+    assert reason == "0 of 3 passed, 95 % expected after 57 of 60 in 20 nights"
+
+
+def test_voids_are_repeated_and_too_many_leave_it_undecided_unless_it_is_rejected() -> None:
+    """A void is neither a pass nor a failure."""
+    assert answers(cell("pp", voided=3)) == [("undecided", 1)]
+    assert answers(cell("pp", voided=4)) == [("undecided", 0)]
+    assert answers(cell("fff", voided=9)) == [("reject", 0)]
+    assert answers(cell("ppp", voided=9)) == [("accept", 0)]
+
+
+def test_a_rejected_subject_gives_the_others_a_second_look() -> None:
+    """An accepted cell waits for the other subjects; if one is rejected, it needs more trials."""
+    waiting, running = gate([cell("ppp"), cell("pf", subject="b:m")])
+    assert (waiting.decision.answer, waiting.more, running.more) == ("undecided", 0, 2)
+    assert "it depends on the results of the other cells" in waiting.decision.reason
+    assert answers(cell("ppp"), cell("ppp", subject="b:m")) == [("accept", 0)] * 2
+    second, rejected = gate([cell("ppp"), cell("fff", subject="b:m")])
+    assert (second.decision.answer, second.more > 0, rejected.decision.answer) == ("undecided", True, "reject")
+    assert "second look, because b:m was rejected" in second.decision.reason
+    assert answers(cell("ppp" + "f" * 6), cell("fff", subject="b:m"))[0] == ("reject", 0)
+    assert answers(cell("p" * 20), cell("fff", subject="b:m"))[0] == ("accept", 0)
+    assert answers(cell("ppp"), cell("pf", subject="b:m", voided=9)) == [("accept", 0), ("undecided", 0)]
+
+
+def play(rates: list[float], rng: random.Random) -> tuple[int, int]:
+    """Cells that are not rejected, and trials, of one eval with several subjects."""
+    seen: list[list[bool]] = [[] for _ in rates]
+    while True:
+        cells = [
+            GateCell(eval="e", subject=f"a:m{i}", policy=Policy.USUALLY_PASSES, outcomes=tuple(trials), past=STEADY)
+            for i, trials in enumerate(seen)
+        ]
+        found: tuple[GateAnswer, ...] = gate(cells)
+        if not next_trials(found):
+            return sum(one.decision.answer != "reject" for one in found), sum(map(len, seen))
+        for i, one in enumerate(found):
+            seen[i] += [rng.random() < rates[i] for _ in range(one.more)]
+
+
+def test_shared_evidence_misses_at_least_a_fifth_fewer_cells() -> None:
+    """When three subjects of an eval drop together; cells that are decided one by one get as many trials. Exactly."""
+    healthy = shared(0.95)
+    for rate in (0.8, 0.7, 0.5):
+        assert shared(rate).missed <= 0.8 * alone(rate, healthy.trials)
+    assert 1 - healthy.missed <= 0.008
+    assert healthy.trials <= 1.05 * figures(STANDARD)[0.95][1]
+
+
+@pytest.mark.parametrize("rate", [0.95, 0.7])
+def test_a_gate_shares_evidence_as_calculated(rate: float) -> None:
+    """Played by the gate, which asks for some trials at once."""
+    rng, rounds = random.Random(12), 300
+    runs = [play([rate] * 3, rng) for _ in range(rounds)]
+    assert sum(missed for missed, _ in runs) / (3 * rounds) == pytest.approx(shared(rate).missed, abs=0.06)
+    assert sum(trials for _, trials in runs) / (3 * rounds) == pytest.approx(shared(rate).trials, rel=0.2)
+
+
+@given(outcomes=st.text(alphabet="pf", max_size=13), passed=st.integers(0, 60), name=st.sampled_from(sorted(EFFORTS)))
+def test_the_requested_trials_are_the_fewest_that_can_decide(outcomes: str, passed: int, name: str) -> None:
+    """Some outcome of them decides the cell; with one fewer, none does."""
+    past = Baseline(passed=passed, failed=60 - passed, nights=20)
+    ((_, more),) = answers(cell(outcomes, past=past), effort=EFFORTS[name])
+
+    def decided(trials: int) -> bool:
+        ends = ["p" * good + "f" * (trials - good) for good in range(trials + 1)]
+        return any(answers(cell(outcomes + end, past=past), effort=EFFORTS[name])[0][1] == 0 for end in ends)
+
+    if more:
+        assert decided(more)
+        assert not decided(more - 1)
+
+
+def test_an_unknown_effort_is_refused() -> None:
+    """With a proposal."""
+    with pytest.raises(UnknownName, match="did you mean 'thorough'"):
+        effort_named("through")

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from demeanor.core.evidence import Spent
+from demeanor.decide.comparison import CompareOutcome, compare, p_drop, smallest_detectable_drop
+from tests.helpers.histories import night
+
+
+def both(base: tuple[int, int], new: tuple[int, int], **more: str):
+    return [night(0, *base, **more)], [night(1, *new, **more)]
+
+
+def outcome(base: tuple[int, int], new: tuple[int, int]) -> CompareOutcome:
+    return compare(*both(base, new)).evals[0].outcome
+
+
+def test_a_large_drop_is_a_regression_and_a_large_rise_an_improvement() -> None:
+    """With the p-value of the observed direction."""
+    found = compare(*both((57, 3), (2, 8))).evals[0]
+    assert (found.outcome, found.base, found.new) == (CompareOutcome.REGRESSED, (57, 60), (2, 10))
+    assert found.p_value < 1e-5
+    assert outcome((2, 8), (57, 3)) is CompareOutcome.IMPROVED
+
+
+def test_without_a_difference_three_trials_are_underpowered_and_hundreds_are_not() -> None:
+    """Could they have detected a drop?"""
+    few, many = compare(*both((3, 0), (3, 0))).evals[0], compare(*both((190, 10), (190, 10))).evals[0]
+    assert (few.outcome, many.outcome) == (CompareOutcome.UNDERPOWERED, CompareOutcome.NO_EVIDENCE)
+    assert few.detectable_drop is None or few.detectable_drop > 0.5
+    assert many.detectable_drop is not None
+    assert many.detectable_drop < 0.12
+
+
+def test_p_values_are_adjusted_for_the_number_of_evals() -> None:
+    """What is significant alone may not be significant among fifty."""
+    alone = compare(*both((21, 0), (1, 2))).evals[0]
+    base = [night(0, 21, 0, eval=f"e{i}") for i in range(50)]
+    new = [night(1, 1 if i == 0 else 3, 2 if i == 0 else 0, eval=f"e{i}") for i in range(50)]
+    among = next(one for one in compare(base, new).evals if one.eval == "e0")
+    assert alone.p_value == among.p_value == pytest.approx(0.0080, abs=1e-4)
+    assert (alone.outcome, among.outcome) == (CompareOutcome.REGRESSED, CompareOutcome.UNDERPOWERED)
+
+
+def test_false_discoveries_of_both_directions_together_are_limited() -> None:
+    """Without any difference, a result of either direction is a false alarm: at most in a tenth of all comparisons."""
+    rng, alarms, rounds = random.Random(4), 0, 60
+    for _ in range(rounds):
+        sides = [
+            [night(number, passed, 8 - passed, eval=f"e{i}") for i in range(5) for passed in [draw(rng, 8)]]
+            for number in (0, 1)
+        ]
+        found = compare(*sides).evals
+        alarms += any(one.outcome in {CompareOutcome.REGRESSED, CompareOutcome.IMPROVED} for one in found)
+    assert alarms / rounds <= 0.1
+
+
+def draw(rng: random.Random, trials: int) -> int:
+    return sum(rng.random() < 0.5 for _ in range(trials))
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "evals", "told"),
+    [((3, 0), (3, 0), 1, False), ((3, 0), (2, 1), 1, False), ((3, 0), (1, 2), 2, False),
+     ((190, 10), (190, 10), 1, True), ((3, 0), (3, 0), 40, True), ((30, 0), (3, 27), 1, True)],
+)  # fmt: skip
+def test_it_says_when_it_cannot_tell(base: tuple[int, int], new: tuple[int, int], evals: int, told: bool) -> None:
+    """Too few trials for each eval, and no mean over many evals that excludes a large drop."""
+    sides = [[night(number, *score, eval=f"e{i}") for i in range(evals)] for number, score in ((0, base), (1, new))]
+    assert compare(*sides).can_tell is told
+
+
+def test_the_suite_shows_a_drop_that_no_single_eval_shows() -> None:
+    """Every eval is a little worse: none regressed, but the interval of the mean is below 0."""
+    rng = random.Random(6)
+    base, new = [], []
+    for i in range(120):
+        for side, rate, number in ((base, 0.95, 0), (new, 0.85, 1)):
+            passed = sum(rng.random() < rate for _ in range(3))
+            side.append(night(number, passed, 3 - passed, eval=f"e{i}"))
+    found = compare(base, new)
+    assert not [one for one in found.evals if one.outcome is CompareOutcome.REGRESSED]
+    assert found.suite is not None
+    assert found.suite.high is not None
+    assert found.suite.value < found.suite.high < 0
+    assert found.suite.evals == 120
+
+
+def test_healthy_suites_are_rarely_called_regressed() -> None:
+    """At most one of ten suites without a change has any regression at all."""
+    rng, alarms = random.Random(12), 0
+    for _ in range(60):
+        sides = ([], [])
+        for i in range(30):
+            rate = rng.betavariate(38, 2)
+            for side, trials, number in ((sides[0], 21, 0), (sides[1], 10, 1)):
+                passed = sum(rng.random() < rate for _ in range(trials))
+                side.append(night(number, passed, trials - passed, eval=f"e{i}"))
+        alarms += any(one.outcome is CompareOutcome.REGRESSED for one in compare(*sides).evals)
+    assert alarms / 60 <= 0.1
+
+
+def test_evals_that_can_not_be_compared_are_listed_with_the_reason() -> None:
+    """Missing on one side, void, or edited."""
+    base = [night(0, eval="old"), night(0, eval="void"), night(0, eval="edited", eval_hash="h0"), night(0)]
+    new = [night(1, eval="new"), night(1, 0, 0, eval="void", voided=3), night(1, eval="edited"), night(1)]
+    found = compare(base, new)
+    assert [one.eval for one in found.evals] == ["e"]
+    assert dict(found.incomparable) == {
+        "edited/a:m": "the eval itself was edited, so its rates can't be compared",
+        "new/a:m": "only on the new side",
+        "old/a:m": "only on the base",
+        "void/a:m": "no trial of the new side could be judged",
+    }
+    nothing = compare([], [])
+    assert (nothing.suite, nothing.evals, nothing.cost_usd) == (None, (), None)
+
+
+def test_two_subjects_are_compared_eval_by_eval() -> None:
+    """If each side has one subject and they differ."""
+    found = compare([night(0, subject="a:m")], [night(1, subject="b:m")])
+    assert [(one.eval, one.subject) for one in found.evals] == [("e", "a:m → b:m")]
+
+
+def test_several_fingerprints_on_one_side_are_reported() -> None:
+    """They are never averaged silently."""
+    found = compare([night(0), night(1, fingerprint="f2")], [night(2)])
+    assert found.evals[0].notes == ("the base combines 2 versions of the subject (◆), with fingerprints f1, f2",)
+    assert found.evals[0].base == (6, 6)
+    within = compare([night(0, fingerprint="f1 + f2")], [night(2)])
+    assert within.evals[0].notes == found.evals[0].notes
+
+
+def test_money_tokens_turns_and_time_are_compared_per_judged_trial() -> None:
+    """Eval by eval; numbers that are unknown on one side are left out."""
+    spent = {"input_tokens": 90, "output_tokens": 10, "turns": 4, "seconds": 8.0}
+    base = [night(0, 4, 0, eval=e, spent=Spent(cost_usd=0.4, **spent)) for e in ("x", "y")]
+    new = [night(1, 2, 0, eval=e, spent=Spent(cost_usd=0.6 if e == "x" else None, **spent)) for e in ("x", "y")]
+    found = compare(base, new)
+    assert found.cost_usd is not None
+    assert (found.cost_usd.base, found.cost_usd.new, found.cost_usd.evals) == pytest.approx((0.1, 0.3, 1))
+    assert found.cost_usd.low is None
+    assert found.tokens is not None
+    assert (found.tokens.base, found.tokens.new, found.tokens.low) == pytest.approx((25, 50, 25))
+    assert found.turns is not None
+    assert found.seconds is not None
+    assert (found.turns.value, found.seconds.value) == pytest.approx((1, 2))
+
+
+def test_a_lower_bound_is_not_compared() -> None:
+    """If the cost of some attempts is unknown, the cost is not compared."""
+    spent = Spent(cost_usd=1.0, turns=3, seconds=1)
+    found = compare([night(0, spent=spent)], [night(1, spent=spent, unpriced=1)])
+    assert found.cost_usd is None
+    assert found.turns is not None
+
+
+def test_large_samples_are_quick_and_nearly_the_same() -> None:
+    """They use Fisher's test, which is slightly more conservative."""
+    assert p_drop((900, 1000), (800, 1000)) < 1e-8
+    assert smallest_detectable_drop((0, 10), 10) is None
