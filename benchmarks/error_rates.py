@@ -1,4 +1,4 @@
-"""Print the tables of error rates in docs/decide.md and docs/statistics.md, and draw their plots: `make bench-signal`.
+"""Print the tables of error rates in docs/statistics.md, and draw their plots: `make bench-signal`.
 
     python benchmarks/error_rates.py [--write]
 
@@ -182,9 +182,9 @@ def _row(cells: Iterator[str]) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
-    "gate": ("decide.md", gate_rules.rules_table),
-    "gate-history": ("decide.md", gate_rules.history_table),
-    "gate-shared": ("decide.md", gate_rules.shared_table),
+    "gate": ("statistics.md", gate_rules.rules_table),
+    "gate-history": ("statistics.md", gate_rules.history_table),
+    "gate-shared": ("statistics.md", gate_rules.shared_table),
     "false-alarms": ("statistics.md", false_alarm_table),
     "drops": ("statistics.md", drop_table),
     "dates": ("statistics.md", date_table),

@@ -1,4 +1,4 @@
-"""Bar charts as SVG files, for docs/benchmarks.md."""
+"""Bar charts as SVG files, for docs/scale.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the figures to docs/benchmarks.md, between two marks, with charts beside it. The prose around it stays."""
+"""Writes the figures to docs/scale.md, between two marks, with charts beside it. The prose around it stays."""
 
 from __future__ import annotations
 
@@ -89,12 +89,19 @@ def _lines(figures: Figures) -> Iterator[str]:
     yield f"Measured on {datetime.now(UTC):%Y-%m-%d}: {facts}.\n"
     for tool, why in figures.left_out.items():
         yield f"Not measured: {tool} ({why}).\n"
-    for work in figures.works:
-        title = f"{WORKS[work.program]}: {work.trials:,} trials"
-        yield f"### {title.replace('`', '')}\n"
-        yield f"![{title}, CPU time per trial](images/{chart_name(work)})\n"
-        yield from table(work, figures.keeps)
-        yield ""
+    yield "| tool | what it keeps and isolates |"
+    yield "|---|---|"
+    for tool, kept in figures.keeps.items():
+        yield f"| {tool} | {kept} |"
+    yield ""
+    for program, title in WORKS.items():
+        works = [work for work in figures.works if work.program == program]
+        if works:
+            yield f"### {title.replace('`', '')}\n"
+            for work in works:
+                yield f"![{title}, {work.trials:,} trials: CPU time per trial](images/{chart_name(work)})\n"
+            yield from overview(works)
+            yield ""
     yield "### Start-up\n"
     yield from _seconds("command", figures.start_up)
     yield ""
@@ -109,13 +116,41 @@ def _lines(figures: Figures) -> Iterator[str]:
         )
 
 
-def table(work: Work, keeps: Mapping[str, str]) -> Iterator[str]:
-    """The table of a work, in Markdown."""
+def overview(works: Sequence[Work]) -> Iterator[str]:
+    """The table of a program with any number of trials, in Markdown: medians, and how many times the bare loop."""
+    head = "".join(f" {work.trials:,} trials: wall, ms | CPU, ms |" for work in works)
+    yield f"| tool |{head} peak MB |"
+    yield "|---|" + "---|---|" * len(works) + "---|"
+    for name in dict.fromkeys(name for work in works for name in work.samples):
+        cells = "".join(f" {' | '.join(_times(work, name))} |" for work in works)
+        peak = max(sample.peak_mb for work in works for sample in work.samples.get(name, ()))
+        yield f"| {name} |{cells} {peak:.0f} |"
+
+
+def _times(work: Work, name: str) -> tuple[str, str]:
+    """Wall and CPU time per trial; two dashes if the tool was not measured with this number of trials."""
+    if name not in work.samples:
+        return "–", "–"
+    bare = next(iter(work.samples.values()))
+    trials = work.most.get(name, work.trials)
+    fewer = f", {trials} trials" if trials != work.trials else ""
+    texts = []
+    for times, bare_times in (
+        ([sample.wall for sample in work.samples[name]], [sample.wall for sample in bare]),
+        ([sample.cpu for sample in work.samples[name]], [sample.cpu for sample in bare]),
+    ):
+        each = Spread.of(times).median / trials
+        texts.append(f"{each * 1000:.2f} ({each / (Spread.of(bare_times).median / work.trials):.2f}x{fewer})")
+    return texts[0], texts[1]
+
+
+def table(work: Work) -> Iterator[str]:
+    """The table of a work with its spread, for the terminal."""
     bare = next(iter(work.samples.values()))
     limit_wall = Spread.of([sample.wall for sample in bare]).median / work.trials
     limit_cpu = Spread.of([sample.cpu for sample in bare]).median / work.trials
-    yield "| tool | wall, ms per trial | of the bare loop | CPU, ms per trial | of the bare loop | peak MB | rounds | |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| tool | wall, ms per trial | of the bare loop | CPU, ms per trial | of the bare loop | peak MB | rounds |"
+    yield "|---|---|---|---|---|---|---|"
     for name, samples in work.samples.items():
         trials = work.most.get(name, work.trials)
         wall = Spread.of([sample.wall / trials for sample in samples])
@@ -124,7 +159,7 @@ def table(work: Work, keeps: Mapping[str, str]) -> Iterator[str]:
         fewer = f" of {trials} trials" if trials != work.trials else ""
         yield (
             f"| {name} | {_ms(wall)} | {wall.median / limit_wall:.2f}x | {_ms(cpu)} | {cpu.median / limit_cpu:.2f}x "
-            f"| {peak:.0f} | {len(samples)}{fewer} | {keeps.get(name, '')} |"
+            f"| {peak:.0f} | {len(samples)}{fewer} |"
         )
 
 

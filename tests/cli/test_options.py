@@ -136,17 +136,17 @@ def test_the_environment_says_whether_a_run_is_one_of_ci(monkeypatch: pytest.Mon
 def test_options_are_not_abbreviated_and_a_mistake_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     """Without the usage, which is long."""
     for words, message in {
-        ("run", "--budg", "5usd"): "demeanor: run: unrecognized arguments: --budg\n  → did you mean '--budget'?\n",
+        ("run", "--budg", "5usd"): "demeanor: run: unknown option '--budg'\n  → did you mean '--budget'?\n",
         ("run", "--jobs", "0"): "demeanor: run: argument --jobs: expected a whole number of at least 1, found 0\n",
         ("run", "--budget", "5"): "demeanor: --budget: '5' has no unit\n",
     }.items():
-        with pytest.raises(SystemExit) as ended:
-            main(words)
+        assert main(words) == 2
         printed = capsys.readouterr().err
-        assert (ended.value.code, printed.startswith(message), "usage:" in printed) == (2, True, False), printed
+        assert printed.startswith(message), printed
+        assert "usage:" not in printed
 
 
-@pytest.mark.parametrize("words", [("--config", "absent.toml", "list"), ("list", "--config", "absent.toml")])
+@pytest.mark.parametrize("words", [("--config", "absent.toml", "validate"), ("validate", "--config", "absent.toml")])
 def test_the_configuration_is_named_before_or_after_the_command(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ SHOWN = re.compile(r"(<!-- golden: (\S+) -->\n```text\n)(.*?)(```\n)", re.DOTALL
 
 def test_the_output_in_the_docs_is_current() -> None:
     """`DEMEANOR_UPDATE_GOLDEN=1` updates it."""
-    page = ROOT / "docs" / "report.md"
+    page = ROOT / "docs" / "nightly.md"
     text = page.read_text(encoding="utf-8")
     fresh = SHOWN.sub(lambda m: m[1] + (ROOT / m[2]).read_text(encoding="utf-8") + m[4], text)
     if os.environ.get("DEMEANOR_UPDATE_GOLDEN"):

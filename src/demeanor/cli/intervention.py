@@ -11,7 +11,9 @@ from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.intervention import Intervention
 
 _OPTION = "--edit-prompt"
-_FORMS = "the forms are remove:ID, replace:ID=FILE, negate:ID, shorten:ID and swap:ID,ID; `demeanor trace --prompt` lists ids"
+_FORMS = (
+    "the forms are remove:ID, replace:ID=FILE, negate:ID, shorten:ID, swap:ID,ID; `demeanor trace --prompt` lists ids"
+)
 
 
 def intervention_arguments(group: argparse._ArgumentGroup) -> None:

@@ -1,7 +1,7 @@
 """What Harbor imports: `--env demeanor.harbor_env:BubblewrapEnvironment`, `-a demeanor.harbor_env:NativeAgent`.
 
 Harbor runs a task's commands in an environment, usually a container. This environment needs only bubblewrap:
-docs/harbor-environment.md says what it guarantees, and what it refuses.
+docs/harbor.md says what it guarantees, and what it refuses.
 """
 
 from demeanor.harbor_env.agent import NativeAgent

@@ -78,7 +78,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         action="append",
         default=[],
         metavar="KIND[@WHEN][:OPTION=VALUE]",
-        help="inject a fault into the model's answers: 429@1, cut@2-3, 500@30%%, …; repeatable (demeanor help faults)",
+        help="inject a fault into the model's answers: 429@1, cut@2-3, 500@30%%, …; repeatable (demeanor help gateway)",
     )
     wire = how.add_mutually_exclusive_group()
     wire.add_argument(

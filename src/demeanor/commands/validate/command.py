@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="record stale prefixes again (demeanor help fork)",
+        help="record stale prefixes again (demeanor help debug)",
     )
     tasks = parser.add_argument_group("whole tasks (demeanor help harbor)")
     tasks.add_argument(
