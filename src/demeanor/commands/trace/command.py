@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _OPTIONS = {
     "": ("diff", "against", "full"),
     "--prompt": ("full",),
-    "--label": ("label", "note", "author"),
+    "--label": ("label", "note"),
     "--notes": ("label",),
 }
 
