@@ -19,8 +19,10 @@ from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.render.markdown import markdown as markdown_text
+from demeanor.render.table import terminal as terminal_text
 from demeanor.render.terminal import Screen
-from demeanor.reports.comparison.render import compare_markdown, compare_terminal
+from demeanor.reports.comparison.render import blocks_of as comparison_blocks
 from demeanor.reports.comparison.report import COMPARE_DOCUMENT
 from demeanor.reports.eval_history.render import history_terminal
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
@@ -121,8 +123,8 @@ CASES: Mapping[str, Callable[[], str]] = {
     **_formats("gate", _widths(lambda screen: gate_terminal(*a_gate(), screen))),
     "gate.md": lambda: gate_markdown(a_gate()[0]),
     "gate.json": lambda: GATE_DOCUMENT.write(a_gate()[0]),
-    **_formats("compare", _widths(lambda screen: compare_terminal(a_comparison(), screen))),
-    "compare.md": lambda: compare_markdown(a_comparison()),
+    **_formats("compare", _widths(lambda screen: terminal_text(comparison_blocks(a_comparison()), screen))),
+    "compare.md": lambda: markdown_text(comparison_blocks(a_comparison())),
     "compare.json": lambda: COMPARE_DOCUMENT.write(a_comparison()),
     **{
         name: make

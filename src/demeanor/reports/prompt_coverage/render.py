@@ -11,8 +11,9 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count, one_line
 from demeanor.render import markdown
+from demeanor.render.blocks import Column
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.table import labelled, paragraph, table
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.prompt_coverage.report import (
     DEEDS,
@@ -142,10 +143,10 @@ def noticed(by: NoticedBy) -> str:
 
 
 def _columns(evals: tuple[CoveringEval, ...], screen: Screen) -> Iterator[Column]:
-    yield text_column("eval", [one_line(one.eval) for one in evals], screen, least=12)
-    yield text_column("passed", [f"{one.passed}/{one.judged}" for one in evals], screen, align="right")
-    yield text_column("from", [one.source for one in evals], screen, rank=2)
-    yield text_column("notices", [notices(one) for one in evals], screen)
+    yield Column("eval", [one_line(one.eval) for one in evals], least=12)
+    yield Column("passed", [f"{one.passed}/{one.judged}" for one in evals], align="right")
+    yield Column("from", [one.source for one in evals], rank=2)
+    yield Column("notices", [notices(one) for one in evals])
 
 
 def notices(one: CoveringEval) -> str:
