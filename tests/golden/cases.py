@@ -26,7 +26,8 @@ from demeanor.reports.comparison.render import blocks_of as comparison_blocks
 from demeanor.reports.comparison.report import COMPARE_DOCUMENT
 from demeanor.reports.eval_history.render import history_terminal
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
-from demeanor.reports.failures.render import group_brief, triage_terminal
+from demeanor.reports.failures.render import blocks_of as triage_blocks
+from demeanor.reports.failures.render import group_brief
 from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
 from demeanor.reports.gate.render import gate_markdown, gate_terminal
 from demeanor.reports.gate.report import GATE_DOCUMENT
@@ -158,7 +159,7 @@ CASES: Mapping[str, Callable[[], str]] = {
     "nights.html": lambda: night_html(a_week(), [_pair()]),
     **_formats("rejudge", _widths(lambda screen: rejudge_terminal(_rejudged(), screen))),
     "rejudge.json": lambda: REJUDGE_DOCUMENT.write(_rejudged()),
-    **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
+    **_formats("triage", _widths(lambda screen: terminal_text(triage_blocks(_triage()), screen))),
     "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
     "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
     **_formats("history", _widths(lambda screen: history_terminal(_fallen(), screen))),
