@@ -37,7 +37,7 @@ from demeanor.reports.night.junit import night_junit
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.report import NIGHTS_DOCUMENT
 from demeanor.reports.night.terminal import night_terminal
-from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
+from demeanor.reports.prompt_coverage.render import blocks_of as coverage_blocks
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
 from demeanor.reports.run.junit import junit
 from demeanor.reports.run.markdown import markdown
@@ -145,8 +145,8 @@ CASES: Mapping[str, Callable[[], str]] = {
         ).items()
     },
     "fork.json": lambda: FORK_DOCUMENT.write(a_fork()),
-    **_formats("cover", _widths(lambda screen: cover_terminal(a_cover(), screen))),
-    "cover.md": lambda: cover_markdown(a_cover()),
+    **_formats("cover", _widths(lambda screen: terminal_text(coverage_blocks(a_cover()), screen))),
+    "cover.md": lambda: markdown_text(coverage_blocks(a_cover())),
     "cover.json": lambda: COVER_DOCUMENT.write(a_cover()),
     **_formats("fix", _widths(lambda screen: fix_terminal(a_fix(), screen))),
     "fix-refused.txt": lambda: fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED)),
