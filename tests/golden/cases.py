@@ -19,15 +19,12 @@ from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.core.trajectory import Called, Kind, Said
-from demeanor.render.markdown import markdown as markdown_text
-from demeanor.render.table import terminal as terminal_text
 from demeanor.render.terminal import Screen
-from demeanor.reports.comparison.render import blocks_of as comparison_blocks
+from demeanor.reports.comparison.render import compare_markdown, compare_terminal
 from demeanor.reports.comparison.report import COMPARE_DOCUMENT
 from demeanor.reports.eval_history.render import history_terminal
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
-from demeanor.reports.failures.render import blocks_of as triage_blocks
-from demeanor.reports.failures.render import group_brief
+from demeanor.reports.failures.render import group_brief, triage_terminal
 from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
 from demeanor.reports.gate.render import gate_markdown, gate_terminal
 from demeanor.reports.gate.report import GATE_DOCUMENT
@@ -37,7 +34,7 @@ from demeanor.reports.night.junit import night_junit
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.report import NIGHTS_DOCUMENT
 from demeanor.reports.night.terminal import night_terminal
-from demeanor.reports.prompt_coverage.render import blocks_of as coverage_blocks
+from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
 from demeanor.reports.run.junit import junit
 from demeanor.reports.run.markdown import markdown
@@ -124,8 +121,8 @@ CASES: Mapping[str, Callable[[], str]] = {
     **_formats("gate", _widths(lambda screen: gate_terminal(*a_gate(), screen))),
     "gate.md": lambda: gate_markdown(a_gate()[0]),
     "gate.json": lambda: GATE_DOCUMENT.write(a_gate()[0]),
-    **_formats("compare", _widths(lambda screen: terminal_text(comparison_blocks(a_comparison()), screen))),
-    "compare.md": lambda: markdown_text(comparison_blocks(a_comparison())),
+    **_formats("compare", _widths(lambda screen: compare_terminal(a_comparison(), screen))),
+    "compare.md": lambda: compare_markdown(a_comparison()),
     "compare.json": lambda: COMPARE_DOCUMENT.write(a_comparison()),
     **{
         name: make
@@ -145,8 +142,8 @@ CASES: Mapping[str, Callable[[], str]] = {
         ).items()
     },
     "fork.json": lambda: FORK_DOCUMENT.write(a_fork()),
-    **_formats("cover", _widths(lambda screen: terminal_text(coverage_blocks(a_cover()), screen))),
-    "cover.md": lambda: markdown_text(coverage_blocks(a_cover())),
+    **_formats("cover", _widths(lambda screen: cover_terminal(a_cover(), screen))),
+    "cover.md": lambda: cover_markdown(a_cover()),
     "cover.json": lambda: COVER_DOCUMENT.write(a_cover()),
     **_formats("fix", _widths(lambda screen: fix_terminal(a_fix(), screen))),
     "fix-refused.txt": lambda: fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED)),
@@ -159,7 +156,7 @@ CASES: Mapping[str, Callable[[], str]] = {
     "nights.html": lambda: night_html(a_week(), [_pair()]),
     **_formats("rejudge", _widths(lambda screen: rejudge_terminal(_rejudged(), screen))),
     "rejudge.json": lambda: REJUDGE_DOCUMENT.write(_rejudged()),
-    **_formats("triage", _widths(lambda screen: terminal_text(triage_blocks(_triage()), screen))),
+    **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
     "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
     "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
     **_formats("history", _widths(lambda screen: history_terminal(_fallen(), screen))),

@@ -17,9 +17,8 @@ from demeanor.core.text import count, one_line
 from demeanor.core.usage import RunningTotal
 from demeanor.core.verdict import Fail, Void
 from demeanor.render import numbers as figures
-from demeanor.render.blocks import Column
 from demeanor.render.marks import STYLES, dots
-from demeanor.render.table import cut, table
+from demeanor.render.table import Column, cut, table
 from demeanor.render.terminal import Screen, paint, screen_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,6 @@ from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
     from demeanor.core.run_request import RunRequest
-    from demeanor.render.blocks import Block
     from demeanor.render.documents import ReportDocument
     from demeanor.render.terminal import Screen
 
@@ -277,22 +276,6 @@ def print_report(
     else:
         text = terminal(report, screen_of(sys.stdout))
     print(text, end="")
-
-
-def print_blocks(
-    args: argparse.Namespace, report: T, document: ReportDocument[T], blocks_of: Callable[[T], Iterable[Block]]
-) -> None:
-    """Print a report in the output format."""
-    from demeanor.render.markdown import markdown
-    from demeanor.render.table import terminal
-
-    print_report(
-        args,
-        report,
-        document,
-        lambda shown, screen: terminal(blocks_of(shown), screen),
-        lambda shown: markdown(blocks_of(shown)),
-    )
 
 
 def load_config(args: argparse.Namespace, *, near: Path | None = None) -> Config:

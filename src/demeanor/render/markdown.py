@@ -7,66 +7,15 @@ table cell.
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import one_line, printable
-from demeanor.render import blocks as b
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 EXIT_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _UNDECIDED_SIGN = "⚠️"
 _HARMLESS = re.compile(r"[A-Za-z0-9_./:+=,() -]+")
-_WIDTH = 600
 _UNESCAPED = frozenset(" ,;=()'\"%?-–…→·")
-
-
-def markdown(blocks: Iterable[b.Block]) -> str:
-    """The blocks as a page."""
-    return "\n\n".join(filter(None, map(_part, blocks))) + "\n"
-
-
-def _part(block: b.Block) -> str:
-    match block:
-        case b.Title(text, exit_code):
-            return headline(text, exit_code)
-        case b.Heading(text):
-            return f"### {_inline(text)}"
-        case b.Sentence(text):
-            return _inline(text) if text else ""
-        case b.Fields(rows):
-            return "\n".join(f"- {label}: {_inline(value)}" for label, value in rows)
-        case b.Item(text, lead, under):
-            inner = "".join(f"\n{textwrap.indent(_part(part), '  ')}" for part in under)
-            return f"- {_inline(lead.strip())} {_inline(text)}{inner}" if lead else f"- {_inline(text)}{inner}"
-        case b.Listing(items):
-            return "\n".join(map(_part, items))
-        case b.Commands(lines):
-            return code_block("\n".join(lines))
-        case b.Table(columns):
-            return "\n".join(table_row(row) for row in zip(*map(_cells, columns), strict=True))
-
-
-def _cells(column: b.Column) -> list[str]:
-    """The title, the line below it, and the cells."""
-    title = column.title if len(column.title) < 2 else column.title[0].upper() + column.title[1:]
-    return [title, "--:" if column.align == "right" else "---", *map(_inline, column.cells)]
-
-
-def _inline(text: b.Inline | Text) -> str:
-    match text:
-        case b.Words():
-            return text.replace("<", "&lt;")
-        case b.Span():
-            return _inline(text.text)
-        case tuple():
-            return "".join(map(_inline, text))
-        case _:
-            return inline_code(str(text), width=_WIDTH)
 
 
 def escape(text: str) -> str:

@@ -1,116 +1,78 @@
-"""Blocks in a terminal of a given width. A table that is too wide drops columns instead of wrapping them."""
+"""Tables and paragraphs of a given width. A table that is too wide drops columns instead of wrapping them."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.text import Text
 
-from demeanor.core.text import one_line, without_secrets
-from demeanor.render import blocks as b
-from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.core.text import without_secrets
+from demeanor.render.terminal import Screen
 
 _GAP = 2
-_NARROW = 100
-_CELL = 300
 
 _GLUE = "\ue000"
 """Stands for a blank that must not end a line: Rich also breaks at no-break spaces."""
 
 
-def terminal(blocks: Iterable[b.Block], screen: Screen | None = None) -> str:
-    """The blocks as text for `screen`."""
-    screen = screen or Screen()
-    return paint(lines_of(blocks, screen), screen)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    title: str
+    """Its heading."""
+
+    cells: Sequence[Text]
+    """One per row."""
+
+    align: Literal["left", "right"] = "left"
+    """How its cells are aligned."""
+
+    rank: int = 0
+    """If the table is too wide, the column with the highest rank is dropped first. Rank 0 is never dropped."""
+
+    comfort: int | None = None
+    """The width that it keeps while other columns are dropped; None means its full width."""
+
+    least: int | None = None
+    """The width that it may be cut to if dropping columns is not enough; None means that it is never cut."""
+
+    @property
+    def width(self) -> int:
+        """Its full width."""
+        return max([len(self.title), *(cell.cell_len for cell in self.cells)])
 
 
-def lines_of(blocks: Iterable[b.Block], screen: Screen, indent: int = 0) -> Iterator[Text]:
-    """The blocks as lines that are indented by `indent` blanks."""
-    titles = ""
-    for block in blocks:
-        match block:
-            case b.Title(text, exit_code):
-                yield from wrapped(shown(text, screen, exit_style(exit_code)), screen.width)
-            case b.Heading(text, style):
-                yield from (Text(), shown(text, screen, style))
-            case b.Sentence(text, style, about):
-                if about in titles:
-                    yield from wrapped(shown(text, screen, style), screen.width, indent=indent)
-            case b.Fields(rows, width):
-                for label, value in rows:
-                    yield from labelled(" " * indent + label.ljust(width), value, screen)
-            case b.Table(columns):
-                heading, *lines = table(columns, screen)
-                titles = heading.plain
-                yield from (heading, *lines)
-            case b.Item():
-                yield from _item(block, screen, indent)
-            case b.Listing(items):
-                yield from lines_of(items, screen, indent)
-            case b.Commands(commands):
-                for command in commands:
-                    yield from _command(command, screen, " " * indent)
+def text_column(
+    title: str,
+    cells: Iterable[str],
+    screen: Screen,
+    style: str = "",
+    *,
+    align: Literal["left", "right"] = "left",
+    rank: int = 0,
+    comfort: int | None = None,
+    least: int | None = None,
+) -> Column:
+    """A column of texts in one style, in the characters that the screen can show."""
+    shown = [Text(screen.safe(cell), style) for cell in cells]
+    return Column(title=title, cells=shown, align=align, rank=rank, comfort=comfort, least=least)
 
 
-def _item(item: b.Item, screen: Screen, indent: int) -> Iterator[Text]:
-    inner = indent + item.inner
-    first, *more = wrapped(shown(item.text, screen), screen.width, indent=inner)
-    yield Text.assemble(" " * indent, screen.safe(item.lead), first[inner:])
-    yield from more
-    yield from lines_of(item.under, screen, inner)
-
-
-def _command(command: str, screen: Screen, indent: str) -> Iterator[Text]:
-    """A command on one line, or on several lines that can be copied together."""
-    options: list[str] = []
-    for word in map(shlex.quote, shlex.split(command)):
-        if options and not word.startswith("--"):
-            options[-1] += f" {word}"
-        else:
-            options.append(word)
-    lines: list[str] = []
-    for option in options:
-        if lines and len(lines[-1]) + len(option) < screen.width - len(indent) - 6:
-            lines[-1] += f" {option}"
-        else:
-            lines.append(option)
-    for index, line in enumerate(lines):
-        lead = "$ " if index == 0 else "    "
-        end = " \\" if index + 1 < len(lines) else ""
-        yield Text(f"{indent}{lead}{screen.safe(line)}{end}", "cyan")
-
-
-def shown(text: b.Inline | Text, screen: Screen, style: str = "") -> Text:
-    """`text` in the characters that the screen can show; its parts without a style of their own get `style`."""
-    match text:
-        case Text():
-            return text
-        case str():
-            return Text(screen.safe(text), style)
-        case b.Span():
-            narrow = text.narrow if screen.width < _NARROW else ""
-            return Text(screen.safe(narrow or text.text), text.style or style)
-        case _:
-            return Text.assemble(*(shown(part, screen, style) for part in text))
-
-
-def table(columns: Iterable[b.Column], screen: Screen) -> list[Text]:
+def table(columns: Iterable[Column], screen: Screen) -> list[Text]:
     """The lines of the table, heading first. They are wider than the screen only if the rank-0 columns need more."""
-    kept = [(column, _cells(column, screen)) for column in columns if not column.varied or len({*column.cells}) > 1]
-    while sum(_preferred_width(*column) + _GAP for column in kept) - _GAP > screen.width:
-        first = max(kept, key=lambda column: column[0].rank)
-        if first[0].rank == 0:
-            break
-        kept.remove(first)
-    over = sum(_width(cells) + _GAP for _, cells in kept) - _GAP - screen.width
-    texts = []
-    for column, cells in kept:
-        width = _width(cells)
-        less = 0 if column.least is None else min(max(0, over), max(0, width - column.least))
+    kept = _fitting_columns(columns, screen.width)
+    over = max(0, _total_width([column.width for column in kept]) - screen.width)
+    widths = []
+    for column in kept:
+        less = 0 if column.least is None else min(over, max(0, column.width - column.least))
         over -= less
-        texts.append([_aligned(cell, column.align, width - less, screen) for cell in cells])
-    return [Text(" " * _GAP).join(row) for row in zip(*texts, strict=True)]
+        widths.append(column.width - less)
+    heading = [Text(column.title, "dim") for column in kept]
+    rows = zip(*(column.cells for column in kept), strict=True)
+    return [_line(row, kept, widths, screen) for row in [heading, *rows]]
 
 
 def cut(text: Text, width: int, screen: Screen) -> Text:
@@ -156,28 +118,35 @@ def hanging(text: str, screen: Screen, style: str = "", *, indent: int = 0) -> l
     return [first, *(Text.assemble("  ", line) for line in more)]
 
 
-def labelled(lead: str, text: b.Inline, screen: Screen, style: str = "") -> list[Text]:
+def labelled(lead: str, text: str, screen: Screen, style: str = "") -> list[Text]:
     """`text` after `lead`, with the further lines aligned to the first."""
-    first, *more = wrapped(shown(text, screen, style), screen.width, indent=len(lead))
+    first, *more = paragraph(text, screen, style, indent=len(lead))
     return [Text.assemble((lead, "dim"), first[len(lead) :]), *more]
 
 
-def _cells(column: b.Column, screen: Screen) -> list[Text]:
-    """The title and the cells."""
-    title = "" if column.unnamed else column.title
-    flat = (one_line(cell, width=_CELL) if type(cell) is str else cell for cell in column.cells)
-    return [Text(title, "dim"), *(shown(cell, screen, column.style) for cell in flat)]
+def _fitting_columns(columns: Iterable[Column], width: int) -> list[Column]:
+    """The columns that fit."""
+    kept = list(columns)
+    while _total_width([_preferred_width(column) for column in kept]) > width:
+        first = max(kept, key=lambda column: column.rank)
+        if first.rank == 0:
+            break
+        kept.remove(first)
+    return kept
 
 
-def _width(cells: Sequence[Text]) -> int:
-    return max(cell.cell_len for cell in cells)
+def _preferred_width(column: Column) -> int:
+    return column.width if column.comfort is None else min(column.comfort, column.width)
 
 
-def _preferred_width(column: b.Column, cells: Sequence[Text]) -> int:
-    return min(_width(cells), _width(cells) if column.comfort is None else column.comfort)
+def _total_width(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
 
 
-def _aligned(cell: Text, align: str, width: int, screen: Screen) -> Text:
-    text = cut(cell, width, screen)
-    padding = " " * (width - text.cell_len)
-    return Text.assemble(padding, text) if align == "right" else Text.assemble(text, padding)
+def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int], screen: Screen) -> Text:
+    shown = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        text = cut(cell, width, screen)
+        padding = " " * (width - text.cell_len)
+        shown.append(Text.assemble(padding, text) if column.align == "right" else Text.assemble(text, padding))
+    return Text(" " * _GAP).join(shown)

@@ -6,10 +6,8 @@ import pytest
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
-from demeanor.render.markdown import markdown
-from demeanor.render.table import terminal
 from demeanor.render.terminal import Screen
-from demeanor.reports.comparison.render import blocks_of
+from demeanor.reports.comparison.render import compare_markdown, compare_terminal
 from demeanor.reports.comparison.report import Side, compare_report
 from tests.helpers.decision_reports import a_comparison, compare, side
 from tests.helpers.histories import night
@@ -18,7 +16,7 @@ from tests.helpers.histories import night
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
     """With the difference of the suite, and the evals that can't be compared."""
-    text = terminal(blocks_of(a_comparison()), Screen(width=width))
+    text = compare_terminal(a_comparison(), Screen(width=width))
     assert max(map(len, text.splitlines())) <= width
     assert text.startswith("Regressed: 1 regressed, 1 improved, 1 no evidence, 1")
     for word in ("regressed     worse", "improved      better", "no evidence   same", "underpowered  little"):
@@ -29,8 +27,8 @@ def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
 
 def test_markdown_shows_the_same() -> None:
     """One row per eval."""
-    text = markdown(blocks_of(a_comparison()))
-    assert "| regressed | `worse` | `a:m` | usually | 30/30 | 10/30 | &lt;0.001 |" in text
+    text = compare_markdown(a_comparison())
+    assert "| regressed | `worse` | usually | `a:m` | 30/30 | 10/30 | &lt;0.001 |" in text
 
 
 def test_what_is_true_of_several_evals_is_noted_once_in_every_format() -> None:
@@ -42,8 +40,8 @@ def test_what_is_true_of_several_evals_is_noted_once_in_every_format() -> None:
     base, new = (Side(name=name, kind="run", runs=("r",), cells=own) for name, own in zip("ab", cells, strict=True))
     report = compare_report(base, new, compare(base.cells, new.cells))
     told = "x, y: the base combines 2 versions of the subject (◆), with fingerprints f0, f1"
-    assert " ".join(terminal(blocks_of(report)).split()).count(told) == 1
-    assert markdown(blocks_of(report)).count("combines 2 versions") == 1
+    assert " ".join(compare_terminal(report).split()).count(told) == 1
+    assert compare_markdown(report).count("combines 2 versions") == 1
 
 
 def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None:
@@ -52,7 +50,7 @@ def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None
     assert compare_report(base, new, compare(base.cells, new.cells)).exit_code is ExitCode.ACCEPTED
     nothing = compare_report(base, other, compare(base.cells, other.cells))
     assert nothing.exit_code is ExitCode.UNDECIDED
-    assert terminal(blocks_of(nothing)).startswith("Undecided: no eval can be compared")
+    assert compare_terminal(nothing).startswith("Undecided: no eval can be compared")
 
 
 def known_bad(name: str, run: str, passed: int, **scores: tuple[int, int]) -> Side:
@@ -67,7 +65,7 @@ def test_a_known_failure_that_got_worse_rejects_nothing() -> None:
     base, new = known_bad("a", "r1", 20, same=(99, 1)), known_bad("b", "r2", 0, same=(99, 1))
     report = compare_report(base, new, compare(base.cells, new.cells))
     assert report.exit_code is ExitCode.ACCEPTED
-    first = terminal(blocks_of(report)).splitlines()[0]
+    first = compare_terminal(report).splitlines()[0]
     assert first == "No regression found: 1 no evidence of 1 cell; 1 regressed of 1 known failure"
     alone = compare((c for c in base.cells if c.eval == "same"), (c for c in new.cells if c.eval == "same"))
     assert [one.adjusted for one in report.comparison.evals if one.eval == "same"] == [alone.evals[0].adjusted]
@@ -81,14 +79,14 @@ def test_too_few_trials_are_undecided() -> None:
     report = compare_report(base, new, compare(base.cells, new.cells))
     assert report.exit_code is ExitCode.UNDECIDED
     expected = "Can't tell: the only cell has too few trials to detect a drop of 20 points"
-    assert terminal(blocks_of(report)).startswith(expected)
-    assert expected in markdown(blocks_of(report))
+    assert compare_terminal(report).startswith(expected)
+    assert expected in compare_markdown(report)
 
 
 def test_a_cell_that_is_not_compared_is_named_with_its_subject() -> None:
     """However long the name of its eval is."""
     cells = tuple(night(0, eval="long " * 30, subject=subject) for subject in ("a:m", "b:m"))
     base, new = (Side(name=name, kind="run", runs=("r",), cells=own) for name, own in (("a", cells), ("b", ())))
-    text = " ".join(terminal(blocks_of(compare_report(base, new, compare(base.cells, ())))).split())
+    text = " ".join(compare_terminal(compare_report(base, new, compare(base.cells, ()))).split())
     for subject in ("a:m", "b:m"):
         assert f"/{subject}: only on the base" in text

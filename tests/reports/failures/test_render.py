@@ -10,9 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from demeanor.core.policy import Policy
-from demeanor.render.table import terminal
 from demeanor.render.terminal import Screen
-from demeanor.reports.failures.render import blocks_of, group_brief, triage_markdown
+from demeanor.reports.failures.render import group_brief, triage_markdown, triage_terminal
 from demeanor.reports.failures.report import Group, Triage, group_failures
 from tests.helpers.run_reports import HOSTILE
 from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps, void
@@ -77,8 +76,7 @@ def test_hostile_text_stays_text_in_markdown(text: str):
 
 def test_a_run_without_failures_has_one_line():
     """No groups, and no hint about briefs."""
-    nothing = Triage(run="r", trials=3, failed=0, voided=0, groups=())
-    assert terminal(blocks_of(nothing)) == "r: no failures in 3 trials\n"
+    assert triage_terminal(Triage(run="r", trials=3, failed=0, voided=0, groups=())) == ("r: no failures in 3 trials\n")
 
 
 @pytest.mark.parametrize("width", [40, 60, 140])
@@ -87,7 +85,7 @@ def test_commands_can_be_copied_from_a_narrow_terminal(width: int):
     command = shlex.join(["demeanor", "trace", "an --eval/a:m/1", "--run", "2026-11-16T03-24-20", "--diff"])
     (group,) = group_failures([trial_steps(failed("x"), name="an --eval")])
     found = Triage(run="r", trials=1, failed=1, voided=0, groups=(replace(group, trace=command),))
-    text = terminal(blocks_of(found), Screen(width=width))
+    text = triage_terminal(found, Screen(width=width))
     shown = text[text.index("$ ") + 2 :].split("\n\n")[0]
     assert shlex.split(shown.replace("\\\n", "")) == shlex.split(command)
 
@@ -97,7 +95,7 @@ def test_commands_can_be_copied_from_a_narrow_terminal(width: int):
 def test_hostile_text_stays_text_on_a_terminal(text: str, width: int):
     """No escape sequences, control characters or direction marks, and limited length."""
     found = Triage(run="r", trials=4, failed=2, voided=1, groups=groups(text), notes=(text,))
-    shown = terminal(blocks_of(found), Screen(width=width))
+    shown = triage_terminal(found, Screen(width=width))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", shown)
     assert len(shown) < 40_000
 
@@ -106,4 +104,4 @@ def test_only_the_first_groups_are_shown():
     """A line says how to show the rest."""
     trials = [trial_steps(PASS)] + [trial_steps(failed(f"{'x' * n}"), number=n + 1) for n in range(1, 6)]
     found = Triage(run="r", trials=6, failed=5, voided=0, groups=group_failures(trials))
-    assert "and 3 more groups: show all with --all" in terminal(blocks_of(found, most=2))
+    assert "and 3 more groups: show all with --all" in triage_terminal(found, most=2)

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.instructions import PromptPiece
-from demeanor.render.markdown import markdown
-from demeanor.render.table import terminal
 from demeanor.render.terminal import Screen
-from demeanor.reports.prompt_coverage.render import blocks_of, headline
+from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal, headline
 from demeanor.reports.prompt_coverage.report import (
     Coverage,
     CoveredInstruction,
@@ -128,25 +126,25 @@ def a_cover() -> CoverReport:
 
 def test_evals_that_are_left_out_say_why_in_full() -> None:
     """Not in a column that is cut off, and also in the summary of a job."""
-    narrow = " ".join(terminal(blocks_of(a_cover()), Screen(width=60)).split())
+    narrow = " ".join(cover_terminal(a_cover(), Screen(width=60)).split())
     why = "its rate is not known well enough: 2 trials with the prompt as it is"
     assert f"left out flaky_one: {why}" in narrow
-    summary = markdown(blocks_of(a_cover()))
+    summary = cover_markdown(a_cover())
     assert why in html.unescape(summary)
-    assert "| Eval | Passed | From | Notices |" in summary
+    assert "| eval | passed | from | notices |" in summary
 
 
 def test_evals_are_only_listed_as_untried_if_others_were_tried() -> None:
     """The heading says already that there is no answer."""
     report = a_cover()
-    assert "not tried with" not in terminal(blocks_of(report))
+    assert "not tried with" not in cover_terminal(report)
     second = replace(report.evals[1], unusable=None)
-    assert "not tried with reads_first, saves" in terminal(blocks_of(replace(report, evals=(report.evals[0], second))))
+    assert "not tried with reads_first, saves" in cover_terminal(replace(report, evals=(report.evals[0], second)))
 
 
 def test_each_answer_has_its_evals_and_rates() -> None:
     """From what to what, and how sure."""
-    text = terminal(blocks_of(a_cover()))
+    text = cover_terminal(a_cover())
     assert "reads_first: 58/60 → 0/4 passed (false alarm: at most 0.04 %)" in text
     assert "only together with 1c7eb3d2" in text
     assert "prompts/system.md:12" in text
@@ -155,17 +153,17 @@ def test_each_answer_has_its_evals_and_rates() -> None:
 
 def test_hostile_text_stays_text() -> None:
     """Control characters and markup of a prompt reach neither terminal nor page."""
-    assert "\x1b" not in terminal(blocks_of(a_cover()))
-    assert "<b>" not in markdown(blocks_of(a_cover()))
-    bars = [line.count("|") for line in markdown(blocks_of(a_cover())).splitlines() if line.startswith("|")]
-    assert bars == [5] * (2 + len(a_cover().evals))
+    assert "\x1b" not in cover_terminal(a_cover())
+    assert "<b>" not in cover_markdown(a_cover())
+    bars = [line.count("|") for line in cover_markdown(a_cover()).splitlines() if line.startswith("|")]
+    assert bars == [6] * (2 + len(a_cover().instructions)) + [5] * (2 + len(a_cover().evals))
 
 
 def test_the_markdown_names_tools_and_files() -> None:
     """Parameters of several tools may have the same description."""
-    shown = markdown(blocks_of(a_cover())).replace("&#46;", ".").replace("&#95;", "_").replace("&#58;", ":")
+    shown = cover_markdown(a_cover()).replace("&#46;", ".").replace("&#95;", "_").replace("&#58;", ":")
     assert "read_file.path: Path relative to the workspace." in shown
-    assert "\n  - `prompts/system.md:12`\n" in shown
+    assert "| `prompts/system.md:12` |" in shown.replace("&#47;", "/")
 
 
 def test_the_headline_says_whether_enough_is_held() -> None:

@@ -13,9 +13,8 @@ from demeanor.commands.bisect.report import BisectOutcome, BisectReport, CommitF
 from demeanor.core.evidence import Spent
 from demeanor.core.percent import share
 from demeanor.core.text import count, one_line
-from demeanor.render.blocks import Column
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import labelled, paragraph, table
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -131,11 +130,11 @@ def _shown(report: BisectReport) -> list[CommitFound]:
 
 def _columns(shown: list[CommitFound], screen: Screen) -> Iterator[Column]:
     scores = [f"{one.passed}/{one.passed + one.failed}" if one.passed + one.failed else "–" for one in shown]
-    yield Column("commit", [one.commit.hash[:12] for one in shown])
-    yield Column("passed", scores, align="right")
-    yield Column("chance", [share(one.chance) for one in shown], align="right")
+    yield text_column("commit", [one.commit.hash[:12] for one in shown], screen)
+    yield text_column("passed", scores, screen, align="right")
+    yield text_column("chance", [share(one.chance) for one in shown], screen, align="right")
     subjects = [f"skipped: {one_line(one.skipped)}" if one.skipped else one_line(one.commit.subject) for one in shown]
-    yield Column("", subjects, comfort=30, least=10)
+    yield text_column("", subjects, screen, comfort=30, least=10)
 
 
 def _advice(report: BisectReport) -> Iterator[str]:

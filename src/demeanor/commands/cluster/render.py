@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from demeanor.core.text import count
-from demeanor.render.blocks import Column
-from demeanor.render.table import table
+from demeanor.render.table import table, text_column
 from demeanor.render.terminal import Screen, paint
 
 if TYPE_CHECKING:
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
 def workers_text(workers: Sequence[CheckedWorker], screen: Screen) -> str:
     """A table of the workers, and why some of them are not used."""
     columns = [
-        Column("worker", [worker.name for worker in workers]),
-        Column("used", ["yes" if not worker.problem else "no" for worker in workers]),
-        Column("slots", [str(worker.slots) for worker in workers]),
-        Column("host", [worker.report.host for worker in workers], rank=4),
-        Column("demeanor", [worker.report.version for worker in workers], rank=2),
-        Column("python", [worker.report.python for worker in workers], rank=3),
-        Column("cores", [str(worker.report.cores or "") for worker in workers], rank=5),
-        Column("sandbox", [worker.report.sandbox or "-" for worker in workers], rank=1),
-        Column("agents", [_agents(worker) for worker in workers], rank=1),
-        Column("keys", [_keys(worker) for worker in workers], rank=1),
-        Column("clock", [f"{worker.clock_skew:+.0f} s" for worker in workers], rank=2),
+        text_column("worker", [worker.name for worker in workers], screen),
+        text_column("used", ["yes" if not worker.problem else "no" for worker in workers], screen),
+        text_column("slots", [str(worker.slots) for worker in workers], screen),
+        text_column("host", [worker.report.host for worker in workers], screen, rank=4),
+        text_column("demeanor", [worker.report.version for worker in workers], screen, rank=2),
+        text_column("python", [worker.report.python for worker in workers], screen, rank=3),
+        text_column("cores", [str(worker.report.cores or "") for worker in workers], screen, rank=5),
+        text_column("sandbox", [worker.report.sandbox or "-" for worker in workers], screen, rank=1),
+        text_column("agents", [_agents(worker) for worker in workers], screen, rank=1),
+        text_column("keys", [_keys(worker) for worker in workers], screen, rank=1),
+        text_column("clock", [f"{worker.clock_skew:+.0f} s" for worker in workers], screen, rank=2),
     ]
     lines = table(columns, screen)
     reasons = [

@@ -18,7 +18,7 @@ from demeanor.cli.options import (
     load_config,
     output_format,
     positive_int,
-    print_blocks,
+    print_report,
     request_of,
     subject_arguments,
     trial_arguments,
@@ -75,7 +75,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Find or run both sides, compare, record and print."""
     from demeanor.commands.compare.workflow import compare_decisions
-    from demeanor.reports.comparison.render import blocks_of
+    from demeanor.reports.comparison.render import compare_markdown, compare_terminal
     from demeanor.reports.comparison.report import COMPARE_DOCUMENT
     from demeanor.results.history import keep_decisions
 
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         report, interrupted = _from_history(args, config, results), False
     unkept = keep_decisions(config, os.environ, results, compare_decisions(report))
     report = replace(report, notes=(*report.notes, *unkept))
-    print_blocks(args, report, COMPARE_DOCUMENT, blocks_of)
+    print_report(args, report, COMPARE_DOCUMENT, compare_terminal, compare_markdown)
     return ExitCode.INTERRUPTED if interrupted else report.exit_code
 
 

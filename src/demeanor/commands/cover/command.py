@@ -16,7 +16,7 @@ from demeanor.cli.options import (
     executor_arguments,
     load_config,
     positive_int,
-    print_blocks,
+    print_report,
     rate_argument,
     request_of,
     subject_arguments,
@@ -100,7 +100,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, write the report and print it."""
     from demeanor.cli.interrupts import make_ui
-    from demeanor.reports.prompt_coverage.render import blocks_of
+    from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
     from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     result = execute(prepared, ui=ui, watch=search.watch, more=search.more)
     report = _report(args, config, search, result)
     _write(report, catalog, result)
-    print_blocks(args, report, COVER_DOCUMENT, blocks_of)
+    print_report(args, report, COVER_DOCUMENT, cover_terminal, cover_markdown)
     return report.exit_code
 
 
@@ -194,13 +194,12 @@ def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: 
 def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
     """Write the report into the folder of the run, and to the summary of a GitHub job, without secrets."""
     from demeanor.core.atomic_file import write_atomically
-    from demeanor.render.markdown import markdown
-    from demeanor.reports.prompt_coverage.render import blocks_of
+    from demeanor.reports.prompt_coverage.render import cover_markdown
     from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, REPORT
     from demeanor.reports.run.workflow import append_step_summary
 
     redact = catalog.redactor.text
     write_atomically(result.folder / REPORT, redact(COVER_DOCUMENT.write(report)))
-    summary = redact(markdown(blocks_of(report)))
+    summary = redact(cover_markdown(report))
     write_atomically(result.folder / "cover.md", summary)
     append_step_summary(summary, os.environ)

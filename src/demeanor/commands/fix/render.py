@@ -11,10 +11,9 @@ from demeanor.commands.fix.rules import Refusal
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
-from demeanor.render.blocks import Column
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import p_value
-from demeanor.render.table import labelled, paragraph, table
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _TITLES = {
@@ -105,10 +104,10 @@ def _scores(title: str, cells: Sequence[FixCell], screen: Screen) -> Iterator[Te
     subjects = [one_line(cell.subject, width=300) for cell in cells]
     columns = [
         Column(title=title, cells=names, comfort=24, least=8),
-        Column("subject", subjects, "dim", comfort=20, least=8),
-        Column("before", [_rate(cell.before) for cell in cells], align="right"),
-        Column("after", [_rate(cell.after) for cell in cells], align="right"),
-        Column("p", [p_value(cell.p_value) for cell in cells], align="right", rank=1),
+        text_column("subject", subjects, screen, "dim", comfort=20, least=8),
+        text_column("before", [_rate(cell.before) for cell in cells], screen, align="right"),
+        text_column("after", [_rate(cell.after) for cell in cells], screen, align="right"),
+        text_column("p", [p_value(cell.p_value) for cell in cells], screen, align="right", rank=1),
     ]
     yield from table(columns, screen)
 

@@ -11,9 +11,8 @@ from demeanor.commands.fork.report import DecisiveStep, ForkOutcome, ForkReport,
 from demeanor.core.evidence import Spent
 from demeanor.core.percent import share
 from demeanor.core.text import count, one_line
-from demeanor.render.blocks import Column
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import labelled, paragraph, table
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _BAR = 10
@@ -129,13 +128,13 @@ def _curve(report: ForkReport, screen: Screen) -> Iterator[Column]:
         return "►" if decisive else ""
 
     steps = report.steps
-    yield Column("", [mark(one) for one in steps])
-    yield Column("from", [str(one.step) for one in steps], align="right")
+    yield text_column("", [mark(one) for one in steps], screen)
+    yield text_column("from", [str(one.step) for one in steps], screen, align="right")
     if screen.width >= _NARROW:
-        yield Column("pass rate", [_bar(one, screen) for one in steps])
-    yield Column("passed", [_passed(one) for one in steps], align="right")
-    yield Column("decisive", [share(one.chance or 0.0) for one in steps], align="right")
-    yield Column("what it did", [one_line(one.did) for one in steps], comfort=30, least=10)
+        yield text_column("pass rate", [_bar(one, screen) for one in steps], screen)
+    yield text_column("passed", [_passed(one) for one in steps], screen, align="right")
+    yield text_column("decisive", [share(one.chance or 0.0) for one in steps], screen, align="right")
+    yield text_column("what it did", [one_line(one.did) for one in steps], screen, comfort=30, least=10)
 
 
 def _bar(one: ForkStep, screen: Screen) -> str:

@@ -11,8 +11,7 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP
-from demeanor.render.blocks import Column
-from demeanor.render.table import table, wrapped
+from demeanor.render.table import Column, table, wrapped
 from demeanor.render.terminal import Screen
 
 _NARROW = 80

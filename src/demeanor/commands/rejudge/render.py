@@ -11,9 +11,8 @@ from demeanor.core.tally import Tally
 from demeanor.core.text import count, one_line, opening
 from demeanor.core.verdict import Pass, Verdict
 from demeanor.render import numbers as figures
-from demeanor.render.blocks import Column
 from demeanor.render.marks import STYLES
-from demeanor.render.table import labelled, paragraph, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.terminal import exit_lines

@@ -7,9 +7,8 @@ from rich.text import Text
 from demeanor.commands.simulate.report import FleetForecast, Forecast
 from demeanor.commands.simulate.rules import ProviderLimit
 from demeanor.core.text import count
-from demeanor.render.blocks import Column
 from demeanor.render.numbers import duration, percent
-from demeanor.render.table import table
+from demeanor.render.table import table, text_column
 from demeanor.render.terminal import Screen, paint
 
 
@@ -18,12 +17,12 @@ def forecast_text(report: Forecast, screen: Screen) -> str:
     cost = "cost unknown" if report.cost_usd is None else f"${report.cost_usd:.2f}"
     lines = [Text(f"{count(report.trials, 'trial')} of {count(report.cells, 'cell')}, {cost}", "bold"), Text()]
     columns = [
-        Column("workers", [str(fleet.workers) for fleet in report.fleets]),
-        Column("slots", [str(fleet.slots) for fleet in report.fleets]),
-        Column("wall time", [duration(fleet.seconds) for fleet in report.fleets]),
-        Column("slots busy", [percent(fleet.busy) for fleet in report.fleets]),
-        Column("bottleneck", [fleet.bottleneck for fleet in report.fleets]),
-        Column("with twice as much", [_twice(fleet) for fleet in report.fleets]),
+        text_column("workers", [str(fleet.workers) for fleet in report.fleets], screen),
+        text_column("slots", [str(fleet.slots) for fleet in report.fleets], screen),
+        text_column("wall time", [duration(fleet.seconds) for fleet in report.fleets], screen),
+        text_column("slots busy", [percent(fleet.busy) for fleet in report.fleets], screen),
+        text_column("bottleneck", [fleet.bottleneck for fleet in report.fleets], screen),
+        text_column("with twice as much", [_twice(fleet) for fleet in report.fleets], screen),
     ]
     lines += table(columns, screen)
     lines.append(Text())

@@ -60,9 +60,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _text(triage: Triage, args: argparse.Namespace) -> str:
-    from demeanor.render.table import terminal
     from demeanor.render.terminal import screen_of
-    from demeanor.reports.failures.render import MOST_GROUPS, blocks_of, group_brief, triage_markdown
+    from demeanor.reports.failures.render import MOST_GROUPS, group_brief, triage_markdown, triage_terminal
     from demeanor.reports.failures.report import TRIAGE_DOCUMENT
 
     if args.json:
@@ -74,5 +73,4 @@ def _text(triage: Triage, args: argparse.Namespace) -> str:
         return group_brief(triage.groups[args.brief - 1])
     if args.format == "markdown":
         return triage_markdown(triage)
-    blocks = blocks_of(triage, most=10**9 if args.all else MOST_GROUPS)
-    return terminal(blocks, screen_of(sys.stdout))
+    return triage_terminal(triage, screen_of(sys.stdout), most=10**9 if args.all else MOST_GROUPS)

@@ -1,18 +1,22 @@
-"""A comparison as blocks."""
+"""A comparison for the terminal and as markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+
+from rich.text import Text
 
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
 from demeanor.core.text import all_of, count, one_line
-from demeanor.decide.comparison import CompareOutcome, Counts, EvalComparison, Shift
-from demeanor.render import blocks as b
+from demeanor.decide.comparison import CompareOutcome, Counts, Shift
+from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.comparison.report import CompareReport, SideNote
-from demeanor.reports.run.phrases import policy_word
+from demeanor.reports.run.phrases import POLICIES, policy_word
 
 _DETECTABLE = "detectable"
 _ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)
@@ -24,39 +28,15 @@ _STYLES = {
 }
 
 
-def blocks_of(report: CompareReport) -> Iterator[b.Block]:
-    """The comparison for every format."""
-    comparison = report.comparison
-    yield b.Title(headline(report), report.exit_code)
-    yield b.Fields([("base", _side(report.base)), ("new", _side(report.new))])
-    if comparison.evals:
-        yield b.GAP
-        yield b.Table(list(_columns(comparison.evals)))
-        yield b.GAP
-        yield b.Fields(list(_shifts(report)))
-    if comparison.incomparable:
-        yield b.Heading(b.Words("Not compared"))
-        pairs = [(one_line(name, width=300), one_line(why, width=300)) for name, why in comparison.incomparable]
-        yield b.Listing([b.Item(f"{name}: {why}", inner=0) for name, why in pairs])
-    yield b.GAP
-    level = rate(comparison.level)
-    note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
-    yield b.Sentence(b.Words(note), "dim")
-    note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
-    yield b.Sentence(b.Words(note), "dim", about=_DETECTABLE)
-    yield b.Fields([("note", one_line(note, width=400)) for note in all_notes(report)])
+def compare_terminal(report: CompareReport, screen: Screen | None = None) -> str:
+    """The comparison as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_terminal(report, screen), screen)
 
 
-def _columns(cells: Sequence[EvalComparison]) -> Iterator[b.Column]:
-    yield b.Column("outcome", [b.Span(b.Words(cell.outcome), _STYLES[cell.outcome]) for cell in cells], unnamed=True)
-    yield b.Column("eval", [cell.eval for cell in cells], comfort=24, least=8)
-    yield b.Column("subject", [cell.subject for cell in cells], "dim", comfort=20, least=8, varied=True)
-    yield b.Column("policy", [policy_word(cell.policy) for cell in cells], rank=4)
-    yield b.figures("base", [_score(cell.base) for cell in cells])
-    yield b.figures("new", [_score(cell.new) for cell in cells])
-    yield b.figures("p", [p_value(cell.p_value) for cell in cells], rank=2)
-    yield b.figures("adjusted", [p_value(cell.adjusted) for cell in cells], rank=1)
-    yield b.figures(_DETECTABLE, [_drop(cell.detectable_drop) for cell in cells], rank=3)
+def compare_markdown(report: CompareReport) -> str:
+    """The comparison as markdown, for the summary of a CI job or a comment."""
+    return "\n".join(_markdown(report)) + "\n"
 
 
 def headline(report: CompareReport) -> str:
@@ -144,3 +124,81 @@ def _interval(shift: Shift, shown: Callable[[float], str]) -> str:
 
 def _money(value: float) -> str:
     return money(Spent(cost_usd=value))
+
+
+def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
+    for label, side in (("base", report.base), ("new", report.new)):
+        yield from _labelled(label, _side(side), screen)
+    lines = table(_columns(report, screen), screen)
+    if report.comparison.evals:
+        yield Text()
+        yield from lines
+        yield Text()
+        for label, text in _shifts(report):
+            yield from _labelled(label, text, screen)
+    if report.comparison.incomparable:
+        yield Text()
+        yield Text("Not compared", "bold")
+        for name, why in report.comparison.incomparable:
+            yield from paragraph(f"{one_line(name, width=300)}: {one_line(why, width=300)}", screen)
+    yield Text()
+    level = rate(report.comparison.level)
+    note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
+    yield from paragraph(note, screen, "dim")
+    if _DETECTABLE in lines[0].plain:
+        note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
+        yield from paragraph(note, screen, "dim")
+    for note in all_notes(report):
+        yield from _labelled("note", one_line(note, width=400), screen)
+
+
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<10}", text, screen)
+
+
+def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
+    evals = report.comparison.evals
+    yield Column(title="", cells=[Text(one.outcome.value, _STYLES[one.outcome]) for one in evals])
+    yield text_column("eval", [one_line(one.eval, width=300) for one in evals], screen, comfort=24, least=8)
+    if len({one.subject for one in evals}) > 1:
+        subjects = [one_line(one.subject, width=300) for one in evals]
+        yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
+    yield text_column("policy", [policy_word(one.policy, screen.width) for one in evals], screen, rank=4)
+    yield text_column("base", [_score(one.base) for one in evals], screen, align="right")
+    yield text_column("new", [_score(one.new) for one in evals], screen, align="right")
+    yield text_column("p", [p_value(one.p_value) for one in evals], screen, align="right", rank=2)
+    yield text_column("adjusted", [p_value(one.adjusted) for one in evals], screen, align="right", rank=1)
+    yield text_column(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], screen, align="right", rank=3)
+
+
+def _markdown(report: CompareReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code) + "\n"
+    yield f"- base: {_code(_side(report.base))}"
+    yield f"- new: {_code(_side(report.new))}\n"
+    yield "| Outcome | Eval | Policy | Subject | Base | New | p | adjusted | detectable drop |"
+    yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: |"
+    for one in report.comparison.evals:
+        cells = [
+            one.outcome.value,
+            _code(one.eval),
+            POLICIES[one.policy],
+            _code(one.subject),
+            _score(one.base),
+            _score(one.new),
+            p_value(one.p_value).replace("<", "&lt;"),
+            p_value(one.adjusted).replace("<", "&lt;"),
+            _drop(one.detectable_drop),
+        ]
+        yield markdown.table_row(cells)
+    yield ""
+    for label, text in _shifts(report):
+        yield f"- {label}: {_code(text)}"
+    for name, why in report.comparison.incomparable:
+        yield f"- not compared: {_code(name)}: {_code(why)}"
+    for note in all_notes(report):
+        yield f"- note: {_code(note)}"
+
+
+def _code(text: str) -> str:
+    return markdown.inline_code(text, width=400)

@@ -6,11 +6,15 @@ markdown, and every brief says that it is not an instruction.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
+from rich.text import Text
+
 from demeanor.core.text import count, one_line, opening
-from demeanor.render import blocks as b
 from demeanor.render.markdown import code_block, inline_code
+from demeanor.render.table import labelled, paragraph, wrapped
+from demeanor.render.terminal import Screen, paint
 from demeanor.reports.failures.report import Group, Triage
 
 NO_INSTRUCTION = (
@@ -22,33 +26,34 @@ NO_INSTRUCTION = (
 MOST_GROUPS = 20
 """Groups shown on a terminal unless all are asked for."""
 
-_WIDTH = 12
+_INDENT = 3
 _TERMINAL_CELLS, _BRIEF_CELLS = 5, 12
 _TERMINAL_REASON_LINES, _BRIEF_REASON_LINES = 4, 20
 _BRIEF_REASONS = 3
 _CHAIN_LINES = 30
 
 
-def blocks_of(triage: Triage, *, most: int = MOST_GROUPS) -> Iterator[b.Block]:
-    """An overview of at most `most` groups."""
-    yield b.Sentence(_headline(triage), "bold")
-    yield b.Fields([("note", one_line(note, width=400)) for note in triage.notes], _WIDTH)
+def triage_terminal(triage: Triage, screen: Screen | None = None, *, most: int = MOST_GROUPS) -> str:
+    """Return a triage as text for `screen`, with at most `most` groups."""
+    screen = screen or Screen()
+    return paint(_lines(triage, screen, most), screen)
+
+
+def _lines(triage: Triage, screen: Screen, most: int) -> Iterator[Text]:
+    yield from paragraph(_headline(triage), screen, "bold")
+    for note in triage.notes:
+        yield from _labelled("note", one_line(note, width=400), screen)
     for number, group in enumerate(triage.groups[:most], 1):
-        style = "yellow" if group.kind == "void" else "dim" if group.expected else "red"
-        known = ", known to fail" if group.expected else ""
-        size = b.Span(b.Words(f"{count(len(group.trials), 'trial')}{known}"), style)
-        title = (size, b.Words("  "), b.Span(group.title, "bold"))
-        commands = b.Commands([command for command in (group.trace, group.reproduce) if command])
-        yield b.GAP
-        yield b.Item(title, b.Words(f"{number:<3}"), [b.Fields(list(_facts(group)), 9), commands], inner=3)
+        yield Text()
+        yield from _group(number, group, screen)
     hidden = len(triage.groups) - most
     if hidden > 0:
-        yield b.GAP
-        yield b.Sentence(b.Words(f"and {count(hidden, 'more group')}: show all with --all"), "dim")
+        yield Text()
+        yield Text(screen.safe(f"and {count(hidden, 'more group')}: show all with --all"), "dim")
     if triage.groups:
-        yield b.GAP
+        yield Text()
         hint = "demeanor triage --brief N prints a group as a task for an engineer or an agent"
-        yield b.Sentence(b.Words(hint), "dim")
+        yield from paragraph(hint, screen, "dim")
 
 
 def _headline(triage: Triage) -> str:
@@ -60,17 +65,27 @@ def _headline(triage: Triage) -> str:
     return f"{triage.run}: {' and '.join(wrong)} of {count(triage.trials, 'trial')}, in {groups}"
 
 
-def _facts(group: Group) -> Iterator[tuple[str, str]]:
+def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
+    style = "yellow" if group.kind == "void" else "dim" if group.expected else "red"
+    known = ", known to fail" if group.expected else ""
+    size = f"{count(len(group.trials), 'trial')}{known}"
+    head = Text.assemble((size, style), "  ", (screen.safe(group.title), "bold"))
+    first, *more = wrapped(head, screen.width, indent=_INDENT)
+    yield Text.assemble(f"{number:<{_INDENT}}", first[_INDENT:])
+    yield from more
     cells = list(group.cells.items())
     shown = [f"{one_line(name)} · {one_line(subject)} ({n})" for (name, subject), n in cells[:_TERMINAL_CELLS]]
     shown += [f"and {len(cells) - _TERMINAL_CELLS} more"] if len(cells) > _TERMINAL_CELLS else []
-    yield "where", "\n".join(shown)
-    yield "example", group.example.trial
-    if group.parting is not None:
-        yield f"step {group.parting.step}", one_line(group.parting.did, width=300)
-        yield "instead", one_line(group.parting.instead, width=300)
+    yield from _labelled("   where", "\n".join(shown), screen)
+    yield from _labelled("   example", f"{group.example.trial}", screen)
+    divergence = group.parting
+    if divergence is not None:
+        yield from _labelled(f"   step {divergence.step}", one_line(divergence.did, width=300), screen)
+        yield from _labelled("   instead", one_line(divergence.instead, width=300), screen)
     if found := _found(group):
-        yield "found", found
+        yield from _labelled("   found", found, screen)
+    for command in filter(None, (group.trace, group.reproduce)):
+        yield from _command(command, screen)
 
 
 def _found(group: Group) -> str:
@@ -82,6 +97,31 @@ def _found(group: Group) -> str:
     reason = opening(group.reasons[0].text, lines=_TERMINAL_REASON_LINES)
     in_title = group.kind == "finding" and "\n" not in reason and group.title.endswith(f": {reason}")
     return "\n".join(filter(None, ("" if in_title else reason, more)))
+
+
+def _command(command: str, screen: Screen) -> Iterator[Text]:
+    """Yield a command on one line, or on several lines that can be copied together."""
+    width = screen.width - _INDENT - 6
+    options: list[str] = []
+    for word in shlex.split(command):
+        if options and not word.startswith("--"):
+            options[-1] += f" {shlex.quote(word)}"
+        else:
+            options.append(shlex.quote(word))
+    lines: list[str] = []
+    for option in options:
+        if lines and len(lines[-1]) + len(option) < width:
+            lines[-1] += f" {option}"
+        else:
+            lines.append(option)
+    for index, line in enumerate(lines):
+        lead = "$ " if index == 0 else "    "
+        end = " \\" if index + 1 < len(lines) else ""
+        yield Text(f"{' ' * _INDENT}{lead}{screen.safe(line)}{end}", "cyan")
+
+
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<12}", text, screen)
 
 
 def triage_markdown(triage: Triage) -> str:

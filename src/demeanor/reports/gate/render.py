@@ -13,10 +13,9 @@ from demeanor.core.percent import rate, share
 from demeanor.core.text import all_of, count, one_line
 from demeanor.decide.baseline import Baseline
 from demeanor.render import markdown
-from demeanor.render.blocks import Column
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.numbers import p_value
-from demeanor.render.table import paragraph, table, wrapped
+from demeanor.render.table import Column, paragraph, table, text_column, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.gate.report import GateReport, GateRow
 from demeanor.reports.run.phrases import POLICIES, policy_word
@@ -138,19 +137,19 @@ def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
     rows = report.rows
     answers = [Text(_ANSWERS[row.decision.answer], STYLES[row.decision.answer]) for row in rows]
     yield Column(title="", cells=answers)
-    yield Column("eval", [one_line(row.eval, width=300) for row in rows], comfort=24, least=8)
+    yield text_column("eval", [one_line(row.eval, width=300) for row in rows], screen, comfort=24, least=8)
     if len({row.subject for row in rows}) > 1:
         subjects = [one_line(row.subject, width=300) for row in rows]
-        yield Column("subject", subjects, "dim", comfort=20, least=8)
-    yield Column("policy", [policy_word(row.policy) for row in rows], "dim")
+        yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
+    yield text_column("policy", [policy_word(row.policy, screen.width) for row in rows], screen, "dim")
     if any(row.edit for row in rows):
-        yield Column("change", [row.edit for row in rows], rank=3)
-    yield Column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows])
-    yield Column("history", [_history(row.past) for row in rows], "dim", rank=2)
+        yield text_column("change", [row.edit for row in rows], screen, rank=3)
+    yield text_column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows], screen)
+    yield text_column("history", [_history(row.past) for row in rows], screen, "dim", rank=2)
     if any(row.p_value is not None for row in rows):
-        yield Column("p", [_bounded(row.p_value, row) for row in rows], align="right", rank=1)
-        yield Column("adjusted", [_bounded(row.adjusted, row) for row in rows], align="right")
-    yield Column("rule", [row.decision.rule for row in rows], "dim", rank=5)
+        yield text_column("p", [_bounded(row.p_value, row) for row in rows], screen, align="right", rank=1)
+        yield text_column("adjusted", [_bounded(row.adjusted, row) for row in rows], screen, align="right")
+    yield text_column("rule", [row.decision.rule for row in rows], screen, "dim", rank=5)
 
 
 def _markdown(report: GateReport) -> Iterator[str]:

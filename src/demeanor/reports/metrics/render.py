@@ -9,8 +9,7 @@ from rich.text import Text
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers as figures
-from demeanor.render.blocks import Column
-from demeanor.render.table import paragraph, table
+from demeanor.render.table import Column, paragraph, table
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.metrics.classify import Classified
 from demeanor.reports.metrics.report import Analysis, AnalysisRow
@@ -63,10 +62,10 @@ def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen:
         Text(screen.safe(mark + one_line(row.tally.eval, width=300))) for mark, row in zip(marks, rows, strict=True)
     ]
     names += [Text(f"mean of {one.judged}", "dim")] if mean else []
-    policies = [policy_word(row.tally.policy) for row in rows]
+    policies = [Text(policy_word(row.tally.policy, screen.width), "dim") for row in rows]
     mark = "~" if found.estimator == "plug-in" else ""
     yield Column(title="eval", cells=names, comfort=34, least=8)
-    yield Column("policy", [*policies, *([Text()] if mean else [])], "dim")
+    yield Column(title="policy", cells=[*policies, *([Text()] if mean else [])])
     yield column("passed", _counts)
     yield column("pass rate", lambda row: figures.rate(row.tally.rate), figures.rate(one.rate))
     for k in found.ks[1:]:

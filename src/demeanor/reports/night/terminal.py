@@ -8,9 +8,8 @@ from rich.text import Text
 
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers
-from demeanor.render.blocks import Column
 from demeanor.render.marks import STYLES, sign
-from demeanor.render.table import hanging, labelled, paragraph, table
+from demeanor.render.table import Column, hanging, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.night import phrases
 from demeanor.reports.night.build import most_important
@@ -108,8 +107,8 @@ def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> I
     many = len(report.nights) - 1
     yield column("", lambda row: _sign(row, screen), right=False)
     yield column("", _status, rank=3, right=False)
-    yield Column("eval", [one_line(row.eval, width=300) for row in rows], comfort=24, least=8)
-    yield Column("policy", [policy_word(row.policy) for row in rows], "dim")
+    yield text_column("eval", [one_line(row.eval, width=300) for row in rows], screen, comfort=24, least=8)
+    yield column("policy", lambda row: Text(policy_word(row.policy, screen.width), "dim"), right=False)
     if phrases.has_tasks(rows):
         yield column("layer", lambda row: Text(str(row.layer), "dim"), rank=3)
     yield column(tonight, lambda row: _tonight(row, screen))

@@ -9,9 +9,8 @@ from rich.text import Text
 
 from demeanor.core.text import count, one_line
 from demeanor.decide.promotion.candidate import Candidate, Night
-from demeanor.render.blocks import Column
 from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
-from demeanor.render.table import paragraph, table
+from demeanor.render.table import Column, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.gate.render import error_rates_line
 from demeanor.reports.promotion.report import PromotionReport
@@ -54,15 +53,15 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
 
 def _columns(found: Sequence[Candidate], screen: Screen) -> Iterator[Column]:
     yield Column(title="", cells=[Text(one.answer, _STYLES[one.answer]) for one in found])
-    yield Column("eval", [one_line(one.eval, width=300) for one in found], comfort=24, least=8)
+    yield text_column("eval", [one_line(one.eval, width=300) for one in found], screen, comfort=24, least=8)
     yield Column(title="nights", cells=[_nights(one.nights, screen) for one in found])
     scores = [(one.counts or {}).values() for one in found]
     passed = [f"{sum(p for p, _ in score)}/{sum(n for _, n in score)}" for score in scores]
-    yield Column("passed", passed, align="right")
-    yield Column("subjects", [str(len(one.counts or {})) for one in found], align="right", rank=1)
+    yield text_column("passed", passed, screen, align="right")
+    yield text_column("subjects", [str(len(one.counts or {})) for one in found], screen, align="right", rank=1)
     if any(one.distance for one in found):
         to_go = [f"{count(one.distance, 'night')} to go" if one.distance else "" for one in found]
-        yield Column("", to_go, rank=2)
+        yield text_column("", to_go, screen, rank=2)
 
 
 def _nights(nights: Sequence[Night], screen: Screen) -> Text:

@@ -1,15 +1,19 @@
-"""The report of `cover` as blocks."""
+"""The report of `cover` for the terminal and as markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from rich.text import Text
+
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count, one_line
-from demeanor.render import blocks as b
+from demeanor.render import markdown
 from demeanor.render.numbers import money, percent
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.prompt_coverage.report import (
     DEEDS,
     CoveredInstruction,
@@ -35,31 +39,13 @@ _STYLES: Mapping[InstructionAnswer, str] = {
     "not tried": "dim",
 }
 
+_INDENT = " " * 12
 
-def blocks_of(report: CoverReport) -> Iterator[b.Block]:
-    """The report for every format."""
-    yield b.Title(headline(report), report.exit_code)
-    yield b.Fields(list(facts(report)), width=8)
-    usable = {one.eval for one in report.evals if one.unusable is None}
-    for answer in ORDER:
-        rows = [one for one in report.instructions if one.answer == answer]
-        if rows:
-            yield b.Heading(b.Words(f"{answer} ({len(rows)}): {MEANINGS[answer]}"), _STYLES[answer])
-            yield b.Listing([_item(one, usable) for one in rows])
-    yield b.GAP
-    yield b.Table(
-        [
-            b.Column("eval", [one.eval for one in report.evals], least=12),
-            b.figures("passed", [f"{one.passed}/{one.judged}" for one in report.evals]),
-            b.Column("from", [b.Words(one.source) for one in report.evals], rank=2),
-            b.Column("notices", [b.Words(notices(one)) for one in report.evals]),
-        ]
-    )
-    unusable = [f"{one_line(one.eval)}: {one.unusable}" for one in report.evals if one.unusable is not None]
-    yield b.Fields([("left out", text) for text in unusable])
-    yield b.GAP
-    notes = (*promises(report), *dict.fromkeys(report.notes))
-    yield b.Fields([("note", one_line(note, width=400)) for note in notes], width=8)
+
+def cover_terminal(report: CoverReport, screen: Screen | None = None) -> str:
+    """The report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(report, screen), screen)
 
 
 def headline(report: CoverReport) -> str:
@@ -75,6 +61,27 @@ def headline(report: CoverReport) -> str:
         return f"{'Coverage' if report.complete else 'Coverage so far'}: {held} ({interval})"
     word = {ExitCode.ACCEPTED: "Accepted", ExitCode.REJECTED: "Rejected"}.get(report.exit_code, "Undecided")
     return f"{word}: {held} ({interval}); required: {rate(report.min_coverage)}"
+
+
+def _lines(report: CoverReport, screen: Screen) -> Iterator[Text]:
+    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
+    for label, text in facts(report):
+        yield from labelled(f"{label:<8}", text, screen)
+    usable = {one.eval for one in report.evals if one.unusable is None}
+    for answer in ORDER:
+        rows = [one for one in report.instructions if one.answer == answer]
+        if rows:
+            yield Text()
+            yield Text(f"{answer} ({len(rows)}): {MEANINGS[answer]}", _STYLES[answer])
+            for one in rows:
+                yield from _instruction(one, screen, usable)
+    yield Text()
+    yield from table(_columns(report.evals, screen), screen)
+    for text in left_out(report):
+        yield from labelled("left out  ", text, screen)
+    yield Text()
+    for note in (*promises(report), *dict.fromkeys(report.notes)):
+        yield from labelled("note    ", one_line(note, width=400), screen)
 
 
 def facts(report: CoverReport) -> Iterator[tuple[str, str]]:
@@ -102,18 +109,24 @@ def promises(report: CoverReport) -> Iterator[str]:
     )
 
 
-def _item(one: CoveredInstruction, usable: set[str]) -> b.Item:
-    known = tuple(b.Item(b.Span(text, "dim"), inner=0) for text in _known(one, usable))
-    return b.Item(one_line(_named(one), width=120), f"  {one.id}  ", known, inner=12)
+def left_out(report: CoverReport) -> Iterator[str]:
+    """The evals that can't answer, and why."""
+    for one in report.evals:
+        if one.unusable is not None:
+            yield f"{one_line(one.eval)}: {one.unusable}"
 
 
-def _known(one: CoveredInstruction, usable: set[str]) -> Iterator[str]:
-    """What is known of an instruction: which evals notice it, which were not tried, and where it is."""
-    yield from map(noticed, one.noticed_by)
+def _instruction(one: CoveredInstruction, screen: Screen, usable: set[str]) -> Iterator[Text]:
+    head = f"  {one.id}  "
+    text = one_line(_named(one), width=max(30, screen.width - len(head)))
+    yield Text(screen.safe(f"{head}{text}"))
+    for by in one.noticed_by:
+        yield from labelled(_INDENT, noticed(by), screen, "dim")
     if one.untried and not usable <= {*one.untried}:
-        yield f"not tried with {', '.join(map(one_line, one.untried))}"
+        names = ", ".join(map(one_line, one.untried))
+        yield from labelled(_INDENT, f"not tried with {names}", screen, "dim")
     if one.file is not None:
-        yield f"{one_line(one.file)}:{one.line}"
+        yield Text(screen.safe(f"{_INDENT}{one_line(one.file)}:{one.line}"), "dim")
 
 
 def _named(one: CoveredInstruction) -> str:
@@ -128,8 +141,46 @@ def noticed(by: NoticedBy) -> str:
     return f"{one_line(by.eval)}: {rates}{others} (false alarm: at most {share(by.doubt)})"
 
 
+def _columns(evals: tuple[CoveringEval, ...], screen: Screen) -> Iterator[Column]:
+    yield text_column("eval", [one_line(one.eval) for one in evals], screen, least=12)
+    yield text_column("passed", [f"{one.passed}/{one.judged}" for one in evals], screen, align="right")
+    yield text_column("from", [one.source for one in evals], screen, rank=2)
+    yield text_column("notices", [notices(one) for one in evals], screen)
+
+
 def notices(one: CoveringEval) -> str:
     """The rates that an eval notices: `≤ 45 %`."""
     below = [f"≤ {percent(one.notices_below)}"] if one.notices_below is not None else []
     above = [f"≥ {percent(one.notices_above)}"] if one.notices_above is not None else []
     return ", ".join(below + above) or "nothing"
+
+
+def cover_markdown(report: CoverReport) -> str:
+    """The report as markdown, for the summary of a CI job."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def _markdown(report: CoverReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code)
+    yield ""
+    yield "; ".join(f"{label}: {markdown.inline_code(text)}" for label, text in facts(report))
+    yield ""
+    yield markdown.table_row(("answer", "id", "instruction", "where", "evals"))
+    yield markdown.table_row(("---",) * 5)
+    for answer in ORDER:
+        for one in report.instructions:
+            if one.answer == answer:
+                evals = "<br>".join(markdown.inline_code(noticed(by), width=200) for by in one.noticed_by)
+                text = markdown.inline_code(_named(one), width=120)
+                where = markdown.inline_code(f"{one.file}:{one.line}") if one.file is not None else ""
+                yield markdown.table_row((answer, markdown.inline_code(one.id), text, where, evals))
+    yield ""
+    yield markdown.table_row(("eval", "passed", "from", "notices"))
+    yield markdown.table_row(("---",) * 4)
+    for covering in report.evals:
+        cells = (f"{covering.passed}/{covering.judged}", covering.source, notices(covering))
+        yield markdown.table_row((markdown.inline_code(covering.eval), *cells))
+    yield ""
+    unused = (f"left out: {text}" for text in left_out(report))
+    for note in (*unused, *promises(report), *dict.fromkeys(report.notes)):
+        yield f"- {markdown.inline_code(note, width=400)}"

@@ -12,7 +12,6 @@ from demeanor.core.record import Record
 from demeanor.core.tally import CaseGroup, Status, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers
-from demeanor.render.blocks import Span, Words
 from demeanor.reports.run.failure_groups import Failure
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ POLICIES: Mapping[Policy, str] = {
 
 LAYERS: Mapping[int, str] = {2: "behaviour", 3: "whole task"}
 """The layers of the test pyramid that evals belong to."""
+
+_NARROW = 100
 
 MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.ACCEPTED: "accepted, every eval that ran holds",
@@ -59,9 +60,9 @@ def status(cell: CellReport) -> str:
     return cell.tally.status.value
 
 
-def policy_word(policy: Policy) -> Span:
-    """The policy for a column."""
-    return Span(Words(POLICIES[policy]), narrow="fails" if policy is Policy.USUALLY_FAILS else "")
+def policy_word(policy: Policy, width: int) -> str:
+    """The policy for a column of a terminal of this width."""
+    return "fails" if policy is Policy.USUALLY_FAILS and width < _NARROW else POLICIES[policy]
 
 
 def outcomes(cell: CellReport) -> list[str]:

@@ -10,9 +10,8 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
-from demeanor.render.blocks import Column
 from demeanor.render.marks import STYLES, dots, sign
-from demeanor.render.table import labelled, paragraph, table, wrapped
+from demeanor.render.table import Column, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import (
@@ -92,8 +91,7 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
     mean_name = [Text(f"mean of {count(summary.judged, 'eval')}", "dim")] if has_mean else []
     yield texts("", lambda cell: _status(cell, screen))
     yield Column(title="eval", cells=[*names, *mean_name], comfort=36, least=8)
-    policies = [words.policy_word(cell.tally.policy) for cell in cells]
-    yield Column("policy", [*policies, *([""] if has_mean else [])], "dim", rank=narrow)
+    yield texts("policy", lambda cell: Text(words.policy_word(cell.tally.policy, screen.width), "dim"), rank=narrow)
     yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
     k, mark = words.shown_k(report), "~" if report.estimator == "plug-in" else ""
