@@ -71,4 +71,4 @@ def _reasons(found: tuple[Failure, ...], cell: CellReport) -> str:
         parts.append(f"{figures.trials(failure.numbers)}:\n{opening(failure.reason, lines=_REASON_LINES)}")
         parts += [f"calls: {one_line(chain, width=400)}" for chain in failure.chains if chain]
         parts.append(f"kept in: {one_line(failure.trials[0].folder, width=400)}")
-    return "\n".join([*parts, f"again: {' '.join(words.reproduce(cell))}"])
+    return "\n".join([*parts, f"again: {words.reproduce(cell)}"])
