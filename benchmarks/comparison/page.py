@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.comparison.bar_chart import BarRow, as_file, bar_chart
 from benchmarks.comparison.measure import Sample, Spread
-from markupsafe import Markup
+from benchmarks.plots import Bar, bars
 
 BEGIN, END = "<!-- measured -->", "<!-- end measured -->"
 WORKS = {
@@ -74,7 +73,7 @@ def write_page(path: Path, figures: Figures) -> None:
         raise SystemExit(f"{path}: has no part between {BEGIN} and {END}")
     images = path.parent / "images"
     for work in figures.works:
-        (images / chart_name(work)).write_text(as_file(_chart(work)), "utf-8")
+        (images / chart_name(work)).write_text(_chart(work), "utf-8")
     lines = "\n".join(_lines(figures))
     path.write_text(f"{before}{BEGIN}\n{lines}\n{END}{after}", "utf-8")
 
@@ -174,12 +173,12 @@ def _seconds(title: str, times: Mapping[str, float]) -> Iterator[str]:
         yield f"| `{name}` | {seconds * 1000:.0f} |"
 
 
-def _chart(work: Work) -> Markup:
+def _chart(work: Work) -> str:
     rows = []
     for name, samples in work.samples.items():
         cpu = Spread.of([sample.cpu / work.most.get(name, work.trials) * 1000 for sample in samples])
         shown = name.replace("`", "").replace("--sandbox ", "")
         text = f"{cpu.median:.1f} ms"
-        own = name.startswith("Demeanor")
-        rows.append(BarRow(label=shown, value=cpu.median, low=cpu.low, high=cpu.high, text=text, own=own))
-    return bar_chart(rows, label=f"CPU time per trial, {work.trials} trials")
+        ours = name.startswith("Demeanor")
+        rows.append(Bar(name=shown, value=cpu.median, low=cpu.low, high=cpu.high, text=text, ours=ours))
+    return bars(rows, f"CPU time per trial, {work.trials} trials")

@@ -107,7 +107,7 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
         ]
         yield code_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
     if command:
-        yield "To run it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
+        yield "To run it again:\n\n" + code_block(words.reproduce(cell)) + "\n"
     yield "</details>"
 
 

@@ -11,7 +11,7 @@ from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots, sign
-from demeanor.render.table import Column, labelled, paragraph, table, wrapped
+from demeanor.render.table import Column, command_lines, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import (
@@ -160,8 +160,8 @@ def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
             calls = opening(chain, lines=_CHAIN_LINES, width=400) or "none"
             yield from labelled(f"      calls{screen.safe(which)}  ", calls, screen)
     for failure in failures(cell)[:1]:
-        yield from _command([words.trace(failure.trials[0])], screen)
-    yield from _command(words.reproduce(cell), screen)
+        yield from command_lines(words.trace(failure.trials[0]), screen, indent=4)
+    yield from command_lines(words.reproduce(cell), screen, indent=4)
 
 
 def _void(cell: CellReport, screen: Screen, *, resumable: bool) -> Iterator[Text]:
@@ -173,7 +173,7 @@ def _void(cell: CellReport, screen: Screen, *, resumable: bool) -> Iterator[Text
             yield Text.assemble(("      kept in  ", "dim"), folder)
         yield from labelled("      remedy   ", words.remedy(failure, resumable=resumable).replace("`", ""), screen)
     for failure in voids(cell)[:1]:
-        yield from _command([words.trace(failure.trials[0])], screen)
+        yield from command_lines(words.trace(failure.trials[0]), screen, indent=4)
 
 
 def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:
@@ -185,7 +185,7 @@ def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:
     folder = screen.safe(one_line(failure.trials[0].folder, width=300))
     if folder:
         yield Text.assemble(("      kept in  ", "dim"), folder)
-    yield from _command(["demeanor doctor"], screen)
+    yield from command_lines("demeanor doctor", screen, indent=4)
 
 
 def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
@@ -207,16 +207,6 @@ def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
     tries = f", after {count(attempts, 'attempt')}" if attempts > 1 else ""
     yield Text("    " + screen.safe(figures.trials(failure.numbers) + tries), "dim")
     yield from paragraph(opening(failure.reason, lines=_REASON_LINES), screen, indent=6)
-
-
-def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
-    """A command, continued with a backslash if it does not fit on a line."""
-    whole = screen.safe(" ".join(parts))
-    if len(parts) > 1 and len(whole) + 6 > screen.width:
-        yield Text(f"    $ {screen.safe(parts[0])} \\", "cyan")
-        yield Text(f"        {screen.safe(' '.join(parts[1:]))}", "cyan")
-    else:
-        yield Text(f"    $ {whole}", "cyan")
 
 
 def _footer(report: RunReport, screen: Screen, step: str | None) -> Iterator[Text]:
