@@ -33,7 +33,7 @@ GETTERS |= {"tables", "section", "choice", "relative_path", "_size", "read_comma
 KEYS: Mapping[str, tuple[str, ...]] = {
     "configuration": ("config/config.py", "config/tables.py"),
     "fix": ("config/fix.py",),
-    "harbor": ("config/harbor.py",),
+    "harbor": ("plugins/harbor/rules.py",),
     "scale": ("config/executor.py",),
     "agents+coding-agents": tuple(f"agents/{name}.py" for name in (
         "acp", "command", "jsonl_paths", "mcp_servers", "native", "overrides", "program", "python", "recipe",

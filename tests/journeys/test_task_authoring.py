@@ -202,7 +202,7 @@ def test_stock_harbor_runs_the_example_tasks_and_an_exported_task(with_harbor: P
 def _stock(project: Project) -> dict[tuple[str, str], dict[str, float]]:
     """The rewards of a job of stock Harbor, by agent and task."""
     project.write(job_json='{"agents": [{"name": "oracle"}, {"name": "nop"}]}')
-    environment = "demeanor.harbor_env:BubblewrapEnvironment"
+    environment = "demeanor.plugins.harbor.inside:BubblewrapEnvironment"
     words = [PROGRAM, "run", "-p", "out", "-c", "job.json", "--env", environment, "-o", "jobs", "-n", "2", "-y", "-q"]
     quiet = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     subprocess.run(

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from demeanor.config.executor import read_executor
 from demeanor.config.fix import FixRules, read_fix_rules
-from demeanor.config.harbor import HarborRules, read_harbor
+from demeanor.plugins.harbor.rules import HarborRules, read_harbor
 from demeanor.config.judge import JudgeRules, read_judge
 from demeanor.config.table import Table
 from demeanor.config.tables import (

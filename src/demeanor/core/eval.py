@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from demeanor.core.checks import Check, FunctionCheck
-from demeanor.core.harbor_task import HarborTask
+from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.judge_question import JudgeSettings
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario

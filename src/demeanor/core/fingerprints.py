@@ -14,7 +14,7 @@ from typing import Any
 
 from demeanor.core.checks import Check, FunctionCheck, JudgeCheck, PromptSnapshot
 from demeanor.core.eval import Eval
-from demeanor.core.harbor_task import HarborTask
+from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.identity_cache import by_identity
 from demeanor.core.mcp_fixture import identity
 from demeanor.core.scenario import Scenario

@@ -13,9 +13,9 @@ from demeanor.core.eval import Eval
 from demeanor.core.text import count
 from demeanor.define.folder.cline_folder import CONFIG, looks_like_cline, read_cline_folder
 from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
-from demeanor.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
-from demeanor.define.harbor.task_digest import TASK
-from demeanor.define.harbor.task_folder import looks_like_task, read_task_folder
+from demeanor.plugins.harbor.format.dataset import DATASET, REGISTRY, read_dataset, read_registry
+from demeanor.plugins.harbor.format.task_digest import TASK
+from demeanor.plugins.harbor.format.task_folder import looks_like_task, read_task_folder
 from demeanor.define.python.decorated import decorated_functions
 from demeanor.define.python.import_file import evals_in_file, is_eval_file
 

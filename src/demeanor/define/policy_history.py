@@ -18,7 +18,7 @@ from demeanor.core.git import GitError, fork_point, git, missing_commit
 from demeanor.core.policy import ALWAYS_PASSES, Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
-from demeanor.define.harbor.task_digest import TASK
+from demeanor.plugins.harbor.format.task_digest import TASK
 from demeanor.define.python.import_file import is_eval_file
 from demeanor.define.set_policy import policy_file
 

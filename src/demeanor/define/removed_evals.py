@@ -20,7 +20,7 @@ from demeanor.core.json_values import as_dict
 from demeanor.define.cases import read_cases
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
 from demeanor.define.folder.toml_folder import SCENARIO
-from demeanor.define.harbor.task_digest import TASK
+from demeanor.plugins.harbor.format.task_digest import TASK
 from demeanor.define.python.decorated import Function, decorated_functions, is_eval_test
 from demeanor.define.python.import_file import is_eval_file
 

@@ -23,7 +23,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
-from demeanor.define.harbor.task_digest import TASK
+from demeanor.plugins.harbor.format.task_digest import TASK
 
 _BY_HAND = "change the policy by hand and mention it in the commit message"
 _KNOWN = {one.value for one in Policy}

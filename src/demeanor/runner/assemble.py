@@ -41,8 +41,8 @@ from demeanor.runner.judges import Judges
 from demeanor.runner.mcp_servers import check_http_servers
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
-from demeanor.runner.task_images import prepare_images
-from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_context
+from demeanor.plugins.harbor.environments.task_images import prepare_images
+from demeanor.plugins.harbor.engine import has_tasks, only_tasks, require_harbor, task_context
 from demeanor.runner.template import TemplateCache
 from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes.levels.none import NoneSandbox
@@ -51,7 +51,7 @@ from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.git_info import ci_branch, git_state
 
 if TYPE_CHECKING:
-    from demeanor.harbor.context import TaskContext
+    from demeanor.plugins.harbor.trials.context import TaskContext
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
 """Makes one attempt at a trial."""
@@ -295,7 +295,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
 
 def _with_tasks(attempt: Attempt, context: TaskContext) -> Attempt:
     """Attempts at tasks are made by Harbor, those at other evals by `attempt`."""
-    from demeanor.harbor.attempt import attempt_task
+    from demeanor.plugins.harbor.trials.attempt import attempt_task
 
     async def either(trial: Trial, number: int) -> Capture:
         if trial.eval.task is None:

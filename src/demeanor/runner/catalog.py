@@ -15,8 +15,8 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.subject import Subject
 from demeanor.gateway.local import weights as local
-from demeanor.harbor.agents import WITHOUT_MODEL, only_for_tasks
-from demeanor.harbor.task_agent import TaskAgent
+from demeanor.plugins.harbor.trials.agents import WITHOUT_MODEL, only_for_tasks
+from demeanor.plugins.harbor.trials.task_agent import TaskAgent
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:

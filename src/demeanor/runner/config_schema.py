@@ -21,7 +21,7 @@ from demeanor.agents.python import PythonAgent
 from demeanor.agents.recipe import RecipeAgent, Setup
 from demeanor.config.config import Config, read_settings
 from demeanor.config.fix import FixRules
-from demeanor.config.harbor import HarborRules, TaskAgentRules, read_task_agent
+from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules, read_task_agent
 from demeanor.config.judge import JudgeRules
 from demeanor.config.schema_table import STRING, Schema, SchemaTable
 from demeanor.config.tables import SCOPES, BuildRules, EvidenceRules, GateRules, Limit, NightRules, ReplayRules

@@ -23,7 +23,7 @@ from demeanor.runner.mcp_servers import check_servers, check_tool_faults, faults
 from demeanor.runner.prefixes import load_prefixes
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.selection import collect_evals, select_evals
-from demeanor.runner.tasks import check_tasks
+from demeanor.plugins.harbor.engine import check_tasks
 from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store.runs.run_folder import refuse_shared_folders

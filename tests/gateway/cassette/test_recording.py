@@ -9,7 +9,7 @@ from demeanor.core.exchange import Response
 from demeanor.core.messages import ToolCall
 from demeanor.core.redaction.encodings import telling
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
-from demeanor.define.harbor.task_folder import read_task_folder
+from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from demeanor.gateway.cassette.cassette import write_cassette
 from demeanor.gateway.cassette.folder import CassetteFolder
 from demeanor.gateway.cassette.recording import Recorder, make_cassette, scenario_fingerprint

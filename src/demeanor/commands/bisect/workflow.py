@@ -30,7 +30,7 @@ from demeanor.runner.executors.shared_cluster import shared_cluster
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.project_files import uses_project_files
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.tasks import task_environment
+from demeanor.plugins.harbor.engine import task_environment
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.build import BuildFailed

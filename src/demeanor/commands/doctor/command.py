@@ -293,7 +293,7 @@ def _cluster(config: Config) -> DoctorItem:
 
 
 def _harbor(config: Config) -> DoctorItem:
-    from demeanor.runner.tasks import HARBOR, find_harbor, harbor_problem, harbor_version
+    from demeanor.plugins.harbor.engine import HARBOR, find_harbor, harbor_problem, harbor_version
 
     problem, _, remedy = (harbor_problem(config, os.environ) or "").partition("\n  → ")
     words = find_harbor(config, os.environ)

@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
     """Write evals as tasks; stop at the first one that can't be exported."""
-    from demeanor.commands.export.harbor_task import export_task
+    from demeanor.plugins.harbor.export.exported_task import export_task
     from demeanor.runner.selection import choose_evals
 
     evals: list[Eval] = []

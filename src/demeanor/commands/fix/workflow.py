@@ -37,7 +37,7 @@ from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.tasks import has_tasks, require_harbor
+from demeanor.plugins.harbor.engine import has_tasks, require_harbor
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder

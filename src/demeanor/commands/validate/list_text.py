@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.eval import Eval
-from demeanor.core.harbor_task import HarborTask
+from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
 from demeanor.render.terminal import fitted

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from demeanor.commands.validate.prefixes import check_prefixes
 from demeanor.commands.validate.report import ValidationReport, fault_count
-from demeanor.commands.validate.tasks import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
+from demeanor.plugins.harbor.self_test.runs import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.git import unusable_base
@@ -19,7 +19,7 @@ from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judges import Asking
 from demeanor.runner.self_tests import self_tests
-from demeanor.runner.tasks import harbor_problem
+from demeanor.plugins.harbor.engine import harbor_problem
 
 
 def validate(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from demeanor.core.capture import Capture
-    from demeanor.core.harbor_task import HarborTask
+    from demeanor.plugins.harbor.format.task import HarborTask
     from demeanor.core.scenario import Scenario
     from demeanor.core.trial import Trial
     from demeanor.gateway.cassette.folder import CassetteFolder

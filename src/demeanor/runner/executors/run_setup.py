@@ -25,7 +25,7 @@ from demeanor.runner.executors.archive import Archive, ArchiveError, pack
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_run import PYTHON
 from demeanor.runner.secrets import strings_of
-from demeanor.runner.tasks import NOT_ON_A_CLUSTER, has_tasks
+from demeanor.plugins.harbor.engine import NOT_ON_A_CLUSTER, has_tasks
 from demeanor.runner.users import plan_users
 
 _PROJECT_BYTES = 512 * 2**20

@@ -11,7 +11,8 @@ from demeanor.core.errors import BadInput
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import RunWriter
 from demeanor.store.history.sql_history import SqlHistory
-from demeanor.store.imports import cline, demeanor_report, harbor, inspect, junit, vitest
+from demeanor.plugins.harbor import job_import as harbor
+from demeanor.store.imports import cline, demeanor_report, inspect, junit, vitest
 from demeanor.store.imports.common import Imported, ImportOptions, read_bytes, read_json
 from demeanor.store.imports.unloaded import void_unloaded
 from demeanor.store.runs.run_dirs import address_of

@@ -1,0 +1,136 @@
+"""Local datasets of Harbor tasks: a `dataset.toml` next to its tasks, or a `registry.json`.
+
+A listed task that is missing is an error, and so is a task that is not listed: results for part of a dataset are
+meaningless. Nothing is downloaded; use `harbor download`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from demeanor.config.config import read_toml
+from demeanor.config.table import Table
+from demeanor.core.errors import BadInput, did_you_mean
+from demeanor.core.eval import Eval
+from demeanor.plugins.harbor.format.task import HarborTask
+
+DATASET = "dataset.toml"
+REGISTRY = "registry.json"
+_DIGEST = re.compile(r"sha256:[a-f0-9]{64}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listed:
+    """A task of a dataset."""
+
+    folder: Path
+    """The task's folder."""
+
+    tags: tuple[str, ...]
+    """The name of its dataset, with and without the version, for `--tag`."""
+
+
+def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]:
+    """The tasks that a `dataset.toml` lists; `tasks` are those below its folder."""
+    table = Table(read_toml(manifest), where=manifest)
+    schema = table.text("schema_version", "1.0")
+    if schema != "1.0":
+        table.fail("schema_version", f"unknown format version {schema!r}", "Demeanor reads 1.0")
+    head = table.table("dataset")
+    if head is None:
+        table.fail("dataset", "is required", "name the dataset: [dataset] name = 'org/name'")
+    name, version = head.text("name", required=True), head.maybe_text("version")
+    head.text("description")
+    head.texts("keywords")
+    for author in head.tables("authors"):
+        author.text("name", required=True)
+        author.maybe_text("email")
+        author.finish()
+    head.finish()
+    for file in table.tables("files"):
+        file.text("path", required=True)
+        file.text("digest")
+        file.finish()
+    listed = [_pinned(entry) for entry in table.tables("tasks")]
+    table.finish()
+    here = {one.task.name: (folder, one.task) for folder, one in tasks.items() if one.task is not None}
+    for index, (wanted, digest) in enumerate(listed):
+        if wanted not in here:
+            remedy = did_you_mean(wanted, here, f"download it: `harbor download {wanted}`")
+            table.fail(f"tasks[{index}].name", f"the task {wanted!r} is missing", remedy)
+        folder, task = here[wanted]
+        _check_digest(table, index, task, digest)
+        yield Listed(folder=folder, tags=_tags(name, version))
+    for wanted, (folder, _) in here.items():
+        if wanted not in {name for name, _ in listed}:
+            problem = f"the task {wanted!r} is not listed in {DATASET}"
+            raise BadInput(problem, where=folder, remedy=f"`harbor dataset add {folder.name}`, or move it elsewhere")
+
+
+def read_registry(registry: Path, read_task: Callable[[Path], Eval]) -> Iterator[Listed]:
+    """The tasks of all datasets that a `registry.json` lists; paths are relative to the file."""
+    data = _json(registry)
+    if not isinstance(data, list):
+        raise BadInput("expected a list of datasets", where=registry)
+    for index, row in enumerate(data):
+        table = Table(row, where=registry, prefix=f"[{index}].")
+        name, version = table.text("name", required=True), table.maybe_text("version")
+        table.text("description")
+        for metric in table.tables("metrics"):
+            metric.text("type", required=True)
+            metric.mapping("kwargs")
+            metric.finish()
+        for entry in table.tables("tasks"):
+            folder = _local(entry, registry)
+            read_task(folder)
+            yield Listed(folder=folder, tags=_tags(name, version))
+        table.finish()
+
+
+def _pinned(table: Table) -> tuple[str, str]:
+    name, digest = table.text("name", required=True), table.text("digest", required=True)
+    if not _DIGEST.fullmatch(digest):
+        table.fail("digest", f"{digest!r} is not a digest", "`harbor sync` writes them")
+    table.finish()
+    return name, digest
+
+
+def _check_digest(table: Table, index: int, task: HarborTask, digest: str) -> None:
+    """Reject a task with another digest. With a .gitignore, only Harbor can calculate it."""
+    if task.digest != digest and not (task.folder / ".gitignore").exists():
+        problem = f"the task {task.name!r} at {task.folder} has another digest: {task.digest[:19]}…"
+        table.fail(
+            f"tasks[{index}].digest", problem, "if the change is intended, run `harbor sync` to update the digests"
+        )
+
+
+def _local(table: Table, registry: Path) -> Path:
+    name, path = table.text("name", required=True), table.text("path", required=True)
+    url = table.maybe_text("git_url")
+    table.maybe_text("git_commit_id")
+    table.finish()
+    if url is not None:
+        remedy = "download the dataset with `harbor download` and use its folder"
+        table.fail("git_url", f"the task {name!r} is in another repository, {url}", remedy)
+    folder = registry.parent / path
+    if not folder.is_dir():
+        table.fail("path", f"there is no folder {str(folder)!r}", f"write it relative to {registry.name}")
+    return folder
+
+
+def _tags(name: str, version: str | None) -> tuple[str, ...]:
+    return (name, f"{name}@{version}") if version else (name,)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"is not valid JSON: {error}", where=path) from None
+    except OSError as error:
+        raise BadInput(f"can't be read: {error.strerror}", where=path) from None
