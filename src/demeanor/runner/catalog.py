@@ -15,8 +15,7 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.subject import Subject
 from demeanor.gateway.local import weights as local
-from demeanor.plugins.harbor.trials.agents import WITHOUT_MODEL, only_for_tasks
-from demeanor.plugins.harbor.trials.task_agent import TaskAgent
+from demeanor.runner.engines import Engine, engine_class, installed_engines
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
@@ -50,11 +49,17 @@ class Catalog:
     built: bool = False
     """Whether the project is built, if it has a build command; until then, its files may be missing."""
 
-    @property
-    def task_agents(self) -> tuple[str, ...]:
-        """Agents that run Harbor tasks only."""
-        others = {*BARE_AGENTS, *self.config.agents}
-        return tuple(name for name in only_for_tasks(self.config.harbor) if name not in others)
+    engines: dict[str, Engine] = field(default_factory=dict)
+    """The engines created so far, by name."""
+
+    only_for_tasks: set[str] = field(default_factory=set)
+    """The names of the agents created so far that run whole tasks only."""
+
+    def engine(self, name: str) -> Engine:
+        """The engine of that name."""
+        if name not in self.engines:
+            self.engines[name] = engine_class(name)(self)
+        return self.engines[name]
 
     def agents(self) -> dict[str, Agent]:
         """The native agent and every agent of the configuration, by name."""
@@ -62,12 +67,10 @@ class Catalog:
 
     def agent(self, name: str) -> Agent:
         """The agent of that name."""
-        if name not in self.made and name in self.task_agents:
-            self.made[name] = TaskAgent(name=name, dialect=None if name in WITHOUT_MODEL else "openai-chat")
-        elif name not in self.made:
-            known = {*BARE_AGENTS, *self.config.agents, *self.task_agents}
+        if name not in self.made:
+            known = {*BARE_AGENTS, *self.config.agents}
             if name not in known and name not in third_party():
-                raise UnknownName("agent", name, {*known, *third_party()}, where=self.config.file)
+                return self._task_agent(name, {*known, *third_party()})
             unbuilt = bool(self.config.build.command) and not self.built
             table = self.config.tables("agents", unbuilt=unbuilt).get(name) or Table(
                 {}, where=self.config.where, prefix=f"agents.{name}."
@@ -76,6 +79,15 @@ class Catalog:
             bare = name in BUILT_IN or name not in self.config.agents
             self.made[name] = make_agent(name, table.text("adapter", name, required=not bare), table)
         return self.made[name]
+
+    def _task_agent(self, name: str, others: set[str]) -> Agent:
+        """The agent of that name of an engine; raises UnknownName if none has it."""
+        own = {one: agent for engine in installed_engines() for one, agent in self.engine(engine).agents().items()}
+        if name not in own:
+            raise UnknownName("agent", name, {*others, *own}, where=self.config.file)
+        self.only_for_tasks.add(name)
+        self.made[name] = own[name]
+        return own[name]
 
     def use_built_files(self, subjects: Iterable[Subject]) -> None:
         """Create the agents of these subjects again, now that the project is built; a missing file is an error.

@@ -12,7 +12,7 @@ from demeanor.commands.adopt.report import Adopted, AdoptReport
 from demeanor.commands.adopt.rules import facts_of
 from demeanor.commands.adopt.situation import Choice, Situation, situation_of
 from demeanor.commands.adopt.source import identifier
-from demeanor.plugins.harbor.self_test.runs import TaskOptions
+from demeanor.runner.engines import TaskOptions
 from demeanor.commands.validate.workflow import validate
 from demeanor.core.errors import BadInput, DemeanorError
 from demeanor.core.file_set import write_files

@@ -60,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Load the evals, validate them, and print the result."""
     from demeanor.commands.validate.render import validation_json, validation_text
-    from demeanor.plugins.harbor.self_test.runs import TaskOptions
+    from demeanor.runner.engines import TaskOptions
     from demeanor.commands.validate.workflow import validate
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.selection import choose_evals

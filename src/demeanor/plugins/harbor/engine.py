@@ -1,204 +1,177 @@
-"""Whole tasks: finds Harbor, checks which cells of a plan it can run, and prepares its attempts."""
+"""The engine of tasks in Harbor's format: which cells it can run, and how a run and the self-tests are prepared.
+
+What runs and reads trials is imported only when it is needed.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.agents.folders import agents_folders
-from demeanor.agents.package import Package, find_program, installed_version, program_paths
+from demeanor.agents.package import program_paths
 from demeanor.agents.recipe import RecipeAgent
-from demeanor.config.config import Config
-from demeanor.core.errors import UsageError, WorldError
-from demeanor.plugins.harbor.format.task import HarborTask
+from demeanor.config.table import Table
+from demeanor.core.agent import Agent
+from demeanor.core.errors import WorldError
+from demeanor.core.eval import Eval
 from demeanor.core.ports import Gateway, Template
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan
 from demeanor.core.verdict import VoidCause
-from demeanor.gateway.null import NullGateway
-from demeanor.plugins.harbor.environments.task_images import task_refusal, with_image_cache
+from demeanor.plugins.harbor.format.task import HarborTask
+from demeanor.plugins.harbor.program import HARBOR, find_harbor, harbor_problem, harbor_version, require_harbor
+from demeanor.plugins.harbor.rules import HarborRules, harbor_rules, read_rules
+from demeanor.runner.engines import EngineRun, EngineStatus, ShowProgress, TaskOptions
 
 if TYPE_CHECKING:
-    from demeanor.plugins.harbor.trials.context import TaskContext
+    from demeanor.judge.self_test import SelfTest
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+    from demeanor.plugins.harbor.trials.context import TaskContext
     from demeanor.runner.catalog import Catalog
     from demeanor.sandboxes.levels.none import NoneSandbox
 
-HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/harbor", needs="python >= 3.12")
-"""Harbor, in the version that was tested."""
-
-INSTALL = "demeanor harbor install"
-NOT_ON_A_CLUSTER = (
-    "Harbor tasks do not run on a cluster, because Harbor has environments of its own\n"
-    "  → run them with --executor local, and the other evals apart from them"
-)
-_MIN_VERSION = (0, 24)
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 
 
-def has_tasks(plan: Plan) -> bool:
-    """Whether a plan contains tasks."""
-    return any(cell.eval.task is not None for cell in plan.cells)
+class HarborEngine:
+    """Runs tasks with Harbor; see `Engine` in runner/engines.py."""
 
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._config, self._environ = catalog.config, catalog.environ
+        self._rules = harbor_rules(catalog.config)
 
-def only_tasks(plan: Plan) -> bool:
-    """Whether a plan contains only tasks, so that no other sandbox is needed."""
-    return bool(plan.cells) and all(cell.eval.task is not None for cell in plan.cells)
+    @staticmethod
+    def read_config(table: Table) -> HarborRules:
+        """The table `[harbor]`."""
+        return read_rules(table)
 
+    def agents(self) -> Mapping[str, Agent]:
+        """The agents that only Harbor can start."""
+        from demeanor.plugins.harbor.trials.agents import WITHOUT_MODEL, only_for_tasks
+        from demeanor.plugins.harbor.trials.task_agent import TaskAgent
 
-def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The command that starts Harbor; empty if it is not installed.
+        names = only_for_tasks(self._rules)
+        return {name: TaskAgent(name=name, dialect=None if name in WITHOUT_MODEL else "openai-chat") for name in names}
 
-    Looks for the one named in the configuration, beside our own Python, installed by Demeanor, and on PATH, in this
-    order.
-    """
-    if named := config.harbor.command(config.root):
-        return named
-    beside = Path(sys.executable).parent / "harbor"
-    if beside.is_file():
-        return (str(beside),)
-    found = find_program("harbor", HARBOR, agents_folders(environ), None)
-    return (str(found),) if found else ()
+    def status(self) -> EngineStatus:
+        """Which Harbor is used; it is optional unless one is installed or configured."""
+        problem = harbor_problem(self._config, self._environ)
+        words = find_harbor(self._config, self._environ)
+        if problem is not None:
+            why, _, remedy = problem.partition("\n  → ")
+            expected = bool(words or self._rules.program)
+            return EngineStatus(
+                state="broken" if expected else "ok",
+                detail=why if expected else f"optional; {why}",
+                remedy=remedy,
+                problem=problem,
+            )
+        version = harbor_version(words)
+        tested = "" if version == HARBOR.version else f"; Demeanor is tested with {HARBOR.version}"
+        return EngineStatus(state="warning" if tested else "ok", detail=f"{version} ({' '.join(words)}){tested}")
 
+    def environment(self, request: RunRequest) -> str:
+        """The name of the environment that tasks run in."""
+        return self.choice(request.env).name
 
-def harbor_version(command: tuple[str, ...]) -> str:
-    """The version of an installed Harbor; empty if it does not report one."""
-    return installed_version(command, HARBOR, "--version") or ""
+    def choice(self, asked: str | None) -> EnvironmentChoice:
+        """The environment that is asked for, or that of the configuration, or one that works here."""
+        from demeanor.plugins.harbor.environments.choice import task_environment
 
+        return task_environment(asked, self._rules)
 
-def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
-    """Why tasks can't run here, with the remedy; None if they can."""
-    command = find_harbor(config, environ)
-    if not command:
-        return f"harbor, which runs whole tasks, is not installed\n  → {INSTALL}, or set its path: [harbor] program = …"
-    version = harbor_version(command)
-    if not version:
-        return f"{' '.join(command)} does not report its version\n  → {INSTALL}"
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers < _MIN_VERSION:
-        return f"Harbor {version} is too old; {HARBOR.version} is tested\n  → {INSTALL}"
-    return None
+    def refusals(self, cells: Sequence[Cell], request: RunRequest) -> Mapping[str, str]:
+        """The cells that Harbor can't run here: id → why."""
+        environment = self.choice(request.env)
+        reasons = {cell.id: self._refusal(cell, environment, replay=request.replay is not None) for cell in cells}
+        return {name: why for name, why in reasons.items() if why is not None}
 
+    def _refusal(self, cell: Cell, environment: EnvironmentChoice, *, replay: bool) -> str | None:
+        from demeanor.plugins.harbor.environments.task_images import task_refusal
+        from demeanor.plugins.harbor.trials.agents import AGENTS, ORACLE, task_agent_spec
+        from demeanor.plugins.harbor.trials.model_route import unreachable
 
-def tasks_refused(config: Config, plan: Plan, environ: Mapping[str, str]) -> str | None:
-    """Why a run with this plan would be refused because of its tasks, with the remedy; None if it would not."""
-    if not any(cell.eval.task is not None and cell.skipped is None for cell in plan.cells):
-        return None
-    return NOT_ON_A_CLUSTER if config.executor.is_cluster else harbor_problem(config, environ)
-
-
-def require_harbor(config: Config, environ: Mapping[str, str]) -> None:
-    """Raise UsageError when tasks can't run here."""
-    if problem := harbor_problem(config, environ):
-        raise UsageError(problem)
-
-
-def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
-    """The plan with cells that can't run marked as skipped; raises UsageError when no task can run."""
-    if not has_tasks(plan):
-        return plan
-    from demeanor.plugins.harbor.trials.agents import AGENTS, task_agent_spec
-    from demeanor.plugins.harbor.trials.model_route import unreachable
-
-    rules = catalog.config.harbor
-    environment = chosen_environment(catalog.config, request)
-
-    def checked(cell: Cell) -> Cell:
-        if cell.skipped or cell.eval.task is None:
-            return cell
-        spec, name = task_agent_spec(cell.subject, rules), cell.subject.agent
-        if refused := _refusal(cell.eval.task, name, environment, catalog.environ):
-            return _skipped(cell, refused)
+        rules, name, faults = self._rules, cell.subject.agent, bool(cell.eval.scenario.faults)
+        task, spec = harbor_task(cell.eval), task_agent_spec(cell.subject, rules)
+        if name == ORACLE and not all(step.solution for step in task.steps):
+            return f"the task has no solution, which {name} would run"
+        if refused := task_refusal(task, environment, self._environ):
+            return refused
         if spec is None:
             known = ", ".join((*AGENTS, *rules.agents))
-            return _skipped(cell, f"{name} can't run tasks; use one of {known}, or configure [harbor.agents.{name}]")
+            return f"{name} can't run tasks; use one of {known}, or configure [harbor.agents.{name}]"
         if environment.ours and spec.fetched and environment.kwargs.get("network") != "host":
-            return _skipped(cell, f"Harbor downloads {name}, and {environment.name} has no network; use --env docker")
-        if catalog.of(cell.subject).dialect is None:
-            return (
-                _skipped(cell, "faults can't be injected, because the agent uses no model") if _faults(cell) else cell
-            )
+            return f"Harbor downloads {name}, and {environment.name} has no network; use --env docker"
+        if self.catalog.of(cell.subject).dialect is None:
+            return "faults can't be injected, because the agent uses no model" if faults else None
         problem = unreachable(spec, rules, environment)
-        if problem is None or (rules.direct and not _faults(cell) and request.replay is None):
-            return cell
-        return _skipped(cell, problem)
+        return None if rules.direct and not faults and not replay else problem
 
-    return Plan(cells=tuple(checked(cell) for cell in plan.cells))
+    def prepare(self, plan: Plan, request: RunRequest, gateway: Gateway, *, seed: int) -> EngineRun:
+        """Harbor in a sandbox of its own, with the images that are missing pulled if that is configured."""
+        from demeanor.plugins.harbor.environments.task_images import prepare_images
+        from demeanor.plugins.harbor.trials.attempt import attempt_task
+        from demeanor.runner.sandbox import no_isolation
 
+        sandbox = no_isolation()
+        context = self.context(request.env, sandbox, gateway, seed=seed)
+        cells = [cell for cell in plan.cells if not cell.skipped and isinstance(cell.eval.task, HarborTask)]
+        images = prepare_images([harbor_task(cell.eval) for cell in cells], context.environment, self._environ)
+        return EngineRun(
+            attempt=partial(attempt_task, context=context),
+            sandboxes=(sandbox,),
+            notes=(*context.environment.notes, *images),
+        )
 
-def _refusal(task: HarborTask, agent: str, environment: EnvironmentChoice, environ: Mapping[str, str]) -> str | None:
-    """Why every attempt at a task would be refused; None if it would not."""
-    if agent == "oracle" and not all(step.solution for step in task.steps):
-        return f"the task has no solution, which {agent} would run"
-    return task_refusal(task, environment, environ)
+    def self_tests(self, tasks: Sequence[Eval], options: TaskOptions, show: ShowProgress) -> Iterator[SelfTest]:
+        """The self-test of each task."""
+        from demeanor.plugins.harbor.self_test.runs import check_statically, run_test
 
+        for one in tasks:
+            yield check_statically(self, one, options) if options.static else run_test(self, one, options, show)
 
-def _faults(cell: Cell) -> bool:
-    return bool(cell.eval.scenario.faults)
+    def context(self, env: str | None, sandbox: NoneSandbox, gateway: Gateway, *, seed: int) -> TaskContext:
+        """What all attempts at tasks share; raises UsageError when Harbor is not installed."""
+        from demeanor.plugins.harbor.environments.task_images import with_image_cache
+        from demeanor.plugins.harbor.trials.context import TaskContext
 
+        require_harbor(self._config, self._environ)
+        command = find_harbor(self._config, self._environ)
+        empty, packages = sandbox.folder / "empty", sandbox.folder / "packages"
+        empty.mkdir(exist_ok=True)
+        packages.mkdir(exist_ok=True)
+        if not (packages / "demeanor").exists():
+            (packages / "demeanor").symlink_to(_PACKAGE)
+        return TaskContext(
+            program=command,
+            version=harbor_version(command),
+            rules=self._rules,
+            environment=with_image_cache(self.choice(env), self._environ),
+            agent=self.catalog.of,
+            sandbox=sandbox,
+            empty=Template(folder=empty, tree=Tree()),
+            gateway=gateway,
+            seed=seed,
+            packages=packages,
+            installed=self._installed,
+            environ=self._environ,
+        )
 
-def _skipped(cell: Cell, why: str) -> Cell:
-    return replace(cell, trials=(), skipped=why)
-
-
-def chosen_environment(config: Config, request: RunRequest) -> EnvironmentChoice:
-    """The environment that a run's tasks run in."""
-    from demeanor.plugins.harbor.environments import choice as environments
-
-    return environments.task_environment(request.env, config.harbor)
-
-
-def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | None:
-    """The name of that environment; None for a plan without tasks."""
-    return chosen_environment(config, request).name if has_tasks(plan) else None
-
-
-def task_context(
-    catalog: Catalog, request: RunRequest, sandbox: NoneSandbox, gateway: Gateway | None = None, *, seed: int
-) -> TaskContext:
-    """What all attempts at tasks share; raises UsageError when Harbor is not installed. Agents that call no model need
-    no gateway.
-    """
-    from demeanor.plugins.harbor.trials.context import TaskContext
-
-    require_harbor(catalog.config, catalog.environ)
-    command = find_harbor(catalog.config, catalog.environ)
-    empty, packages = sandbox.folder / "empty", sandbox.folder / "packages"
-    empty.mkdir(exist_ok=True)
-    packages.mkdir(exist_ok=True)
-    if not (packages / "demeanor").exists():
-        (packages / "demeanor").symlink_to(_PACKAGE)
-    return TaskContext(
-        program=command,
-        version=harbor_version(command),
-        rules=catalog.config.harbor,
-        environment=with_image_cache(chosen_environment(catalog.config, request), catalog.environ),
-        agent=catalog.of,
-        sandbox=sandbox,
-        empty=Template(folder=empty, tree=Tree()),
-        gateway=gateway or NullGateway(),
-        seed=seed,
-        packages=packages,
-        installed=partial(_installed, catalog),
-        environ=catalog.environ,
-    )
-
-
-def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
-    """Options that make an agent installed on this machine visible in the bubblewrap environment. Harbor's adapters of
-    Claude Code and Codex use it, and don't download one, which would need a network.
-    """
-    agent = catalog.of(subject)
-    if not isinstance(agent, RecipeAgent):
-        return {}
-    if missing := agent.missing():
-        raise WorldError(VoidCause.MISSING, missing)
-    program = agent.setup.program
-    readable = program_paths(program, agents_folders(catalog.environ))
-    return {"reads": ":".join(readable), "path": str(Path(program[-1]).parent)}
+    def _installed(self, subject: Subject) -> dict[str, str]:
+        """Options that make an agent installed on this machine visible in the bubblewrap environment. Harbor's adapters
+        of Claude Code and Codex use it, and don't download one, which would need a network.
+        """
+        agent = self.catalog.of(subject)
+        if not isinstance(agent, RecipeAgent):
+            return {}
+        if missing := agent.missing():
+            raise WorldError(VoidCause.MISSING, missing)
+        program = agent.setup.program
+        readable = program_paths(program, agents_folders(self._environ))
+        return {"reads": ":".join(readable), "path": str(Path(program[-1]).parent)}

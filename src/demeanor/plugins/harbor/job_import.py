@@ -33,26 +33,38 @@ from demeanor.store.imports.common import (
     seconds_between,
 )  # fmt: skip
 
+FORMAT = "a Harbor job folder"
 ORIGIN = "harbor"
 _MAX_LOG_BYTES = 2**16
 
 
-def matches(data: Any) -> bool:
-    """Whether a JSON document is the result of a trial."""
+def matches(path: Path) -> bool:
+    """Whether a folder is that of a job, or a file the result of one trial."""
+    return bool(_results(path))
+
+
+def _results(path: Path) -> list[Path]:
+    """The results of the trials in a job folder, or the file itself if it is one."""
+    paths = sorted(path.glob("*/result.json")) if path.is_dir() else [path]
+    return [one for one in paths if _is_result(read_json(one))]
+
+
+def _is_result(data: Any) -> bool:
     return isinstance(data, dict) and "trial_name" in data and "task_name" in data
 
 
-def read(results: list[Path], source: Path, options: ImportOptions) -> Imported:
-    """Read the run in a job folder; `results` are the files of its trials."""
+def read(path: Path, options: ImportOptions) -> Imported:
+    """Read the run in a job folder, or of one trial."""
+    source, results = path, _results(path)
     found = []
-    for path in sorted(results):
-        data = expect(read_json(path), dict, path, "")
-        found.append((iso_time(data.get("started_at")) or "", as_text(data.get("trial_name")), path, data))
+    for result in results:
+        data = expect(read_json(result), dict, result, "")
+        found.append((iso_time(data.get("started_at")) or "", as_text(data.get("trial_name")), result, data))
     found.sort(key=lambda one: one[:3])
     counted: dict[tuple[str, str], int] = {}
     records = []
-    for _, _, path, data in found:
-        record = _record(data, path, options)
+    for _, _, result, data in found:
+        record = _record(data, result, options)
         cell = (record.eval, record.subject)
         counted[cell] = counted.get(cell, 0) + 1  # trials of a job are not numbered
         records.append(WrittenRecord(record=replace(record, number=counted[cell])))

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from demeanor.config.config import Config
 from demeanor.config.table import Table
+from demeanor.plugins.harbor.format.task import ENGINE
 
 _SECRET = re.compile(r"KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 _MIN_LENGTH = 8
@@ -80,34 +82,28 @@ class HarborRules:
         return tuple(str(root / part) if part.startswith(("./", "../")) else part for part in self.program)
 
 
-def read_harbor(table: Table) -> HarborRules:
+def harbor_rules(config: Config) -> HarborRules:
+    """The settings in a configuration."""
+    return read_rules(config.engine_table(ENGINE))
+
+
+def read_rules(table: Table) -> HarborRules:
     """The table `[harbor]`."""
-    with table.section("harbor") as own:
-        return HarborRules(
-            program=own.words("program"),
-            env=own.maybe_text("env"),
-            env_kwargs=own.mapping("env_kwargs"),
-            images=cast("Images", own.choice("images", get_args(Images), "cached")),
-            build_network=cast("BuildNetwork", own.choice("build_network", get_args(BuildNetwork), "host")),
-            gateway_host=own.maybe_text("gateway_host"),
-            direct=own.flag("direct"),
-            pass_env=own.texts("pass_env"),
-            agents=_agents(own),
-        )
-
-
-def _agents(own: Table) -> dict[str, TaskAgentRules]:
-    named = own.table("agents")
-    if named is None:
-        return {}
-    found = {}
-    for name in own.mapping("agents"):
+    agents = table.named("agents", read_task_agent)
+    for name in agents:
         if ":" in name or not name.strip():
-            named.fail(name, "a name must not contain a colon", "subjects are written agent:model")
-        if table := named.table(name):
-            found[name] = read_task_agent(table)
-    named.finish()
-    return found
+            table.fail(f"agents.{name}", "a name must not contain a colon", "subjects are written agent:model")
+    return HarborRules(
+        program=table.words("program"),
+        env=table.maybe_text("env"),
+        env_kwargs=table.mapping("env_kwargs"),
+        images=cast("Images", table.choice("images", get_args(Images), "cached")),
+        build_network=cast("BuildNetwork", table.choice("build_network", get_args(BuildNetwork), "host")),
+        gateway_host=table.maybe_text("gateway_host"),
+        direct=table.flag("direct"),
+        pass_env=table.texts("pass_env"),
+        agents=agents,
+    )
 
 
 def read_task_agent(table: Table) -> TaskAgentRules:

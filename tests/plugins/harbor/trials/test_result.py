@@ -12,7 +12,7 @@ import pytest
 from demeanor.core.trajectory import Said
 from demeanor.core.verdict import VoidCause
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder, read_trial
-from demeanor.plugins.harbor.format.trial_result import VERIFIER_OUTPUT
+from demeanor.core.whole_task import VERIFIER_OUTPUT
 
 JOBS = Path(__file__).parent / "jobs"
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.plugins.harbor.format.task import HarborTask
-from demeanor.core.trial import Plan
 
 if TYPE_CHECKING:
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
@@ -29,10 +28,11 @@ def with_image_cache(environment: EnvironmentChoice, environ: Mapping[str, str])
     return replace(environment, kwargs={**environment.kwargs, _CACHE: folder})
 
 
-def prepare_images(plan: Plan, environment: EnvironmentChoice, environ: Mapping[str, str]) -> tuple[str, ...]:
+def prepare_images(
+    tasks: Iterable[HarborTask], environment: EnvironmentChoice, environ: Mapping[str, str]
+) -> tuple[str, ...]:
     """Pull the base images that are missing, if that is configured; returns a note for those that are not used."""
-    tasks = {cell.eval.name: cell.eval.task for cell in plan.cells if cell.eval.task and not cell.skipped}
-    names = sorted(set(base_images(tasks.values())))
+    names = sorted(set(base_images(tasks)))
     if not environment.ours or environment.kwargs.get(_ROOTFS) or not names:
         return ()
     from demeanor.plugins.harbor.environments.base_image import BaseImages

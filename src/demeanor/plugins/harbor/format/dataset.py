@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +17,30 @@ from demeanor.config.config import read_toml
 from demeanor.config.table import Table
 from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
-from demeanor.plugins.harbor.format.task import HarborTask
+from demeanor.define.discover import all_of, places_below
+from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
+from demeanor.plugins.harbor.format.task_folder import read_task_folder
+from demeanor.plugins.harbor.source import DATASET, looks_like_task
 
-DATASET = "dataset.toml"
-REGISTRY = "registry.json"
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Listed:
-    """A task of a dataset."""
+def read_dataset(manifest: Path) -> tuple[Eval, ...]:
+    """The tasks that a `dataset.toml` lists, tagged with its name; all tasks below its folder must be listed."""
+    tasks: dict[Path, Eval] = {}
+    problems: list[BadInput] = []
+    for folder in filter(looks_like_task, places_below(manifest.parent)):
+        try:
+            tasks[folder] = read_task_folder(folder)
+        except BadInput as problem:
+            problems.append(problem)
+    if problems:
+        raise all_of(problems)
+    return tuple(_listed(manifest, tasks))
 
-    folder: Path
-    """The task's folder."""
 
-    tags: tuple[str, ...]
-    """The name of its dataset, with and without the version, for `--tag`."""
-
-
-def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]:
-    """The tasks that a `dataset.toml` lists; `tasks` are those below its folder."""
+def _listed(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Eval]:
+    """The tasks that the file lists; `tasks` are those below its folder."""
     table = Table(read_toml(manifest), where=manifest)
     schema = table.text("schema_version", "1.0")
     if schema != "1.0":
@@ -58,22 +62,26 @@ def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]
         file.finish()
     listed = [_pinned(entry) for entry in table.tables("tasks")]
     table.finish()
-    here = {one.task.name: (folder, one.task) for folder, one in tasks.items() if one.task is not None}
+    here = {harbor_task(one).name: (folder, one) for folder, one in tasks.items()}
     for index, (wanted, digest) in enumerate(listed):
         if wanted not in here:
             remedy = did_you_mean(wanted, here, f"download it: `harbor download {wanted}`")
             table.fail(f"tasks[{index}].name", f"the task {wanted!r} is missing", remedy)
-        folder, task = here[wanted]
-        _check_digest(table, index, task, digest)
-        yield Listed(folder=folder, tags=_tags(name, version))
+        _, one = here[wanted]
+        _check_digest(table, index, harbor_task(one), digest)
+        yield _tagged(one, name, version)
     for wanted, (folder, _) in here.items():
         if wanted not in {name for name, _ in listed}:
             problem = f"the task {wanted!r} is not listed in {DATASET}"
             raise BadInput(problem, where=folder, remedy=f"`harbor dataset add {folder.name}`, or move it elsewhere")
 
 
-def read_registry(registry: Path, read_task: Callable[[Path], Eval]) -> Iterator[Listed]:
+def read_registry(registry: Path) -> tuple[Eval, ...]:
     """The tasks of all datasets that a `registry.json` lists; paths are relative to the file."""
+    return tuple(_of_registry(registry))
+
+
+def _of_registry(registry: Path) -> Iterator[Eval]:
     data = _json(registry)
     if not isinstance(data, list):
         raise BadInput("expected a list of datasets", where=registry)
@@ -86,9 +94,7 @@ def read_registry(registry: Path, read_task: Callable[[Path], Eval]) -> Iterator
             metric.mapping("kwargs")
             metric.finish()
         for entry in table.tables("tasks"):
-            folder = _local(entry, registry)
-            read_task(folder)
-            yield Listed(folder=folder, tags=_tags(name, version))
+            yield _tagged(read_task_folder(_local(entry, registry)), name, version)
         table.finish()
 
 
@@ -123,8 +129,10 @@ def _local(table: Table, registry: Path) -> Path:
     return folder
 
 
-def _tags(name: str, version: str | None) -> tuple[str, ...]:
-    return (name, f"{name}@{version}") if version else (name,)
+def _tagged(one: Eval, name: str, version: str | None) -> Eval:
+    """A task with the name of its dataset as a tag, with and without the version, for `--tag`."""
+    tags = (name, f"{name}@{version}") if version else (name,)
+    return replace(one, tags=tuple(dict.fromkeys((*one.tags, *tags))))
 
 
 def _json(path: Path) -> Any:

@@ -11,6 +11,12 @@ from math import fsum
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from demeanor.core.eval import Eval
+from demeanor.core.whole_task import WholeTask
+
+ENGINE = "harbor"
+"""The name of the engine in Demeanor's entry points, and of its table in the configuration."""
+
 VerifierMode: TypeAlias = Literal["shared", "separate"]
 TaskNetworkMode: TypeAlias = Literal["public", "no-network", "allowlist"]
 
@@ -91,20 +97,15 @@ class TaskStep:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HarborTask:
-    """A whole coding task: instruction, environment, verifier and perhaps a solution, in one folder."""
+class HarborTask(WholeTask):
+    """A whole coding task: instruction, environment, verifier and perhaps a solution, in one folder.
 
-    folder: Path
-    """The task's folder, absolute."""
+    Its name is `org/name`, or the folder's name; its digest is `sha256:…` of its files, as in Harbor's locks and
+    datasets (except for files that a .gitignore excludes); its content is a hash that ignores `[metadata]`.
+    """
 
-    name: str
-    """Its name in Harbor's results: `org/name`, or the folder's name."""
-
-    digest: str
-    """`sha256:…` of its files, as in Harbor's locks and datasets (except for files that a .gitignore excludes)."""
-
-    content: str
-    """A hash that changes with the task, except for its `[metadata]`, which only labels it."""
+    engine: str = ENGINE
+    """Harbor."""
 
     steps: tuple[TaskStep, ...]
     """The steps in order; at least one."""
@@ -112,14 +113,13 @@ class HarborTask:
     environment: TaskEnvironment
     """The agent's environment."""
 
-    version: str | None = None
-    """Its version, if it gives one."""
-
     users: Mapping[str, str] = field(default_factory=dict)
     """The users that task.toml names for agents and verifiers, by key, such as `agent.user`."""
 
-    warnings: tuple[str, ...] = ()
-    """Valid but probably unintended settings, each with a remedy."""
+    @property
+    def step_names(self) -> tuple[str, ...]:
+        """The names of its steps; none for a task without `[[steps]]`."""
+        return tuple(step.name for step in self.steps if step.name)
 
     @property
     def machines(self) -> tuple[TaskEnvironment, ...]:
@@ -132,3 +132,10 @@ class HarborTask:
         """The agent's time limit for all steps together; None if a step has no limit."""
         times = [step.agent_timeout for step in self.steps]
         return None if None in times else fsum(time for time in times if time is not None)
+
+
+def harbor_task(one: Eval) -> HarborTask:
+    """The task of an eval that Harbor runs."""
+    if not isinstance(one.task, HarborTask):
+        raise TypeError(f"{one.name!r} is not a task in Harbor's format")
+    return one.task

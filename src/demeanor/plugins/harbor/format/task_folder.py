@@ -25,9 +25,9 @@ from demeanor.core.scenario import Scenario
 from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.field import Field, read_fields, text
 from demeanor.define.folder.cline_folder import folder_name
-from demeanor.plugins.harbor.format.task_digest import TASK, content_of, reject_unsafe_links
+from demeanor.plugins.harbor.format.task_digest import content_of, reject_unsafe_links
 from demeanor.plugins.harbor.format.task_environment import read_environment
-from demeanor.plugins.harbor.format.task_steps import INSTRUCTION, agent_machine, resolve_step
+from demeanor.plugins.harbor.format.task_steps import agent_machine, resolve_step
 from demeanor.plugins.harbor.format.task_tables import (
     StepTable,
     VerifierTable,
@@ -41,19 +41,12 @@ SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*")
 
 
-def looks_like_task(folder: Path) -> bool:
-    """Whether a folder is a task, perhaps an incomplete one, for which reading gives an error."""
-    if (folder / TASK).is_file():
-        return True
-    return (folder / INSTRUCTION).is_file() and (folder / "environment").is_dir() and (folder / "tests").is_dir()
-
-
 def read_task_folder(folder: Path) -> Eval:
     """The eval of the task in `folder`; it has the folder's name unless `[metadata.demeanor]` gives another."""
-    where = folder / TASK
+    where = folder / FILE
     if not where.is_file():
         raise BadInput(
-            f"this looks like a Harbor task, but it has no {TASK}",
+            f"this looks like a Harbor task, but it has no {FILE}",
             where=folder,
             remedy="`demeanor task new` creates an example",
         )

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 from demeanor.core.eval import Eval
-from demeanor.plugins.harbor.format.task_digest import TASK
+from demeanor.plugins.harbor.source import FILE
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*environment[ \t]*\][ \t]*(#.*)?$", re.MULTILINE)
@@ -23,13 +23,13 @@ def offline(one: Eval, into: Path) -> Eval | None:
     """A copy of a task in `into`, without a network; None if the task declares its network access."""
     if one.task is None or any(step.verifier_network.declared for step in one.task.steps):
         return None
-    source = (one.task.folder / TASK).read_text("utf-8")
+    source = (one.task.folder / FILE).read_text("utf-8")
     text = without_network(source)
     if text is None:
         return None
     folder = into / one.task.folder.name
     shutil.copytree(one.task.folder, folder, symlinks=True)
-    (folder / TASK).write_text(text, "utf-8")
+    (folder / FILE).write_text(text, "utf-8")
     return read_task_folder(folder)
 
 

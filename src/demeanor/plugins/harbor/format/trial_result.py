@@ -17,9 +17,6 @@ from demeanor.core.json_values import as_dict, as_text
 from demeanor.core.text import one_line, shortened
 from demeanor.core.verdict import VoidCause
 
-VERIFIER_OUTPUT = "verifier/test-stdout.txt"
-"""The file with the verifier's output."""
-
 UNSUPPORTED = "SandboxUnsupportedError"
 """The exception of the bubblewrap environment for a task that it does not support, in this attempt and in any other."""
 

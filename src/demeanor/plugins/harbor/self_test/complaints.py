@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from demeanor.core.capture import Capture
 from demeanor.core.checks import RewardCheck
 from demeanor.core.text import excerpt
+from demeanor.core.whole_task import VERIFIER_OUTPUT
 from demeanor.judge.self_test import Complaint, SelfTestFault
 
-_PRINTED = ("verifier/test-stdout.txt", "agent/oracle.txt")
+_PRINTED = (VERIFIER_OUTPUT, "agent/oracle.txt")
 
 
 def task_complaints(check: RewardCheck, oracle: Sequence[Capture], nothing: Sequence[Capture]) -> Iterator[Complaint]:

@@ -1,79 +1,56 @@
-"""Test whole tasks without a model: Harbor runs the solution, and an agent that does nothing, several times each."""
+"""Tests tasks without a model: Harbor runs the solution, and an agent that does nothing, several times each."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.core.checks import RewardCheck
 from demeanor.core.eval import Eval
-from demeanor.core.run_request import RunRequest
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trial import Trial
+from demeanor.gateway.null import NullGateway
+from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
+from demeanor.plugins.harbor.environments.task_images import task_refusal
 from demeanor.plugins.harbor.format.answer_leaks import search_answers
+from demeanor.plugins.harbor.format.task import harbor_task
 from demeanor.plugins.harbor.format.task_offline import offline
+from demeanor.plugins.harbor.self_test.complaints import needs_network, solved, task_complaints
 from demeanor.plugins.harbor.trials.agents import NOP, ORACLE
 from demeanor.plugins.harbor.trials.attempt import attempt_task
-from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
-from demeanor.plugins.harbor.self_test.complaints import needs_network, solved, task_complaints
 from demeanor.runner.attempt import capture_errors
+from demeanor.runner.engines import ShowProgress, TaskOptions
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.sandbox import no_isolation
-from demeanor.plugins.harbor.environments.task_images import task_refusal
-from demeanor.plugins.harbor.engine import chosen_environment, task_context
 
 if TYPE_CHECKING:
     from demeanor.core.capture import Capture
-    from demeanor.plugins.harbor.trials.context import TaskContext
+    from demeanor.plugins.harbor.engine import HarborEngine
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+    from demeanor.plugins.harbor.trials.context import TaskContext
     from demeanor.runner.catalog import Catalog
 
-ShowProgress = Callable[[str], None]
+
+def check_statically(engine: HarborEngine, one: Eval, options: TaskOptions) -> SelfTest:
+    """Check a task without running it."""
+    environment = engine.choice(options.env)
+    refused = _refused(one, environment, engine.catalog)
+    return SelfTest(eval=one.name, rehearsed=0, complaints=(*refused, *_static_complaints(one)))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskOptions:
-    """How tasks are run."""
-
-    repeat: int = 3
-    """How often the solution, and the agent that does nothing, are run."""
-
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """How many run in parallel."""
-
-    env: str | None = None
-    """Where tasks run, as with `demeanor run --env`."""
-
-    static: bool = False
-    """Whether tasks are only checked statically, without running them."""
+def run_test(engine: HarborEngine, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
+    """Check that the solution of a task passes and that doing nothing does not."""
+    return asyncio.run(_test(engine, one, options, show))
 
 
-def check_tasks_statically(catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions) -> Iterator[SelfTest]:
-    """Check tasks without running them."""
-    environment = chosen_environment(catalog.config, RunRequest(env=options.env))
-    for one in tasks:
-        refused = _refused(one, environment, catalog)
-        yield SelfTest(eval=one.name, rehearsed=0, complaints=(*refused, *_static_complaints(one)))
-
-
-def run_task_tests(
-    catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions, show: ShowProgress
-) -> Iterator[SelfTest]:
-    """Check that the solution of each task passes and that doing nothing does not."""
-    for one in tasks:
-        yield asyncio.run(_test(catalog, one, options, show))
-
-
-async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
+async def _test(engine: HarborEngine, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
     sandbox = no_isolation()
-    context = task_context(catalog, RunRequest(env=options.env), sandbox, seed=0)
-    runner = _TaskRunner(catalog, context, options, show)
-    found = [*_refused(one, context.environment, catalog), *_static_complaints(one)]
+    context = engine.context(options.env, sandbox, NullGateway(), seed=0)
+    runner = _TaskRunner(engine.catalog, context, options, show)
+    found = [*_refused(one, context.environment, engine.catalog), *_static_complaints(one)]
     if any(complaint.fault is SelfTestFault.REFUSED for complaint in found):
         await sandbox.stop()
         return SelfTest(eval=one.name, rehearsed=0, complaints=tuple(found))
@@ -128,21 +105,17 @@ class _TaskRunner:
 
 def _refused(one: Eval, environment: EnvironmentChoice, catalog: Catalog) -> Iterator[Complaint]:
     """The task's refusal by the environment: every attempt would end with it, so none is made."""
-    why = task_refusal(one.task, environment, catalog.environ) if one.task else None
-    if why:
+    if why := task_refusal(harbor_task(one), environment, catalog.environ):
         detail = f"it can't run in the environment {environment.name} (choose another one with --env): {why}"
         yield Complaint(fault=SelfTestFault.REFUSED, detail=detail)
 
 
 def _static_complaints(one: Eval) -> Iterator[Complaint]:
-    task = one.task
-    if task is None:
-        return
     if not _has_solution(one):
         yield Complaint(
             fault=SelfTestFault.UNPROVEN, detail="there is no solution, so nothing shows that it can be solved"
         )
-    search = search_answers(task)
+    search = search_answers(harbor_task(one))
     for answer in search.leaked:
         yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
     for problem in search.unreadable:
@@ -150,4 +123,4 @@ def _static_complaints(one: Eval) -> Iterator[Complaint]:
 
 
 def _has_solution(one: Eval) -> bool:
-    return one.task is not None and all(step.solution for step in one.task.steps)
+    return all(step.solution for step in harbor_task(one).steps)

@@ -37,7 +37,7 @@ _ENVIRONMENT = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True
 async def attempt_task(trial: Trial, number: int, context: TaskContext) -> Capture:
     """Run one attempt. Failures are recorded in the capture, or raised as a WorldError."""
     task, spec = trial.eval.task, task_agent_spec(trial.subject, context.rules)
-    if task is None or spec is None:
+    if not isinstance(task, HarborTask) or spec is None:
         raise WorldError(VoidCause.HARNESS, f"Harbor can't run {trial.id}: it has no task, or the agent is unknown")
     seed = trial.seed(context.seed)
     async with AsyncExitStack() as stack:

@@ -22,7 +22,7 @@ from demeanor.core.text import printable, shortened
 from demeanor.core.trajectory import Event, Kind
 from demeanor.plugins.harbor.trials.job import JOB
 from demeanor.observe.atif import atif_events
-from demeanor.plugins.harbor.format.trial_result import VERIFIER_OUTPUT, HarborOutcome, read_outcome
+from demeanor.plugins.harbor.format.trial_result import HarborOutcome, read_outcome
 
 TRAJECTORY = "trajectory.json"
 

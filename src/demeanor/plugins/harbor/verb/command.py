@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _show(args: argparse.Namespace) -> ExitCode:
-    from demeanor.plugins.harbor.engine import find_harbor, harbor_problem, harbor_version
+    from demeanor.plugins.harbor.program import find_harbor, harbor_problem, harbor_version
 
     config = load_config(args)
     if problem := harbor_problem(config, os.environ):
@@ -77,7 +77,7 @@ def _show(args: argparse.Namespace) -> ExitCode:
 def _install(version: str | None) -> ExitCode:
     from demeanor.agents.folders import agents_folder
     from demeanor.agents.install import install_package
-    from demeanor.plugins.harbor.engine import HARBOR
+    from demeanor.plugins.harbor.program import HARBOR
 
     program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _show_progress)
     print(f"harbor is ready: {program}")
