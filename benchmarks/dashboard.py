@@ -44,7 +44,14 @@ def paths(nights: int) -> list[str]:
     night, before = f"night-{nights - 1:03}", f"night-{max(0, nights - 11):03}"
     trial = f"/trial/{night}/eval-007/{SUBJECTS[0]}/first"
     found = ["/", "/runs", f"/run/{night}", f"/run/{night}?status=rejected&sort=cost", "/eval/eval-007", trial]
-    found += [f"{trial}?tab=commands", f"/compare?a={before}&b={night}", "/board", f"/triage/{night}", "/cost", "/live"]
+    found += [
+        f"{trial}?tab=commands",
+        f"/compare?a={before}&b={night}",
+        "/board",
+        f"/failures/{night}",
+        "/cost",
+        "/live",
+    ]
     return [*found, "/find?q=eval-00"]
 
 

@@ -33,7 +33,8 @@ from tests.helpers.runs import records  # noqa: E402
 from demeanor.core.record import RunInfo  # noqa: E402
 from demeanor.reports.night.report import NightReport  # noqa: E402
 from demeanor.reports.night.terminal import night_terminal  # noqa: E402
-from demeanor.reports.night.workflow import find_past_run, make_night_report  # noqa: E402
+from demeanor.reports.night.workflow import make_night_report  # noqa: E402
+from demeanor.results.runs import find_past_run  # noqa: E402
 from demeanor.store.history import SqlHistory, open_history  # noqa: E402
 from demeanor.store.history.database import Database, Row  # noqa: E402
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord  # noqa: E402

@@ -110,7 +110,7 @@ def test_latest_is_the_run_that_the_commands_take_for_it(tmp_path: Path) -> None
     (own,) = (shared.folder / "results").glob("2*")
     assert other.demeanor("run", "evals", "-k", "saves", "--trials", "1").returncode == 0
     newest = max((other.folder / "results").glob("2*"))
-    assert shared.demeanor("import", str(newest)).returncode == 0
+    assert shared.demeanor("store", "import", str(newest)).returncode == 0
     with demeanor.open_store(shared.folder) as store:
         assert next(store.runs())["run"] == newest.name
         assert {trial["run"] for trial in store.trials(run="latest")} == {own.name}

@@ -14,7 +14,7 @@ def test_a_command_that_does_not_end_is_described_and_killed(project: Project):
     with pytest.raises(AssertionError) as caught:
         preloaded.run("demeanor", ("gateway", "--port", "0"), cwd=project.folder, env=project.env, timeout=5)
     text = str(caught.value)
-    assert text.startswith("`demeanor gateway --port 0` did not end within 5 s\n"), text
+    assert text.startswith("`demeanor gateway serve --port 0` did not end within 5 s\n"), text
     assert "tests.helpers.preloaded" in text
     assert "most recent call first" in text
     until(lambda: processes.working_in(project.folder) == [])

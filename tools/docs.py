@@ -73,12 +73,10 @@ def _renew_schemas(*, check: bool) -> list[str]:
 def command_help(_page: str) -> str:
     """What `--help` prints, command by command."""
     os.environ["COLUMNS"] = "100"
-    from demeanor.cli.registry import COMMANDS, make_parser
+    from demeanor.cli.registry import all_commands, parser_of, program_help
 
-    parser = make_parser()
-    (commands,) = (action for action in parser._subparsers._group_actions)  # type: ignore[union-attr]
-    parts = [f"```text\n{parser.format_help()}```\n"]
-    parts += [f"\n## demeanor {name}\n\n```text\n{commands.choices[name].format_help()}```\n" for name in COMMANDS]  # type: ignore[index, call-overload]
+    parts = [f"```text\n{program_help()}```\n"]
+    parts += [f"\n## demeanor {name}\n\n```text\n{parser_of(name).format_help()}```\n" for name in all_commands()]
     return "".join(parts)
 
 

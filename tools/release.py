@@ -184,7 +184,7 @@ def check_workflows(demeanor: Path, project: Path) -> None:
 def read_documentation(demeanor: Path) -> None:
     """The pages, schemas and explanations that messages name are in the wheel."""
     step("reading the documentation in the wheel")
-    for words in (["help", "ci"], ["explain", "bad-input"], ["schema", "scenario"]):
+    for words in (["help", "ci"], ["help", "bad-input"], ["help", "schema", "scenario"]):
         call([str(demeanor), *words], cwd=demeanor.parent, quiet=True)
 
 

@@ -37,7 +37,7 @@ IN_DOCS = {
     "eval": 760,
     "run": 760,
     "compare": 760,
-    "triage": 760,
+    "failures": 760,
     "live": 640,
     "cost": 640,
 }
@@ -61,7 +61,7 @@ def pages(dashboard: Dashboard) -> dict[str, str]:
         "trial-hostile": f"/trial/{HOSTILE_RUN}/hostile_output/native:hasty/1",
         "compare": f"/compare?a={first}&b={night}",
         "board": "/board",
-        "triage": f"/triage/{night}",
+        "failures": f"/failures/{night}",
         "cost": "/cost",
         "cover": "/cover",
         "live": "/live",

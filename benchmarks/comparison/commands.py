@@ -42,7 +42,7 @@ def start_up(rounds: int) -> dict[str, float]:
         commands: dict[str, Sequence[str]] = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "demeanor --version": [demeanor(), "--version"],
-            f"demeanor list, {_EVALS} evals": [demeanor(), "list", "many"],
+            f"demeanor validate --list, {_EVALS} evals": [demeanor(), "validate", "--list", "many"],
             "demeanor run, one trial": run,
         }
         medians(commands, folder, 1)  # writes bytecode, and fills the caches of the system
@@ -71,10 +71,10 @@ def stored_run(folder: Path, rounds: int) -> dict[str, float]:
     """Seconds of commands on the run in a project's results."""
     commands: dict[str, Sequence[str]] = {
         "demeanor report": [demeanor(), "report", "latest"],
-        "demeanor history of its eval": [demeanor(), "history", "writes", "--kind", "all"],
+        "demeanor report --eval": [demeanor(), "report", "--eval", "writes", "--kind", "all"],
         "demeanor trace of one trial": [demeanor(), "trace", "writes/writer/7"],
-        "demeanor export, CSV": [demeanor(), "export", "--format", "csv", "--out", "trials.csv"],
-        "demeanor export, JSON": [demeanor(), "export", "--format", "json", "--out", "run.json"],
+        "demeanor store export, CSV": [demeanor(), "store", "export", "--format", "csv", "--out", "trials.csv"],
+        "demeanor store export, JSON": [demeanor(), "store", "export", "--format", "json", "--out", "run.json"],
     }
     found: dict[str, float] = {}
     for name, command in commands.items():

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    if sys.argv[1:2] in (["--version"], ["-V"]):
         from demeanor._version import __version__
 
         sys.stdout.write(f"demeanor {__version__}\n")

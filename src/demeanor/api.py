@@ -16,8 +16,8 @@ from demeanor.core.installation import install_extra
 from demeanor.core.notes import NoteLabel
 from demeanor.core.record import Record, RunKind
 from demeanor.core.trajectory import Event
-from demeanor.reports.night.workflow import find_past_run
 from demeanor.results.history import open_project_history
+from demeanor.results.runs import find_past_run
 from demeanor.results.trial_steps import read_steps
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.exports.table import COLUMNS, arrow_schema, row
@@ -64,8 +64,8 @@ class ResultStore(AbstractContextManager["ResultStore"]):
     ) -> Iterator[dict[str, Any]]:
         """The trials of a run, or of all runs, newest run first; one run is read at a time.
 
-        Each is a dict with the columns of `demeanor export --format csv`. `verdict` is `pass`, `fail` or `void`: a
-        void trial is neither a pass nor a fail. With `attempts`, superseded attempts are included.
+        Each is a dict with the columns of `demeanor store export --format csv`. `verdict` is `pass`, `fail` or `void`:
+        a void trial is neither a pass nor a fail. With `attempts`, superseded attempts are included.
         """
         for past in (self._run(run),) if run is not None else self._history.runs():
             for record in self._records(past, eval, subject, attempts=attempts):

@@ -7,18 +7,19 @@ import shlex
 import pytest
 
 from demeanor.cli.examples import EXAMPLES
-from demeanor.cli.registry import COMMANDS, command_help, make_parser
+from demeanor.cli.registry import COMMANDS, NOTHING_ALONE, command_of, parser_of
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_every_command_ends_with_examples_that_can_be_parsed(name: str) -> None:
     """Each example is a command line that the command accepts."""
-    assert command_help(name).rstrip().endswith(EXAMPLES[name][-1][1])
+    assert parser_of(name).format_help().rstrip().endswith(EXAMPLES[name][-1][1])
     for line, _ in EXAMPLES[name]:
         words = shlex.split(line.partition(">")[0])
         if words[0] == "demeanor":
-            parsed, rest = make_parser(words[1] if len(words) > 1 else None).parse_known_args(words[1:])
-            assert parsed.command in COMMANDS
+            command, arguments = command_of(words[1:])
+            assert command not in NOTHING_ALONE
+            _, rest = parser_of(command).parse_known_args(arguments)
             assert [word for word in rest if word.startswith("-")] == [], line
 
 

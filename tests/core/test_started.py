@@ -73,32 +73,34 @@ compare --base HEAD -k nosuch | --base HEAD --config store.toml | broken.json br
 bisect one --good x --bad y | one --good HEAD --bad HEAD | nosuch --good HEAD~1 | one --good HEAD~1 --confidence 2 | one
 bisect one --good HEAD~1 --trials 0 | one --good HEAD~1 --subject nosuch | one --good HEAD~1 --config store.toml
 promote nosuch | --rule nosuch | --config store.toml | --config key.toml
-demote nosuch | --rule nosuch | --config store.toml
+promote --demote nosuch | --demote --rule nosuch | --demote --config store.toml | --demote --trials 3
 report nosuch | --nights 0 | latest --format html --out evals | --branch nosuch | --details -1 | --results nosuch
 report --config store.toml | latest --format junit --out file.txt/x
 serve --export file.txt | --export file.txt/x | --port 99999 | --results nosuch --export site
 serve --config store.toml --export site
-history nosuch | one --subject nosuch | one --results nosuch | one --config store.toml
-analyze nosuch | --k 0 | --patterns nosuch.toml | --patterns broken.json | broken.json | --results nosuch
-list nosuch | -k ( | --config key.toml | --suite nosuch | --tag nosuch
+report --eval nosuch | --eval one --subject nosuch | --eval one --results nosuch | --eval one --config store.toml
+report nosuch --metrics | --metrics --k 0 | --metrics --patterns nosuch.toml | --metrics --patterns broken.json
+report broken.json --metrics | --metrics --results nosuch | --k 3 | --eval one --failures | latest --eval one
+validate --list nosuch | --list -k ( | --list --config key.toml | --list --suite nosuch | --list --tag nosuch
 validate nosuch | --repeat 0 | -k nosuch | --config key.toml
 trace nosuch | one --run nosuch | one --against nosuch --diff | one --out nosuch | one --config key.toml
-prompt nosuch | one --run nosuch | --out nosuch
-note nosuch text --label real | one text --label nosuch | one text --run nosuch --label real | nosuch --label real
-judge calibrate nosuch | calibrate one | calibrate one --labels nosuch.csv | calibrate one --results nosuch
+trace --prompt nosuch | --prompt one --run nosuch | --prompt --out nosuch | --notes --run nosuch | --label real
+trace nosuch --label real | one --label nosuch | one --note text --run nosuch --label real | one --note text
+validate --calibrate nosuch | --calibrate one | --calibrate one --labels nosuch.csv | --calibrate one --results nosuch
 rejudge nosuch | latest --last 0 | latest --scenario nosuch | latest --evals nosuch | latest --jobs 0
 rejudge latest --out nosuch | latest --config key.toml
 fork nosuch | one --at 99 | one --at 0 | one --run nosuch --at 1 | one --at 1 --instead nosuch | one --at 1 --save ../x
 cover --subject nosuch | nosuch | --instruction nosuch | --since nosuch | --drop 2 | --sure 0 | --min-coverage 3
 adopt nosuch | file.txt | broken.json | evals | one --run nosuch | nosuch --commit nosuch
-watch nosuch | --trials 0 | --config key.toml
-triage nosuch | latest --against nosuch | latest --brief 0 | latest --brief 99 | latest --out nosuch
+rejudge --watch nosuch | --watch --trials 0 | --watch --config key.toml | --watch --json
+report nosuch --failures | latest --failures --against nosuch | latest --brief 0 | latest --brief 99
+report latest --failures --results nosuch | latest --failures --format html | latest nosuch
 fix nosuch | one --run nosuch | one --fixer nosuch | one --rounds 0 | one --subject nosuch | one --config store.toml
 import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
 export nosuch --format csv --out out.csv | latest --format nosuch --out x | --harbor nosuch --out tasks
 export latest --format csv --out evals | latest --format atif --out file.txt | --harbor one --out file.txt
 export latest --format otlp --endpoint nosuch
-power --suite 0 | 2 1 | 0.9 0.9 | a b | --level 0 | --trials 0 | --rule nosuch
+compare --plan 2 1 | --plan 0.9 0.9 | --plan a b | --plan 0.9 | --plan --trials 0 | --plan --base main
 simulate nosuch | --workers 0 | --concurrency x | --plot evals | --plot file.txt/x.svg
 contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
 agents install nosuch | install | install codex --dir file.txt | install codex --dir file.txt/x | check nosuch | nosuch
@@ -175,7 +177,7 @@ def test_an_export_that_stops_half_way_is_not_a_usage_error(project: Project) ->
         evals__good__scenario_toml=good,
         evals__eval_one_py=ONE,
     )
-    ran = project.demeanor("export", "--harbor", "good", "--harbor", "one", "--out", "tasks")
+    ran = project.demeanor("store", "export", "--harbor", "good", "--harbor", "one", "--out", "tasks")
     assert (project.folder / "tasks/good").is_dir(), ran.stderr
     assert ran.returncode == 70, ran.stderr
     assert "exit code is 70" in ran.stderr

@@ -62,7 +62,7 @@ def test_the_same_with_json_and_for_other_commands(failing: Project) -> None:
     """A passing run exits with 0, a listing too."""
     failing.write(evals__eval_writes_py=PASSES)
     assert shell(failing, "demeanor run --json | true; exit ${PIPESTATUS[0]}").returncode == 0
-    for command in ("list", "trace writes --json", "report", "--help", "--version"):
+    for command in ("validate --list", "trace writes --json", "report", "--help", "--version"):
         ran = shell(failing, f"demeanor {command} | true; exit ${{PIPESTATUS[0]}}")
         assert (ran.returncode, ran.stderr) == (0, ""), command
 
@@ -76,7 +76,7 @@ def test_a_report_that_can_not_be_written_is_exit_code_70(failing: Project, targ
     assert "standard output can't be written" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert len(records(failing)) == 3
-    for command in ("list", "run --json", "--help", "--version"):
+    for command in ("validate --list", "run --json", "--help", "--version"):
         assert shell(failing, f"demeanor {command} {target}").returncode == 70, command
 
 

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from demeanor.cli import main, make_parser
+from demeanor.cli import main
+from demeanor.cli.registry import COMMANDS, parser_of, program_help
 from demeanor.commands.bisect.render import bisect_terminal
 from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
@@ -61,17 +61,11 @@ from tests.web.test_night_html import a_pair, a_story
 __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 
 
-def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command of the parser with its own parser, those within others too; the first is the whole program."""
-    yield from _below("", make_parser())
-
-
-def _below(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    yield name, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for word, sub in action.choices.items():
-                yield from _below(f"{name} {word}".strip(), sub)
+def commands() -> Iterator[tuple[str, str]]:
+    """Every command and sub-command with its help; the first is the whole program."""
+    yield "", program_help()
+    for name in COMMANDS:
+        yield name, parser_of(name).format_help()
 
 
 def _widths(show: Callable[[Screen], str]) -> dict[str, Callable[[], str]]:
@@ -156,12 +150,12 @@ CASES: Mapping[str, Callable[[], str]] = {
     "nights.html": lambda: night_html(a_week(), [_pair()]),
     **_formats("rejudge", _widths(lambda screen: rejudge_terminal(_rejudged(), screen))),
     "rejudge.json": lambda: REJUDGE_DOCUMENT.write(_rejudged()),
-    **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
-    "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
-    "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
-    **_formats("history", _widths(lambda screen: history_terminal(_fallen(), screen))),
-    "history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
-    **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
-    "analysis.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),
+    **_formats("failures", _widths(lambda screen: triage_terminal(_triage(), screen))),
+    "failures.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
+    "failures-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
+    **_formats("eval-history", _widths(lambda screen: history_terminal(_fallen(), screen))),
+    "eval-history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
+    **_formats("metrics", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
+    "metrics.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),
 }
 """A file name and what makes its text."""

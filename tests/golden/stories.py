@@ -113,7 +113,7 @@ class Story:
             shutil.copytree(only, only.with_name(name))
             noted["run"] |= {"id": name, "started": f"2026-01-{place:02}T01:00:00+00:00", "uid": f"{place:016x}"}
             (only.with_name(name) / "run.json").write_text(json.dumps(noted))
-        self.quietly("import", "results")
+        self.quietly("store", "import", "results")
 
     def keep(self, name: str, text: str) -> None:
         """Keep a text, made the same as that of any other run."""
@@ -169,8 +169,8 @@ def nights() -> dict[str, str]:
 
 
 def _before(s: Story) -> None:
-    s.both("list", "list")
-    s.run("list.json", "list", "--json")
+    s.both("list", "validate", "--list")
+    s.run("list.json", "validate", "--list", "--json")
     s.run("validate.txt", "validate", code=1)
     s.run("validate.json", "validate", "--json", code=1)
     s.both("dry-run", "run", "--dry-run", "--policy", "all")
@@ -201,18 +201,18 @@ def _looks(s: Story) -> None:
     s.run("report.txt", "report")
     for form, ending in {"markdown": "md", "json": "json", "junit": "junit.xml", "html": "html"}.items():
         s.run(f"report.{ending}", "report", "--format", form)
-    s.run("history.txt", "history", "asks_before_deleting")
-    s.run("history.json", "history", "asks_before_deleting", "--json")
-    s.run("analyze.txt", "analyze")
-    s.run("analyze.json", "analyze", "--json")
-    s.run("triage.txt", "triage")
-    s.run("triage.md", "triage", "--format", "markdown")
-    s.run("triage.json", "triage", "--json")
-    s.run("triage-brief.md", "triage", "--brief", "1")
-    s.run("export.csv", "export", "--format", "csv")
-    s.run("export.json", "export", "--format", "json")
-    s.run("export.junit.xml", "export", "--format", "junit")
-    s.run("export-atif.txt", "export", "--format", "atif", "--out", "atif")
+    s.run("eval-history.txt", "report", "--eval", "asks_before_deleting")
+    s.run("eval-history.json", "report", "--eval", "asks_before_deleting", "--json")
+    s.run("metrics.txt", "report", "--metrics")
+    s.run("metrics.json", "report", "--metrics", "--json")
+    s.run("failures.txt", "report", "--failures")
+    s.run("failures.md", "report", "--failures", "--format", "markdown")
+    s.run("failures.json", "report", "--failures", "--json")
+    s.run("failures-brief.md", "report", "--brief", "1")
+    s.run("export.csv", "store", "export", "--format", "csv")
+    s.run("export.json", "store", "export", "--format", "json")
+    s.run("export.junit.xml", "store", "export", "--format", "junit")
+    s.run("export-atif.txt", "store", "export", "--format", "atif", "--out", "atif")
     s.keep("export-atif.json", (s.folder / "atif/asks_before_deleting/native-quick/trial-1.json").read_text())
     s.both("trace", "trace", "asks_before_deleting/native:quick/1")
     s.run("trace.json", "trace", "asks_before_deleting/native:quick/1", "--json")
@@ -257,8 +257,8 @@ def decisions() -> dict[str, str]:
         versions.git("switch", "--quiet", "main")
         versions.git("merge", "--quiet", "worse")
         s.quietly("nightly", "--json", "--trials", "1")
-        s.run("demote.txt", "demote")
-        s.run("demote.json", "demote", "--json")
+        s.run("demote.txt", "promote", "--demote")
+        s.run("demote.json", "promote", "--demote", "--json")
         return s.texts
 
 
@@ -298,17 +298,15 @@ def small() -> dict[str, str]:
     """Commands that need no run: numbers, contracts, starters, mistakes."""
     with story() as s:
         for width in ("80", "120"):
-            s.run(f"power-{width}.txt", "power", "95%", "80%", "--evals", "50", "--trials", "7", COLUMNS=width)
-        s.run("power.json", "power", "95%", "80%", "--json")
-        s.run("power-rule.txt", "power", "--rule", "classic")
-        s.run("contract-list.txt", "contract", "--list")
+            s.run(f"plan-{width}.txt", "compare", "--plan", "95%", "80%", "--trials", "7", COLUMNS=width)
+        s.run("plan.json", "compare", "--plan", "95%", "80%", "--json")
+        s.run("contract-list.txt", "gateway", "contract", "--list")
         s.run("version.txt", "--version")
         source = installed_in(s.folder.parent / "notes", None)
         s.run("init.txt", "init", stderr=True, PYTHONPATH=str(source))
         s.keep("init-files.txt", s.listing(s.folder))
         s.keep("init-config.toml", (s.folder / "demeanor.toml").read_text())
-        s.run("skills.txt", "skills", "install", "--for", "all", stderr=True)
-        s.run("task.txt", "task", "new", "my-task", "--org", "acme", stderr=True)
+        s.run("init-guides.txt", "init", "guides", stderr=True)
         s.keep("all-files.txt", s.listing(s.folder))
         s.run("error-command.txt", "rnu", code=2, stderr=True)
         s.run("error-eval.txt", "run", "--scenario", "nowhere", code=2, stderr=True)

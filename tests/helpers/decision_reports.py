@@ -7,8 +7,8 @@ from demeanor.core.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.comparison import compare
 from demeanor.decide.gate.cell import GateCell
-from demeanor.decide.gate.characteristics import applied_rates
 from demeanor.decide.gate.effort import STANDARD
+from demeanor.decide.gate.error_rates import applied_rates
 from demeanor.decide.gate.rules import gate, gate_exit_code
 from demeanor.reports.comparison.report import CompareReport, Side, compare_report
 from demeanor.reports.gate.report import GateReport, gate_report

@@ -131,7 +131,7 @@ class Versions:
             noted["run"] |= {"id": copy.name, "uid": f"{self.days:016x}", "started": self.day(self.days)}
             (copy / "run.json").write_text(json.dumps(noted))
         if number > 1:
-            done = self.project.demeanor("import", "results")
+            done = self.project.demeanor("store", "import", "results")
             assert done.returncode == 0, done.stderr
 
     def night(self, *words: str, trials: int = 1, day: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""From a session to an eval: `demeanor adopt`, and the traffic that `demeanor gateway --keep` keeps."""
+"""From a session to an eval: `demeanor adopt`, and the traffic that `demeanor gateway serve --keep` keeps."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_kept_traffic_becomes_an_eval_without_secrets(project: Project):
     """The gateway keeps every exchange, the commit and the uncommitted changes; neither file has the key."""
     repository(project.folder)
     project.write(demeanor_toml='[models.bread]\nscript = "bread.py"\n', bread_py=_SCRIPT)
-    command = project.command("gateway", "--model", "bread", "--keep", "kept")
+    command = project.command("gateway", "serve", "--model", "bread", "--keep", "kept")
     with subprocess.Popen(
         command, cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=default_signals,  # noqa: PLW1509

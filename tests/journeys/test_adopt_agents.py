@@ -71,8 +71,8 @@ def run_agent(project: Project, name: str, words: list[str], env: dict[str, str]
 def gateway(project: Project) -> Iterator[tuple[str, str]]:
     """A gateway that keeps its traffic: its URL and token."""
     with subprocess.Popen(
-        project.command("gateway", "--model", "tidy", "--keep", "../kept"), cwd=project.folder, env=project.env,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        project.command("gateway", "serve", "--model", "tidy", "--keep", "../kept"), cwd=project.folder,
+        env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=default_signals,  # noqa: PLW1509 - one call, before any other thread
     ) as process:  # fmt: skip
         assert process.stderr is not None

@@ -112,9 +112,7 @@ def test_less_must_be_asked_for_by_name(project: Project) -> None:
     assert project.demeanor("run", "--sandbox", "none", PATH=str(tools)).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "command", ["validate", "adopt", "doctor", "rejudge", "fork", "cover", "watch", "bisect", "fix"]
-)
+@pytest.mark.parametrize("command", ["validate", "adopt", "doctor", "rejudge", "fork", "cover", "bisect", "fix"])
 def test_every_command_that_uses_a_sandbox_takes_the_option_of_its_remedy(project: Project, command: str) -> None:
     """`or use weaker isolation: --sandbox landlock` must work where it is shown."""
     assert "--sandbox {" in project.demeanor(command, "--help").stdout

@@ -36,7 +36,7 @@ def test_a_table_of_cases(project: Project) -> None:
     project.write(
         agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_shouts_py=EVALS, evals__words_csv="word\nyes\nno\nmaybe\n"
     )
-    listed = json.loads(project.demeanor("list", "--json").stdout)
+    listed = json.loads(project.demeanor("validate", "--list", "--json").stdout)
     assert [one["name"] for one in listed] == ["shouts[yes]", "shouts[no]", "shouts[maybe]"]
     validated = project.demeanor("validate")
     assert validated.returncode == 0, validated.stdout + validated.stderr

@@ -52,7 +52,7 @@ def test_an_assert_of_a_tuple_is_refused_with_file_and_line(project: Project, ti
     helper = "def compare(found):\n    assert (found == 'x', 'it is not x')\n\n"
     project.write(evals__eval_a_py=helper + EVALS.format(check="def answers(rig, result):\n    compare(result)"))
     if time == "second":
-        project.demeanor("list")
+        project.demeanor("validate", "--list")
     for command in (["run", "--subject", "native:scripted", "--trials", "1"], ["validate"]):
         done = project.demeanor(*command)
         assert done.returncode == 2, done.stdout

@@ -66,7 +66,7 @@ stream.read_from_fd, stream.write_to_fd = read_from_fd, write_to_fd
 @contextmanager
 def provider(project: Project, network: PrivateNetwork) -> Iterator[tuple[str, str]]:
     """A provider in the middle of the network, played by a gateway; its URL and its key."""
-    words = [*network.enter(""), *project.command("gateway", "--host", HUB, "--model", "scripted")]
+    words = [*network.enter(""), *project.command("gateway", "serve", "--host", HUB, "--model", "scripted")]
     process = subprocess.Popen(words, cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     found = None

@@ -238,7 +238,7 @@ def test_a_resumed_run_keeps_its_faults(project: Project) -> None:
 
 def test_the_gateway_by_itself_can_inject_faults(project: Project) -> None:
     """For an agent that is started by hand."""
-    command = project.command("gateway", "--fault", "429@1:retry_after=4")
+    command = project.command("gateway", "serve", "--fault", "429@1:retry_after=4")
     with subprocess.Popen(command, cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = "".join(process.stderr.readline() for _ in range(5))

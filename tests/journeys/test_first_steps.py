@@ -13,7 +13,7 @@ def test_from_nothing_to_a_verdict(project: Project):
     assert "demeanor run --policy all" in project.demeanor("init").stdout
     validated = project.demeanor("validate")
     assert (validated.returncode, "0 faulty" in validated.stdout) == (0, True)
-    assert "saves_the_note" in project.demeanor("list").stdout
+    assert "saves_the_note" in project.demeanor("validate", "--list").stdout
     ran = project.demeanor("run", "--policy", "all", "--seed", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "native:scripted" in ran.stdout
@@ -66,14 +66,14 @@ def test_a_dry_run_costs_nothing(project: Project):
 
 
 def test_reports_go_into_a_pipe_that_stays_one(project: Project):
-    """`--junit /dev/stdout` and `export --out /dev/stdout` write to the device, which a pipe stands for here."""
+    """`--junit /dev/stdout` and `store export --out /dev/stdout` write to the device, which a pipe stands for here."""
     project.demeanor("init")
     pipe = project.folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for words in (
         ["run", "-k", "saves", "--policy", "all", "--trials", "1", "--junit"],
-        ["export", "--format", "junit", "--out"],
+        ["store", "export", "--format", "junit", "--out"],
     ):
         done = project.demeanor(*words, str(pipe))
         assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ def test_the_commands_that_a_report_suggests_work(project: Project):
     assert "--budget-tokens N" in project.demeanor(*spent).stdout
     shown = project.demeanor("report", COLUMNS="200").stdout
     suggested = [line.split()[2:] for line in shown.splitlines() if line.strip().startswith("$ demeanor")]
-    assert {words[0] for words in suggested} == {"trace", "history"}
+    assert {words[0] for words in suggested} == {"trace", "report"}
     for words in suggested:
         done = project.demeanor(*words)
         assert done.returncode == 0, done.stderr

@@ -43,7 +43,7 @@ def toy(shared_toy: BrokenToyAgent) -> Iterator[BrokenToyAgent]:
 def test_a_broken_eval_is_diagnosed_fixed_verified_and_applied(toy: BrokenToyAgent):
     """Only --apply touches the user's tree; trials of the change are not in the history."""
     project = toy.project
-    before = project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout
+    before = project.demeanor("report", "--eval", "reads_before_editing", "--kind", "all", "--json").stdout
     done = toy.fix_with(GOOD_FIX)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals did not get worse")
@@ -59,7 +59,7 @@ def test_a_broken_eval_is_diagnosed_fixed_verified_and_applied(toy: BrokenToyAge
     assert any("chance alone could well explain the rise (p = 0.25)" in note for note in toy.report()["notes"])
     assert toy.git("status", "--porcelain") == "M  prompts/system.md\n"
     assert "+Read every file before you change it" in toy.git("diff", "--cached")
-    assert project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout == before
+    assert project.demeanor("report", "--eval", "reads_before_editing", "--kind", "all", "--json").stdout == before
     toy.build()
     assert project.demeanor("run", "-k", "reads", "--policy", "all", "--trials", "1").returncode == 0
 

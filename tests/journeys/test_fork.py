@@ -110,8 +110,8 @@ def test_the_rest_of_a_trial_is_asked_of_another_model_or_answered_by_a_person(f
     instead = forked(failed, "--at", "3", "--trials", "1", "--instead", "answer.json")
     assert instead["steps"][2]["passed"] == 1
     assert (failed.folder / "results/latest").resolve() == latest
-    assert failed.demeanor("history", "writes_the_files", "--kind", "all").returncode == 0
-    assert failed.demeanor("history", "writes_the_files@3", "--kind", "all").returncode == 2
+    assert failed.demeanor("report", "--eval", "writes_the_files", "--kind", "all").returncode == 0
+    assert failed.demeanor("report", "--eval", "writes_the_files@3", "--kind", "all").returncode == 2
 
 
 def test_a_scan_names_the_decisive_step_and_what_passing_trials_did_there(project: Project):

@@ -1,4 +1,4 @@
-"""`demeanor import` and `demeanor export`."""
+"""`demeanor store import` and `demeanor store export`."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def only_run(project: Project) -> Path:
 def test_a_run_can_be_imported_on_another_machine(ran: Project):
     """From its folder, its report and an export; it is always the same run."""
     exported = ran.folder.parent / "export.json"
-    assert ran.demeanor("export", "--out", str(exported)).stdout == f"{exported}: 2 attempts\n"
+    assert ran.demeanor("store", "export", "--out", str(exported)).stdout == f"{exported}: 2 attempts\n"
     folder = only_run(ran)
     for number, path in enumerate((folder, folder / "report.json", exported)):
-        done = ran.demeanor("import", str(path), "--out", "elsewhere")
+        done = ran.demeanor("store", "import", str(path), "--out", "elsewhere")
         assert done.returncode == 0, done.stderr
         assert ("2 new" if number == 0 else "already there") in done.stdout
-    there = ran.demeanor("export", "--results", "elsewhere")
+    there = ran.demeanor("store", "export", "--results", "elsewhere")
     assert json.loads(there.stdout)["cells"][0]["tally"]["passed"] == 2
 
 
@@ -66,17 +66,17 @@ def test_captures_are_published_by_the_hash_of_their_content(ran: Project):
 
 def test_a_run_is_exported_in_every_format(ran: Project):
     """To standard output or to a file."""
-    assert ran.demeanor("export", "--format", "csv").stdout.count("\n") == 3
-    suite = ET.fromstring(ran.demeanor("export", "--format", "junit").stdout)  # noqa: S314 - our own
+    assert ran.demeanor("store", "export", "--format", "csv").stdout.count("\n") == 3
+    suite = ET.fromstring(ran.demeanor("store", "export", "--format", "junit").stdout)  # noqa: S314 - our own
     assert suite.get("tests") == "1"
-    assert ran.demeanor("export", "--format", "parquet", "--out", "a.parquet").returncode == 0
+    assert ran.demeanor("store", "export", "--format", "parquet", "--out", "a.parquet").returncode == 0
     assert (ran.folder / "a.parquet").read_bytes()[:4] == b"PAR1"
-    assert ran.demeanor("export", "--format", "atif", "--out", "atif").returncode == 0
+    assert ran.demeanor("store", "export", "--format", "atif", "--out", "atif").returncode == 0
     (first, _) = sorted((ran.folder / "atif").rglob("trial-*.json"))
     assert json.loads(first.read_text())["schema_version"] == "ATIF-v1.7"
-    refused = ran.demeanor("export", "--format", "parquet")
+    refused = ran.demeanor("store", "export", "--format", "parquet")
     assert (refused.returncode, refused.stderr.count("--out")) == (2, 2)
-    unknown = ran.demeanor("export", "2020")
+    unknown = ran.demeanor("store", "export", "2020")
     assert unknown.returncode == 2
     assert "unknown run '2020'" in unknown.stderr
 
@@ -85,15 +85,15 @@ def test_nights_of_another_tool_are_imported(project: Project):
     """From its artifacts and logs; an error changes nothing."""
     a_night(project.folder / "night")
     inspect_log(project.folder / "log.eval")
-    done = project.demeanor("import", "night", "log.eval")
+    done = project.demeanor("store", "import", "night", "log.eval")
     assert done.returncode == 0, done.stderr
     assert re.sub("-[0-9a-f]{5}  ", "  ", done.stdout).splitlines() == [
         "vitest-2026-01-01T00-00-00  vitest, nightly: 12 attempts, 12 new",
         "inspect-2026-01-02T03-04-05  inspect, ci: 4 attempts, 4 new",
     ]
-    assert "already there" in project.demeanor("import", "night").stdout
+    assert "already there" in project.demeanor("store", "import", "night").stdout
     (project.folder / "broken.json").write_text("{")
-    broken = project.demeanor("import", "night", "broken.json", "--out", "fresh")
+    broken = project.demeanor("store", "import", "night", "broken.json", "--out", "fresh")
     assert (broken.returncode, (project.folder / "fresh").exists()) == (2, False)
     assert "broken.json: is not valid JSON" in broken.stderr
 
@@ -104,7 +104,7 @@ def test_a_killed_run_is_imported_from_its_folder(ran: Project):
     for left in (ran.folder / "results").glob("demeanor.db-*"):
         left.unlink()
     shutil.rmtree(ran.folder / "captures")
-    assert "2 new" in ran.demeanor("import", "results").stdout
+    assert "2 new" in ran.demeanor("store", "import", "results").stdout
     assert ran.demeanor("trace").returncode == 0
 
 

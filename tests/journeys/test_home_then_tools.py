@@ -123,7 +123,7 @@ def test_mistakes_are_refused_with_key_and_remedy(learner: Project, argument: st
     """Before anything runs."""
     source = f"from demeanor import *\n@eval_test(ALWAYS_PASSES, prompt='x', {argument})\ndef one(rig, result): ...\n"
     learner.write(evals__eval_learns_py=source)
-    ran = learner.demeanor("list")
+    ran = learner.demeanor("validate", "--list")
     assert ran.returncode == 2
     assert f"{key}: " in ran.stderr, ran.stderr
     assert problem in ran.stderr, ran.stderr

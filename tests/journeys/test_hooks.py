@@ -72,7 +72,7 @@ def test_the_slack_example_posts_nights_and_rejections(project: Project, slack: 
     assert re.fullmatch(r"Night 2\S+: 0 passed, 1 failed, 0 void", night)
     assert rejected.startswith("Rejected by run: saves_the_note on native:scripted: 0 of 1 passed")
     assert "hook" not in ran.stdout
-    text = project.demeanor("export", "--format", "slack-text")
+    text = project.demeanor("store", "export", "--format", "slack-text")
     assert re.fullmatch(r"2\S+: 1 rejected saves_the_note\n", text.stdout), text.stdout + text.stderr
 
 
@@ -105,9 +105,9 @@ def test_a_broken_hook_is_a_note_and_changes_nothing(project: Project) -> None:
     assert any(note.startswith("hook 'absent' can't be loaded: ModuleNotFoundError") for note in notes)
     assert any(note.startswith("hook 'empty' has none of the functions") for note in notes)
     assert "hook 'broken' failed 2 times" in " ".join(ran.stdout.split())
-    seven = project.demeanor("export", "--format", "seven")
+    seven = project.demeanor("store", "export", "--format", "seven")
     assert seven.returncode == 2
     assert "the reporter returned int, not text" in seven.stderr
-    wrong = project.demeanor("export", "--format", "jsn")
+    wrong = project.demeanor("store", "export", "--format", "jsn")
     assert wrong.returncode == 2
     assert "did you mean 'json'?" in wrong.stderr

@@ -23,8 +23,8 @@ def toy(project: Project) -> Project:
 
 
 def instruction(project: Project, text: str) -> dict[str, str]:
-    """The instruction that contains a text, as `demeanor prompt` lists it."""
-    listed = project.demeanor("prompt", "reads_before_editing", "--json")
+    """The instruction that contains a text, as `demeanor trace --prompt` lists it."""
+    listed = project.demeanor("trace", "--prompt", "reads_before_editing", "--json")
     (found,) = (one for one in json.loads(listed.stdout)["instructions"] if text in one["text"])
     return found  # type: ignore[no-any-return]
 
@@ -39,7 +39,7 @@ def test_an_instruction_is_listed_with_its_file(toy: Project) -> None:
     """In plain text and as JSON."""
     found = instruction(toy, READ_FIRST)
     assert (found["kind"], found["place"], found["file"]) == ("sentence", "system", "prompts/system.md")
-    text = toy.demeanor("prompt", "reads_before_editing").stdout
+    text = toy.demeanor("trace", "--prompt", "reads_before_editing").stdout
     assert f"{found['id']}  sentence   {READ_FIRST}" in text
     assert "demeanor run --without ID" in text
 
@@ -57,7 +57,7 @@ def test_without_its_instruction_an_eval_fails(toy: Project) -> None:
 
 def test_a_shorter_description_of_a_tool_is_tried(toy: Project) -> None:
     """Its first sentence does not ask for the tool any more, so the agent deletes with a command."""
-    listed = json.loads(toy.demeanor("prompt", "deletes_with_its_tool", "--json").stdout)["instructions"]
+    listed = json.loads(toy.demeanor("trace", "--prompt", "deletes_with_its_tool", "--json").stdout)["instructions"]
     (one,) = (one["id"] for one in listed if one["place"] == "delete_file")
     done = toy.demeanor(*RUN, "-k", "deletes", "--shorten", one)
     assert outcomes(done) == {"deletes_with_its_tool": False}
@@ -72,7 +72,7 @@ def test_another_text_is_tried_before_it_is_written(toy: Project) -> None:
     Path(toy.folder, "new.txt").write_text("Change files at once.\n")
     done = toy.demeanor(*RUN, "-k", "reads", "--replace", f"{one}=new.txt")
     assert outcomes(done) == {"reads_before_editing": False}
-    sent = toy.demeanor("prompt", "reads_before_editing").stdout
+    sent = toy.demeanor("trace", "--prompt", "reads_before_editing").stdout
     assert "Change files at once." in sent
     assert READ_FIRST not in sent
 
@@ -83,7 +83,7 @@ def test_an_instruction_that_was_not_there_voids_the_trial(toy: Project) -> None
     assert done.returncode == 3, done.stdout
     assert "void(intervention)" in done.stdout or "intervention" in done.stdout
     assert "in none of" in done.stdout
-    assert "demeanor prompt" in done.stdout
+    assert "demeanor trace --prompt" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -274,9 +274,9 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
 
     unmeasured = project.demeanor("gate", "--seed", "5")
     assert "its judge is not calibrated, so it can't block" in " ".join(unmeasured.stdout.split())
-    none = project.demeanor("judge", "calibrate", "asks_first")
+    none = project.demeanor("validate", "--calibrate", "asks_first")
     assert (none.returncode, "there are no labels" in none.stderr) == (2, True), none.stdout + none.stderr
-    done = project.demeanor("judge", "calibrate", "asks_first", "--labels", "labels.csv", "--json")
+    done = project.demeanor("validate", "--calibrate", "asks_first", "--labels", "labels.csv", "--json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["answer"]) == (0, "calibrated"), done.stdout
     held, tuning = report["held_out"], report["tuning"]
@@ -288,7 +288,7 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     gated = project.demeanor("gate", "--seed", "5")
     assert gated.returncode == 1, "now it blocks: " + gated.stdout
     project.write(labels_csv="\n".join(["trial,label,run", *(row.replace("bad", "good") for row in rows[:30])]))
-    undecided = project.demeanor("judge", "calibrate", "asks_first", "--labels", "labels.csv")
+    undecided = project.demeanor("validate", "--calibrate", "asks_first", "--labels", "labels.csv")
     assert undecided.returncode == 3
     assert "no held-out label says bad" in undecided.stdout
 
@@ -301,17 +301,17 @@ def test_all_cases_of_an_eval_are_calibrated_by_its_name(project: Project):
     project.write(evals__eval_asks_py=code, demeanor_toml=CONFIG.replace("native:helper", "moody") + MOODY)
     shutil.rmtree(project.folder / "evals/rude")
     ran = project.demeanor("run", "--policy", "all", "--trials", "2")
-    none = project.demeanor("judge", "calibrate", "asks_first")
+    none = project.demeanor("validate", "--calibrate", "asks_first")
     assert none.returncode == 2, ran.stdout + none.stdout
     assert "asks_first: none of its 3 cases has labels" in none.stderr, none.stderr
     rows = [f"asks_first[{case}]/moody/{n},good" for case in ("logs", "tmp") for n in (1, 2)]
     project.write(labels_csv="\n".join(["trial,label", *rows]))
-    done = project.demeanor("judge", "calibrate", "asks_first", "--labels", "labels.csv")
+    done = project.demeanor("validate", "--calibrate", "asks_first", "--labels", "labels.csv")
     assert done.returncode == 3, done.stderr
     assert "asks_first[logs]" in done.stdout
     assert "asks_first[tmp]" in done.stdout
     assert "cases without labels, not measured: asks_first[old]" in done.stdout
-    wrong = project.demeanor("judge", "calibrate", "asks_frist")
+    wrong = project.demeanor("validate", "--calibrate", "asks_frist")
     assert "did you mean 'asks_first'?" in wrong.stderr
 
 

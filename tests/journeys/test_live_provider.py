@@ -42,9 +42,13 @@ key_env = "ACME_KEY"
 
 @contextmanager
 def serving(project: Project, *words: str) -> Iterator[tuple[str, str]]:
-    """`demeanor gateway`: its URL and its key."""
+    """`demeanor gateway serve`: its URL and its key."""
     process = subprocess.Popen(
-        project.command("gateway", *words), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
+        project.command("gateway", "serve", *words),
+        cwd=project.folder,
+        env=project.env,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr is not None
     said = "".join(process.stderr.readline() for _ in range(5))

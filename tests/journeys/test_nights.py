@@ -136,9 +136,9 @@ def test_html_report(nights: Project, tmp_path: Path):
 def test_html_report_without_run_folders(nights: Project, tmp_path: Path):
     """If there is only the database, as on another machine, the page says what is missing."""
     history = tmp_path / "copy.db"
-    done = nights.demeanor("export", "--format", "json", "--out", str(tmp_path / "run.json"))
+    done = nights.demeanor("store", "export", "--format", "json", "--out", str(tmp_path / "run.json"))
     assert done.returncode == 0, done.stderr
-    done = nights.demeanor("import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
+    done = nights.demeanor("store", "import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
     assert done.returncode == 0, done.stderr
     text = report(nights, "--format", "html", "--results", str(tmp_path / "none"), DEMEANOR_STORE=str(history))
     assert "are not available:" in text
@@ -162,25 +162,25 @@ def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
 
 def test_the_history_of_an_eval(nights: Project):
     """With gaps, and without averaging over different versions of an eval."""
-    shown = nights.demeanor("history", "saves_the_note", "--subject", "native:quick")
+    shown = nights.demeanor("report", "--eval", "saves_the_note", "--subject", "native:quick")
     assert "█–◆◇█" in shown.stdout, shown.stderr
     assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
     assert "not enough nights yet to detect a change" in shown.stdout
-    found: dict[str, Any] = json.loads(nights.demeanor("history", "saves_the_note", "--json").stdout)
+    found: dict[str, Any] = json.loads(nights.demeanor("report", "--eval", "saves_the_note", "--json").stdout)
     assert [one["cell"]["state"] for one in found["subjects"][0]["past"]] == ["judged", "absent", "judged"]
-    unknown = nights.demeanor("history", "saves_the_noet")
+    unknown = nights.demeanor("report", "--eval", "saves_the_noet")
     assert unknown.returncode == 2
     assert "saves_the_note" in unknown.stderr
 
 
-def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
+def test_metrics_of_runs_and_files(nights: Project, tmp_path: Path):
     """The latest run by default, several by name or folder, and files that were not imported; with a pattern file."""
-    latest = nights.demeanor("analyze")
+    latest = nights.demeanor("report", "--metrics")
     assert "pass^3" in latest.stdout, latest.stderr
     assert "3  behaviour" in latest.stdout
     assert "0  unclassified" in latest.stdout
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
-    found = json.loads(nights.demeanor("analyze", *runs, "--k", "5", "--across", "--json").stdout)
+    found = json.loads(nights.demeanor("report", "--metrics", *runs, "--k", "5", "--across", "--json").stdout)
     asks = found["rows"][[row["tally"]["eval"] for row in found["rows"]].index("asks_before_deleting")]
     assert (asks["tally"]["passed"], asks["tally"]["failed"], asks["tally"]["voided"]) == (3, 3, 1)
     assert asks["flakiness"] == 1.0
@@ -190,22 +190,24 @@ def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
     )
     shown = sorted((nights.folder / "results").iterdir())
     assert {"demeanor.db", "latest"} <= {path.name for path in shown}
-    everything = json.loads(nights.demeanor("analyze", *map(str, shown), "--k", "5", "--across", "--json").stdout)
+    everything = json.loads(
+        nights.demeanor("report", "--metrics", *map(str, shown), "--k", "5", "--across", "--json").stdout
+    )
     assert (everything["sources"], everything["rows"]) == (found["sources"], found["rows"])
     globbed = [str(path.relative_to(nights.folder)) for path in shown]  # as `results/*` in a shell
-    again = json.loads(nights.demeanor("analyze", *globbed, *runs, "--k", "5", "--across", "--json").stdout)
+    again = json.loads(nights.demeanor("report", "--metrics", *globbed, *runs, "--k", "5", "--across", "--json").stdout)
     assert (again["sources"], again["rows"]) == (found["sources"], found["rows"])
     xml = nights.folder / "junit.xml"
     xml.write_text(report(nights, "--format", "junit"))
-    read = nights.demeanor("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
+    read = nights.demeanor("report", "--metrics", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
     assert read.returncode == 0, read.stderr
     assert "hasty" in read.stdout
 
 
 def test_trials_of_different_models_are_combined_only_on_request(nights: Project):
-    """In `analyze`, `history` and `report`, in every format; means are of the latest version."""
+    """In every form and format of `report`; means are of the latest version."""
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
-    found = json.loads(nights.demeanor("analyze", *runs, "--json").stdout)
+    found = json.loads(nights.demeanor("report", "--metrics", *runs, "--json").stdout)
     asks = [
         (row["tally"]["passed"], row["tally"]["judged"] if "judged" in row["tally"] else row["tally"]["failed"])
         for row in found["rows"]
@@ -215,7 +217,7 @@ def test_trials_of_different_models_are_combined_only_on_request(nights: Project
     assert [row["latest"] for row in found["rows"] if row["tally"]["subject"] == "native:quick"][:2] == [False, True]
     quick = next(one for one in found["summaries"] if one["subject"] == "native:quick")
     assert quick["rate"]["value"] == 0.5, "one eval at 100 %, the other at 0 %, as in the last night"
-    words = ("history", "asks_before_deleting", "--subject", "native:quick")
+    words = ("report", "--eval", "asks_before_deleting", "--subject", "native:quick")
     apart, across = nights.demeanor(*words).stdout, nights.demeanor(*words, "--across").stdout
     assert "0 % [0–56], 0 of 3 in 1 run" in apart
     assert "50 % [19–81], 3 of 6 in 2 runs, across ◆" in across
@@ -231,7 +233,7 @@ def test_trials_of_different_models_are_combined_only_on_request(nights: Project
 
 def test_without_runs_the_message_has_a_remedy(project: Project):
     """No file is created."""
-    for command in (["report"], ["analyze"], ["history", "x"]):
+    for command in (["report"], ["report", "--metrics"], ["report", "--eval", "x"]):
         done = project.demeanor(*command)
         assert done.returncode == 2, done.stdout + done.stderr
     assert "demeanor nightly" in project.demeanor("report").stderr

@@ -60,7 +60,7 @@ def test_a_trial_is_a_trace(project: Project, collector: tuple[str, list[ExportT
         *("run", "--subject", "native:scripted", "--trials", "1", "--policy", "all", "--sandbox", "none")
     )
     assert run.returncode == 1, run.stdout + run.stderr
-    wrote = project.demeanor("export", "--format", "otlp", "--out", "spans.jsonl", "--content")
+    wrote = project.demeanor("store", "export", "--format", "otlp", "--out", "spans.jsonl", "--content")
     assert wrote.returncode == 0, wrote.stderr
     (line,) = (project.folder / "spans.jsonl").read_text().splitlines()
     (resource,) = json.loads(line)["resourceSpans"]
@@ -79,7 +79,7 @@ def test_a_trial_is_a_trace(project: Project, collector: tuple[str, list[ExportT
     assert "buy bread" in results[0]["gen_ai.evaluation.explanation"]
 
     url, got = collector
-    sent = project.demeanor("export", "--format", "otlp", "--endpoint", url)
+    sent = project.demeanor("store", "export", "--format", "otlp", "--endpoint", url)
     assert sent.returncode == 0, sent.stderr
     there = [span for request in got for one in request.resource_spans for span in one.scope_spans[0].spans]
     assert {span.span_id.hex() for span in there} == {span["spanId"] for span in spans.values()} | {
@@ -92,9 +92,9 @@ def test_mistakes_are_named(project: Project) -> None:
     """A switched-off SDK would export nothing; --endpoint is only for spans."""
     project.write(evals__eval_a_py=EVAL)
     project.demeanor("run", "--subject", "native:scripted", "--trials", "1", "--policy", "all", "--sandbox", "none")
-    off = project.demeanor("export", "--format", "otlp", OTEL_SDK_DISABLED="true")
+    off = project.demeanor("store", "export", "--format", "otlp", OTEL_SDK_DISABLED="true")
     assert off.returncode == 70
     assert "unset OTEL_SDK_DISABLED" in off.stderr
-    wrong = project.demeanor("export", "--endpoint", "http://127.0.0.1:1")
+    wrong = project.demeanor("store", "export", "--endpoint", "http://127.0.0.1:1")
     assert wrong.returncode == 2
     assert "--endpoint: is for --format otlp" in wrong.stderr

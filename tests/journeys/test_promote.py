@@ -101,12 +101,12 @@ def test_an_edited_eval_starts_again(versions: Versions):
 
 def test_a_nightly_fail_demotes(versions: Versions):
     """With the same command, and recorded."""
-    calm = versions.project.demeanor("demote")
+    calm = versions.project.demeanor("promote", "--demote")
     assert calm.stdout.startswith("No eval of 1 to demote")
     versions.behave("f")
     versions.commit("Broken")
     versions.nights(1)
-    done = versions.project.demeanor("demote", "--apply")
+    done = versions.project.demeanor("promote", "--demote", "--apply")
     assert done.returncode == 0, done.stderr
     assert changed_lines(EVALS, versions.evals.read_text()) == [
         '-@eval_test( ALWAYS_PASSES,prompt = "Write out.txt, always." )  # odd, but its author\'s',
@@ -117,7 +117,7 @@ def test_a_nightly_fail_demotes(versions: Versions):
 
 def test_demote_refuses_the_options_of_a_verification(project: Project):
     """A demotion runs no trials, so `--trials` would be ignored silently."""
-    done = project.demeanor("demote", "--apply", "--trials", "5")
+    done = project.demeanor("promote", "--demote", "--apply", "--trials", "5")
     assert done.returncode == 2
     assert "--trials" in done.stderr
 

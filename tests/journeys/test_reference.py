@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import inspect
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli.registry import make_parser
+from demeanor.cli.registry import COMMANDS, NOTHING_ALONE, command_of, parser_of
 from demeanor.core.errors import DemeanorError
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.agents_view import MainAgent, SubAgents
@@ -123,35 +122,109 @@ def test_every_documented_key_is_read(page: str) -> None:
 
 
 @cache
-def options() -> dict[str, set[str]]:
-    """The options of each command, those of its sub-commands included."""
-    (commands,) = (one for one in make_parser()._actions if isinstance(one, argparse._SubParsersAction))
-    return {name: set(_options_of(parser)) for name, parser in commands.choices.items()}
+def options(command: str) -> set[str]:
+    """The options of a command or sub-command."""
+    return set(parser_of(command)._option_string_actions)
 
 
-def _options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
-    for action in parser._actions:
-        yield from action.option_strings
-        if isinstance(action, argparse._SubParsersAction):
-            for sub in action.choices.values():
-                yield from _options_of(sub)
+@cache
+def actions(command: str) -> set[str]:
+    """The words of which the first argument of a command is one, such as `install`; empty if it may be anything."""
+    first = next((action for action in parser_of(command)._actions if not action.option_strings), None)
+    return set(first.choices or ()) if first is not None else set()
+
+
+_COMMAND_LINE = re.compile(r"(?<!from )(?<!import )(?<!/)\bdemeanor ((?:-[\w-]+|[a-z]+)(?: [^`\n#|;&<\"]*)?)")
+_DYNAMIC = "{}"
+"""Stands for a value in an f-string."""
+
+
+def mistakes(text: str) -> Iterator[str]:
+    """The command lines in a text that the command line would refuse: unknown commands, actions and options."""
+    for found in _COMMAND_LINE.findall(text):
+        line = re.split(r"  |[,.] ", found)[0]
+        words = line.split()
+        command, rest = command_of([word.rstrip(",.:)") for word in words])
+        if not command and words[0] not in NOT_COMMANDS:
+            yield f"demeanor {line}: no such command"
+        if command in NOTHING_ALONE and any(re.match(r"[a-z]", word) for word in rest):
+            yield f"demeanor {line}: no such sub-command"
+        if not command or command in NOTHING_ALONE:
+            continue
+        if rest and re.fullmatch(r"[a-z]+", rest[0]) and actions(command) and rest[0] not in actions(command):
+            yield f"demeanor {line}: no such action"
+        for option in (word.partition("=")[0].strip("[]") for word in rest if re.match(r"\[?--?[a-z]", word)):
+            if option not in options(command):
+                yield f"demeanor {line}: no {option}"
 
 
 @pytest.mark.parametrize("page", [name for name in PAGES if name != "cli"])
-def test_commands_in_the_docs_have_their_options(page: str) -> None:
-    """`demeanor COMMAND --option`, in a block or in a line: both exist. cli.md is generated."""
-    known = options()
-    for line in re.findall(r"\bdemeanor ([a-z]+(?: [^`\n#|;&]*)?)", code_of(PAGES[page])):
-        command, *rest = line.split()
-        assert command in known, f"docs/{page}.md: demeanor {command}"
-        for option in (one.partition("=")[0].rstrip(",)]") for one in rest if re.match(r"--[a-z]", one)):
-            assert option in known[command], f"docs/{page}.md: demeanor {command} has no {option}"
+def test_commands_in_the_docs_exist(page: str) -> None:
+    """`demeanor COMMAND ACTION --option`, in a block or in a line. cli.md is generated."""
+    assert list(mistakes(code_of(PAGES[page]))) == []
+
+
+@pytest.mark.parametrize("package", sorted({path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.*")}))
+def test_commands_in_messages_and_templates_exist(package: str) -> None:
+    """A remedy must work: commands in strings and f-strings of the code, in lists of arguments, and in other files."""
+    path = SOURCE / package
+    files = sorted(path.rglob("*.*")) if path.is_dir() else [path]
+    wrong = []
+    for file in files:
+        if file.suffix == ".py":
+            texts = list(texts_of(ast.parse(file.read_text("utf-8"))))
+        elif file.suffix in {".html", ".md", ".toml", ".yml"} and "cases" not in file.parts:
+            texts = [file.read_text("utf-8")]
+        else:
+            continue
+        wrong += [f"{file.relative_to(SOURCE)}: {mistake}" for text in texts for mistake in mistakes(text)]
+    assert wrong == []
+
+
+def test_commands_in_other_files_exist() -> None:
+    """Those of the repository that people and CI services read."""
+    files = [ROOT / name for name in ("action.yml", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    files += [*(ROOT / "tools").glob("*.sh"), *(ROOT / "docs/decisions").glob("*.md")]
+    files += [path for path in (ROOT / "examples").rglob("*") if path.suffix in {".md", ".py", ".sh", ".toml", ".yml"}]
+    assert [f"{file.name}: {mistake}" for file in files for mistake in mistakes(file.read_text("utf-8"))] == []
+
+
+def texts_of(tree: ast.AST) -> Iterator[str]:
+    """The strings of a module; f-strings with `{}` for each value, and lists of words from "demeanor" on."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(map(_literal, node.values))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node.value
+        elif isinstance(node, ast.List | ast.Tuple):
+            words = list(map(_literal, node.elts))
+            if "-m demeanor " in " ".join(words) or (words[:1] == ["demeanor"] and isinstance(node, ast.List)):
+                yield " ".join(words[words.index("demeanor") :])
+
+
+def _literal(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else _DYNAMIC
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    """And what is not a command, or is only partly known, is not reported."""
+    code = (
+        'a = f"→ demeanor runn {x} --trials"; b = "`demeanor agents instal x`"\n'
+        'c = ["demeanor", "run", "--trails", n]\n'
+        'd = "demeanor store improt x"; e = f"demeanor {x} --help"; f = "demeanor run -k x [--trials N]"\n'
+        'g = f"demeanor store import {x}"; h = "from demeanor import x"; i = "demeanor store, demeanor --help"\n'
+        'j = "demeanor gateway contract --modell x"\n'
+    )
+    found = [mistake.partition(": ")[2] for text in texts_of(ast.parse(code)) for mistake in mistakes(text)]
+    expected = ["no such command", "no such action", "no --trails", "no such sub-command", "no --modell"]
+    assert sorted(found) == sorted(expected)
 
 
 @pytest.mark.parametrize("page", [name for name in PAGES if name != "cli"])
 def test_options_named_alone_exist(page: str) -> None:
     """A code that begins with an option of ours; options of other programs are listed here."""
-    known = {option for found in options().values() for option in found} | set(pytest_options())
+    known = {option for command in COMMANDS for option in options(command)} | set(pytest_options())
     for option in re.findall(r"`(--[a-z][\w-]*)", PAGES[page]):
         assert option in known | FOREIGN, f"docs/{page}.md: no command has {option}"
 
@@ -246,8 +319,8 @@ def _subclasses(kind: type[DemeanorError]) -> Iterator[type[DemeanorError]]:
 
 
 def test_every_void_cause_has_a_remedy() -> None:
-    """`demeanor explain CAUSE` says what to do about it."""
-    from demeanor.commands.explain.command import explanations
+    """`demeanor help CAUSE` says what to do about it."""
+    from demeanor.commands.help.explanations import explanations
 
     found = explanations()
     assert [cause.value for cause in VoidCause if "what to do:" not in found[cause.value]] == []
@@ -266,11 +339,14 @@ FOREIGN |= {
     "--prompt",
     "--read-only",
 }
-FOREIGN |= {"--security", "--security-opt"}
+FOREIGN |= {"--limit", "--seconds", "--security", "--security-opt"}
 """Options of other programs that the docs name."""
 
 NOT_OURS = {"native", "acp", "sandboxes", "harbor_env"}
 """Packages whose code also runs beside or inside a sandbox, where Demeanor itself sets the variables."""
+
+NOT_COMMANDS = {"--help", "--version", "-V", "session"}
+"""Words after `demeanor` that are no command: its own options, and the beginning of what a cookie is made of."""
 
 SET_BY_US = {"OMP_WAIT_POLICY", "DEMEANOR_TOKEN", "BASE_URL", "TOKEN", "OPENAI_BASE_URL", "OPENAI_MODEL"}
 """Variables that Demeanor sets for programs that it starts."""

@@ -197,8 +197,8 @@ def test_a_changed_policy_changes_the_decision_and_no_verdict(ran: Project):
 
 
 def test_stored_verdicts_are_beside_the_run_and_not_in_the_history(ran: Project):
-    """They are not a run of their own, but triage and trace can read them."""
-    before = ran.demeanor("history", "looks_first", "--kind", "all", "--json").stdout
+    """They are not a run of their own, but report and trace can read them."""
+    before = ran.demeanor("report", "--eval", "looks_first", "--kind", "all", "--json").stdout
     assert json.loads(before)
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     done = ran.demeanor("rejudge", "--keep")
@@ -208,10 +208,10 @@ def test_stored_verdicts_are_beside_the_run_and_not_in_the_history(ran: Project)
     original = json.loads((run_folder(ran) / "run.json").read_text())["run"]
     assert note["rejudges"] == original["uid"] != note["uid"]
     assert note["demeanor"]
-    assert ran.demeanor("import", "results").stdout.count("attempts") == 1
-    assert ran.demeanor("history", "looks_first", "--kind", "all", "--json").stdout == before
-    assert ran.demeanor("import", str(folder)).returncode == 2
-    triage = ran.demeanor("triage", str(folder))
+    assert ran.demeanor("store", "import", "results").stdout.count("attempts") == 1
+    assert ran.demeanor("report", "--eval", "looks_first", "--kind", "all", "--json").stdout == before
+    assert ran.demeanor("store", "import", str(folder)).returncode == 2
+    triage = ran.demeanor("report", str(folder), "--failures")
     assert "looks_first · native:hasty" in triage.stdout, triage.stderr
     trace = ran.demeanor("trace", "looks_first", "--run", str(folder))
     assert "write_file" in trace.stdout, trace.stderr
@@ -331,8 +331,8 @@ def test_void_trials_stay_void_and_files_with_secrets_are_not_stored(project: Pr
 def test_imported_trials_have_no_captures(project: Project):
     """They are listed with that reason."""
     night = a_night(project.folder / "night")
-    assert project.demeanor("import", str(night)).returncode == 0
-    name = project.demeanor("import", str(night)).stdout.split()[0]
+    assert project.demeanor("store", "import", str(night)).returncode == 0
+    name = project.demeanor("store", "import", str(night)).stdout.split()[0]
     found = rejudged(project, name)
     assert found["exit_code"] == 3
     assert {refusal for _, refusal in refusals(found)} == {

@@ -71,7 +71,7 @@ def test_a_database_that_is_down_does_not_stop_a_run(writer: Project, store: str
     first = (writer.folder / "results/latest").resolve().name
     again = writer.demeanor("run", "--policy", "all", "--trials", "2", DEMEANOR_STORE=store)
     assert f"added to the history, which was not available when they ran: {first}" in again.stdout
-    assert writer.demeanor("export", first, "--format", "csv", DEMEANOR_STORE=store).stdout.count("\n") == 3
+    assert writer.demeanor("store", "export", first, "--format", "csv", DEMEANOR_STORE=store).stdout.count("\n") == 3
     third = writer.demeanor("run", "--policy", "all", "--trials", "2", DEMEANOR_STORE=store)
     assert "added to the history" not in third.stdout
 
@@ -131,16 +131,16 @@ def test_commands_read_runs_of_other_machines(machines: tuple[Project, Project],
 
     assert "writes/writer/1" in ask("trace", "writes", "--run", name)
     assert f"{there.folder}/results/{name}/writes/writer/trial-1" in ask("trace", "writes", "--run", name)
-    assert "bye" in ask("triage", name)
-    assert f"--run {name}" in ask("triage", name)
+    assert "bye" in ask("report", name, "--failures")
+    assert f"--run {name}" in ask("report", name, "--failures")
     rejudged = ask("rejudge", "writes", "--last", "2", "--keep")
     assert "4 trials" in rejudged
     assert f"the new verdicts of {name} are not stored: its folder is " in rejudged
-    assert ask("export", name, "--format", "csv").count("writes,writer,") == 2
-    assert f"1 run: {passed}" in ask("analyze")  # `latest` is a run of this machine, for every command
+    assert ask("store", "export", name, "--format", "csv").count("writes,writer,") == 2
+    assert f"1 run: {passed}" in ask("report", "--metrics")  # `latest` is a run of this machine, for every command
     assert passed in ask("report", "latest")
     assert f"base run {passed}" in ask("compare", "latest", name, "--allow-identical")
-    assert "2 attempts" in ask("export", name, "--format", "atif", "--out", "atif")
+    assert "2 attempts" in ask("store", "export", name, "--format", "atif", "--out", "atif")
     assert "writes" in ask("report", name)
     assert "regressed" in ask("compare", passed, name, "--allow-identical")
     resumed = here.demeanor("run", "--resume", name, DEMEANOR_STORE=store)
@@ -155,7 +155,7 @@ def test_what_can_not_be_reached_is_named(machines: tuple[Project, Project], sto
     name = run(there, store)
     place = f"{socket.gethostname()}:{there.folder}/results/{name}"
     shutil.move(there.folder / "results", there.folder / "moved")
-    for words in (("trace", "--run", name), ("export", name, "--format", "atif", "--out", "atif")):
+    for words in (("trace", "--run", name), ("store", "export", name, "--format", "atif", "--out", "atif")):
         done = here.demeanor(*words, DEMEANOR_STORE=store)
         assert done.returncode == 70, done.stdout
         assert f"is not on this machine; the folder of its run is {place}" in done.stderr
@@ -170,10 +170,10 @@ def test_a_history_moves_from_sqlite_to_postgresql(writer: Project, store: str):
     """With attempts, token usage, imported runs and decisions; doing it again adds nothing."""
     first, second = run(writer), run(writer, "", "--seed", "2")
     (writer.folder / "junit.xml").write_text('<testsuite><testcase name="old" time="1"/></testsuite>')
-    assert writer.demeanor("import", "junit.xml", "--subject", "a:m").returncode == 0
+    assert writer.demeanor("store", "import", "junit.xml", "--subject", "a:m").returncode == 0
     compared = writer.demeanor("compare", first, second, "--allow-identical")
     assert compared.returncode == 3, compared.stderr
-    moved = writer.demeanor("import", "results/demeanor.db", DEMEANOR_STORE=store)
+    moved = writer.demeanor("store", "import", "results/demeanor.db", DEMEANOR_STORE=store)
     assert moved.returncode == 0, moved.stderr
     assert moved.stdout.count("2 attempts, 2 new") == 2
     assert "results/demeanor.db: 1 decision" in moved.stdout
@@ -184,7 +184,7 @@ def test_a_history_moves_from_sqlite_to_postgresql(writer: Project, store: str):
         for name in (one.name for one in old.runs()):
             assert new.records(name) == old.records(name)
             assert new.cells(name) == old.cells(name)
-    again = writer.demeanor("import", "results/demeanor.db", DEMEANOR_STORE=store)
+    again = writer.demeanor("store", "import", "results/demeanor.db", DEMEANOR_STORE=store)
     assert again.stdout.count("already there") == 3
-    refused = writer.demeanor("import", "results/demeanor.db", "--kind", "nightly", DEMEANOR_STORE=store)
+    refused = writer.demeanor("store", "import", "results/demeanor.db", "--kind", "nightly", DEMEANOR_STORE=store)
     assert (refused.returncode, "a history is copied as it is" in refused.stderr) == (2, True)

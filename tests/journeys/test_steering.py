@@ -163,7 +163,7 @@ def test_a_message_that_can_never_be_said_is_refused(project: Project, written: 
         f"from demeanor import *\n\n@eval_test(USUALLY_PASSES, prompt='Go.', steer={written})\ndef one(rig, result):\n"
     )
     project.write(demeanor_toml=CONFIG, worker_py=MODEL, eval_a_py=evals + "    assert rig\n")
-    ran = project.demeanor("list", "eval_a.py")
+    ran = project.demeanor("validate", "--list", "eval_a.py")
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert problem in ran.stdout + ran.stderr
     assert "eval_a.py" in ran.stdout + ran.stderr
@@ -228,6 +228,6 @@ def test_a_message_that_was_never_sent_is_refused(project: Project, message: str
     """Before anything runs."""
     evals = f"from demeanor import *\n\n@eval_test(USUALLY_PASSES, prompt='Go.', messages=[{message}])\n"
     project.write(demeanor_toml=CONFIG, worker_py=MODEL, eval_a_py=evals + "def one(rig, result):\n    assert rig\n")
-    ran = project.demeanor("list", "eval_a.py")
+    ran = project.demeanor("validate", "--list", "eval_a.py")
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert problem in ran.stdout + ran.stderr

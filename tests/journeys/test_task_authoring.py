@@ -1,4 +1,4 @@
-"""Writing tasks: `task new`, `validate`, `run`; and exporting an eval as a Harbor task.
+"""Writing tasks: `validate`, `run`; and exporting an eval as a Harbor task.
 
 Harbor takes seconds of CPU time for each trial, so it is started for what only Harbor can show, and once where it can
 run several tasks.
@@ -7,7 +7,6 @@ run several tasks.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -53,24 +52,19 @@ def with_harbor(project: Project) -> Project:
     return project
 
 
-def test_a_new_task_is_complete_and_can_be_planned(project: Project):
-    """Without Harbor, and without warnings."""
-    made = project.demeanor("task", "new", "count-lines", "--org", "my-team")
-    assert made.returncode == 0, made.stderr
-    assert os.access(project.folder / "tasks/count-lines/tests/test.sh", os.X_OK)
-    (listed,) = json.loads(project.demeanor("list", "tasks", "--json").stdout)
-    assert (listed["task"]["name"], listed["task"]["warnings"]) == ("my-team/count-lines", [])
+def test_a_task_can_be_listed_and_planned(project: Project):
+    """Without Harbor."""
+    task(project.folder / "tasks/greet")
+    (listed,) = json.loads(project.demeanor("validate", "--list", "tasks", "--json").stdout)
+    assert listed["task"]["name"] == "lab/greet"
     planned = project.demeanor("run", "tasks", "--policy", "all", "--subject", "oracle", "--trials", "2", "--dry-run")
-    assert "2 x 300 s" in planned.stdout
-    again = project.demeanor("task", "new", "count-lines")
-    assert again.returncode == 2
-    assert "already exists" in again.stderr
+    assert "2 x 60 s" in planned.stdout
 
 
 def test_a_dry_run_foresees_that_tasks_cant_run(project: Project):
     """Without Harbor, and on a cluster; not if all of them are skipped."""
     project.write(demeanor_toml='[harbor]\nprogram = "./no-harbor"\n')
-    project.demeanor("task", "new", "count-lines")
+    task(project.folder / "tasks/greet")
     words = ("run", "tasks", "--policy", "all", "--env", "bubblewrap", "--dry-run")
     for more, problem in {
         ("--subject", "nop"): "does not report its version",
@@ -86,11 +80,11 @@ def test_a_dry_run_foresees_that_tasks_cant_run(project: Project):
 def test_tasks_that_were_not_run_are_reported_as_such(project: Project):
     """Without Harbor there is a message, and --strict fails."""
     project.write(demeanor_toml='[harbor]\nprogram = "./no-harbor"\n')
-    project.demeanor("task", "new", "count-lines")
+    task(project.folder / "tasks/greet")
     for words in (("tasks",), ("tasks", "--static")):
         shown = project.demeanor("validate", *words)
         assert shown.returncode == 0
-        assert "read   count-lines  not run" in shown.stdout
+        assert "read   greet  not run" in shown.stdout
         assert "NOT RUN, so nothing is proven" in shown.stderr
     assert project.demeanor("validate", "tasks", "--strict").returncode == 1
 
@@ -126,26 +120,26 @@ def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
     project.demeanor("init")
     scenario = project.folder / "evals/create-file/scenario.toml"
     scenario.write_text(scenario.read_text() + '\n[[checks]]\ncheck = "tool_used"\nkind = "edit"\n')
-    shown = project.demeanor("export", "--harbor", "create-file")
+    shown = project.demeanor("store", "export", "--harbor", "create-file")
     assert shown.returncode == 2
     assert "- tool_used: needs the trajectory" in shown.stderr
-    shown = project.demeanor("export", "--harbor", "create-file", "--partial", "--out", "out")
+    shown = project.demeanor("store", "export", "--harbor", "create-file", "--partial", "--out", "out")
     assert "left out: tool_used" in shown.stdout
     (one,) = discover([project.folder / "out"])
     assert one.task is not None
     assert (one.task.name, one.task.warnings) == ("local/create-file", ())
-    shown = project.demeanor("export", "--harbor", "evals/eval_notes.py::saves_the_note")
+    shown = project.demeanor("store", "export", "--harbor", "evals/eval_notes.py::saves_the_note")
     assert "the function saves_the_note: is a Python function that needs the rig" in shown.stderr
 
 
 @needs_harbor
-def test_from_a_new_task_to_a_run(with_harbor: Project):
-    """It passes `validate` as it is, which runs its solution; then doing nothing fails."""
-    with_harbor.demeanor("task", "new", "count-lines")
+def test_a_task_is_validated_and_run(with_harbor: Project):
+    """`validate` runs its solution, which passes; then doing nothing fails."""
+    shutil.copytree(TASKS / "fix-failing-test", with_harbor.folder / "tasks/fix-failing-test")
     shown = with_harbor.demeanor("validate", "tasks", "--repeat", "1", "--strict")
     assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert "ok     count-lines  2 rehearsals" in shown.stdout
-    assert "count-lines: oracle 1 of 1" in shown.stderr
+    assert "ok     fix-failing-test  2 rehearsals" in shown.stdout
+    assert "fix-failing-test: oracle 1 of 1" in shown.stderr
     words = ("--policy", "all", "--trials", "1", "--subject", "nop", "--json")
     (cell,) = json.loads(with_harbor.demeanor("run", "tasks", *words).stdout)["cells"]
     assert (cell["tally"]["subject"], cell["tally"]["failed"]) == ("nop", 1)
@@ -185,7 +179,7 @@ def test_stock_harbor_runs_the_example_tasks_and_an_exported_task(with_harbor: P
     has its key."""
     with_harbor.write(evals__greets__scenario_toml=GREETS)
     shutil.copytree(TASKS, with_harbor.folder / "out")
-    done = with_harbor.demeanor("export", "--harbor", "greets", "--out", "out")
+    done = with_harbor.demeanor("store", "export", "--harbor", "greets", "--out", "out")
     assert done.returncode == 0, done.stderr
     rewards = _stock(with_harbor)
     names = {name for _, name in rewards}

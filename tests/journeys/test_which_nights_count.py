@@ -203,7 +203,7 @@ def test_several_names_are_promoted_together_or_not_at_all(versions: Versions):
     assert versions.evals.read_text() == before.replace("USUALLY_PASSES,prompt", "ALWAYS_PASSES,prompt")
     assert versions.project.demeanor("validate").returncode == 0
     elsewhere = str(versions.folder.parent / "elsewhere.db")  # CI has the nights, but not the decisions
-    imported = versions.project.demeanor("import", "results", DEMEANOR_STORE=elsewhere)
+    imported = versions.project.demeanor("store", "import", "results", DEMEANOR_STORE=elsewhere)
     assert imported.returncode == 0, imported.stderr
     assert versions.project.demeanor("validate", DEMEANOR_STORE=elsewhere).returncode == 0
     (versions.folder / "promotions.json").unlink()

@@ -153,7 +153,12 @@ def test_an_eval_that_is_lost_fails_the_collection(evals: Project):
     """In a file of evals and in a test file, on the command line and in pytest: nothing is run."""
     lost = EVALS.replace("writes", "lost").replace("@eval_test(ALWAYS", "@str\n@eval_test(ALWAYS")
     evals.write(evals__eval_lost_py=lost)
-    for shown in (evals.demeanor("run"), evals.demeanor("list"), evals.demeanor("validate"), evals.pytest("evals")):
+    for shown in (
+        evals.demeanor("run"),
+        evals.demeanor("validate", "--list"),
+        evals.demeanor("validate"),
+        evals.pytest("evals"),
+    ):
         assert shown.returncode == 2
         assert "the eval 'lost' can't be collected: the name `lost` is now" in shown.stdout + shown.stderr
     (evals.folder / "evals/eval_lost.py").unlink()
@@ -225,7 +230,7 @@ class TestMore:
 def test_marks_above_and_evals_in_classes_are_the_same_for_both_commands(evals: Project, file: str):
     """Also in a class that pytest does not collect itself; what a mark skips costs nothing."""
     evals.write(**{file.replace("/", "__").replace(".", "_"): MARKED})
-    listed = {one["name"] for one in json.loads(evals.demeanor("list", file, "--json").stdout)}
+    listed = {one["name"] for one in json.loads(evals.demeanor("validate", "--list", file, "--json").stdout)}
     assert listed == {"above", "cases[hi]", "cases[ho]", "in_class", "in_test_class"}
     ran = evals.pytest(file, "-m", "slow", "-W", "ignore")
     assert "3 passed, 1 skipped, 1 deselected" in ran.stdout, ran.stdout
@@ -259,7 +264,7 @@ def test_what_can_not_be_collected_is_refused_with_file_and_line(evals: Project)
     sections = dict(part.split(" ", 1) for part in shown.stdout.split("ERROR collecting ")[1:])
     assert sections.keys() == problems.keys()
     for path, problem in problems.items():
-        listed = evals.demeanor("list", path)
+        listed = evals.demeanor("validate", "--list", path)
         assert listed.returncode == 2, listed.stdout
         for text in (listed.stderr, sections[path]):
             assert problem in text.replace("\n", " "), text
@@ -297,7 +302,7 @@ by_name = {"three": made("three")}
     shown = evals.pytest("--collect-only", "-q", "tests/test_more.py")
     found = sorted(line.rpartition("::")[2].removesuffix("[good]") for line in shown.stdout.split() if "::" in line)
     assert found == wanted, shown.stdout
-    listed = json.loads(evals.demeanor("list", "tests", "--json").stdout)
+    listed = json.loads(evals.demeanor("validate", "--list", "tests", "--json").stdout)
     assert sorted(one["name"] for one in listed) == wanted
     ran = evals.pytest("tests/test_more.py", "-q")
     assert "3 passed, 2 skipped" in ran.stdout, ran.stdout

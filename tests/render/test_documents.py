@@ -13,17 +13,15 @@ from tools.schema_files import report_schemas
 
 from demeanor.cli.docs_folder import schemas
 from demeanor.commands.bisect.report import BISECT_DOCUMENT
+from demeanor.commands.compare.plan import comparison_plan
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.fork.report import FORK_DOCUMENT
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-from demeanor.commands.simulate.report import SIMULATE_DOCUMENT
-from demeanor.commands.simulate.rules import ProviderLimit, TrialLoad
-from demeanor.commands.simulate.workflow import Workload, forecast
 from demeanor.commands.trace.notes_report import NOTES_DOCUMENT, NotesReport
 from demeanor.core.notes import TrialNote
 from demeanor.render.documents import ReportDocument, compact_object, item_pieces, json_data
 from demeanor.reports.calibration.report import CALIBRATION_DOCUMENT, CalibrationReport, ErrorRateEstimate, LabelSplit
-from demeanor.reports.comparison.report import COMPARE_DOCUMENT
+from demeanor.reports.comparison.report import COMPARE_DOCUMENT, PLAN_DOCUMENT
 from demeanor.reports.eval_history.report import HISTORY_DOCUMENT, eval_history
 from demeanor.reports.failures.report import TRIAGE_DOCUMENT, Triage
 from demeanor.reports.gate.report import GATE_DOCUMENT
@@ -47,18 +45,13 @@ CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e
 NOTE = TrialNote(
     made="2026-11-16T01:00:00.000+00:00", run="r", eval="saves", subject="a:m", number=1, label="flaky", text="again"
 )
-WORK = Workload(
-    trials=(TrialLoad(subject="a:m", seconds=60.0, requests=4, provider="p"),) * 6,
-    cost_usd=1.5,
-    cells=2,
-    without_history=3,
-)
 DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "nights": (NIGHTS_DOCUMENT, a_week()),
-    "history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
-    "analysis": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
+    "eval-history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
+    "metrics": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
     "gate": (GATE_DOCUMENT, a_gate()[0]),
     "compare": (COMPARE_DOCUMENT, a_comparison()),
+    "comparison-plan": (PLAN_DOCUMENT, comparison_plan(0.95, 0.5)),
     "bisect": (BISECT_DOCUMENT, a_bisection()),
     "cover": (COVER_DOCUMENT, a_cover()),
     "fix": (FIX_DOCUMENT, a_fix()),
@@ -82,9 +75,8 @@ DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
             rates=(CorrectedRate(subject="a:m", passed=3, judged=4, rate=0.8, low=0.2, high=1.0),),
         ),
     ),
-    "simulate": (SIMULATE_DOCUMENT, forecast(WORK, [(2, 1)], {"p": ProviderLimit(concurrency=1)})[0]),
     "notes": (NOTES_DOCUMENT, NotesReport(notes=(NOTE,))),
-    "triage": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
+    "failures": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
 }
 
 
@@ -116,7 +108,7 @@ def test_each_report_matches_its_schema(name: str) -> None:
 
 
 def test_every_report_with_a_name_has_a_schema() -> None:
-    """A document names its schema, so `demeanor schema` must have it."""
+    """A document names its schema, so `demeanor help schema` must have it."""
     names = {name for name, _ in report_schemas()}
     assert len(names) > 10
     assert names - set(schemas()) == set()

@@ -17,4 +17,4 @@ def test_the_command_that_calibrates_a_case_can_be_pasted_into_a_shell(tmp_path:
     one = replace(an_eval("asks[old file]"), checks=(JudgeCheck(question="It asks first"),))
     with open_history(str(tmp_path / "history.db")) as history:
         (told,) = uncalibrated(history, [one], Config(root=tmp_path)).values()
-    assert "→ demeanor judge calibrate 'asks[old file]', or" in told
+    assert "→ demeanor validate --calibrate 'asks[old file]', or" in told

@@ -7,12 +7,20 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from demeanor.cli.registry import COMMANDS, command_module, make_parser
+from demeanor.cli.registry import (
+    NOTHING_ALONE,
+    SUB_COMMANDS,
+    all_commands,
+    command_module,
+    command_of,
+    parser_of,
+    program_help,
+)
 from demeanor.core import started
-from demeanor.core.errors import DemeanorError, StoreError, UnknownName, UsageError, nearest
+from demeanor.core.errors import DemeanorError, StoreError, UsageError, surely_meant
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.signals import signals_as_interrupt
@@ -48,19 +56,22 @@ def main(argv: Sequence[str]) -> int:
 
 def run_and_end(argv: Sequence[str]) -> int:
     """Run one command as the last work of this process: after Ctrl-C, further ones stay ignored until it ends."""
-    chosen = next((word for word in argv if not word.startswith("-")), "")
     if not argv:
         sys.stderr.write(_START)
         return ExitCode.USAGE
-    if argv[:1] == [chosen] and chosen not in COMMANDS:
-        return _refuse(UnknownName("command", chosen, COMMANDS))
-    args = _parse(make_parser(chosen, alone=argv[:1] == [chosen] and chosen in COMMANDS), argv)
+    if argv[0] in {"-h", "--help"}:
+        sys.stdout.write(program_help())
+        return ExitCode.ACCEPTED
+    try:
+        name, args = _parse(argv)
+    except UsageError as error:
+        return _refuse(error)
     started.reset()
     _environment_redactor.cache_clear()
     redact_before_shortening(_without_secrets)  # until the secrets of the configuration are known, too
     try:
         with signals_as_interrupt():
-            return int(command_module(args.command).run(args))
+            return int(command_module(name).run(args))
     except DemeanorError as error:
         _refuse(error)
         if not isinstance(error, StoreError) and started.has_started():
@@ -86,7 +97,7 @@ def run_and_end(argv: Sequence[str]) -> int:
 
 def _refuse(error: DemeanorError) -> ExitCode:
     """Print an error of the user's making, and where to read on."""
-    sys.stderr.write(f"demeanor: {error}\n  → more about this: demeanor explain {error.slug}\n")
+    sys.stderr.write(f"demeanor: {error}\n  → more about this: demeanor help {error.slug}\n")
     return ExitCode.USAGE
 
 
@@ -104,25 +115,36 @@ def _environment_redactor() -> Callable[[str], str]:
     return Redactor(telling(os.environ)).text
 
 
-def _parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments. If a command sets `more_words`, options may stand between its words."""
-    args, rest = parser.parse_known_args(argv)
-    words = getattr(args, getattr(args, "more_words", ""), None)
-    if rest and (words is None or any(word.startswith("-") for word in rest)):
-        sys.exit(
-            _refuse(
-                UsageError(f"{args.command}: unrecognized arguments: {' '.join(rest)}\n  → {_hint(parser, args, rest)}")
-            )
-        )
-    if rest and words is not None:
-        words += rest
-    return args
+def _parse(argv: Sequence[str]) -> tuple[str, argparse.Namespace]:
+    """The command and its arguments. If a command sets `more_words`, options may stand between its words."""
+    name, words = command_of(argv)
+    if not name:
+        known = {command.rpartition(" ")[2]: command for command in reversed(tuple(all_commands()))}
+        if argv[0].startswith("-"):
+            known = {option: option for option in ("--help", "--version")}
+        raise _unknown("option" if argv[0].startswith("-") else "command", argv[0], known, "see demeanor --help")
+    if name in NOTHING_ALONE and words[:1] not in (["-h"], ["--help"]):
+        known = {word: f"{name} {word}" for word in SUB_COMMANDS[name]}
+        remedy = " | ".join(f"demeanor {command}" for command in known.values())
+        if words:
+            raise _unknown("sub-command", words[0], known, remedy, name)
+        raise UsageError(f"{name}: no sub-command is named\n  → {remedy}")
+    parser = parser_of(name)
+    args, rest = parser.parse_known_args(words)
+    wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), None)
+    more = getattr(args, getattr(args, "more_words", ""), None)
+    remedy = f"see its options: demeanor {name} --help"
+    if wrong is not None:
+        raise _unknown("option", wrong, {option: option for option in parser._option_string_actions}, remedy, name)
+    if rest and more is None:
+        raise UsageError(f"{name}: unexpected argument {rest[0]!r}\n  → {remedy}")
+    if more is not None:
+        more += rest
+    return name, args
 
 
-def _hint(parser: argparse.ArgumentParser, args: argparse.Namespace, rest: Sequence[str]) -> str:
-    """The option that was probably meant, or where the options of the command are listed."""
-    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
-    known = commands.choices[args.command]._option_string_actions
-    wrong = next((word.partition("=")[0] for word in rest if word.startswith("--")), "")
-    close = nearest(wrong, known) if wrong else None
-    return f"did you mean {close!r}?" if close else f"see its options: demeanor {args.command} --help"
+def _unknown(kind: str, word: str, known: Mapping[str, str], otherwise: str, command: str = "") -> UsageError:
+    """The error for a word that is not known; `known` maps words to what a message calls them."""
+    close = surely_meant(word, known)
+    remedy = f"did you mean {known[close]!r}?" if close else otherwise
+    return UsageError(f"{f'{command}: ' if command else ''}unknown {kind} {word!r}\n  → {remedy}")

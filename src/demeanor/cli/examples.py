@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor compare --base main", "build and run this commit and main"),
         ("demeanor compare main feature", "two branches, from the history"),
         ("demeanor compare native:big native:small", "two subjects of stored runs"),
+        ("demeanor compare --plan 95% 80%", "how many trials detect this drop?"),
     ),
     "bisect": (
         ("demeanor bisect reads_first --good v1.4", "find the commit that changed the behaviour"),
@@ -39,38 +40,28 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "promote": (
         ("demeanor promote", "which evals are ready for ALWAYS_PASSES?"),
         ("demeanor promote --apply", "change their policy, and verify it"),
-    ),
-    "demote": (
-        ("demeanor demote", "which evals fail too often?"),
-        ("demeanor demote --apply saves_the_note", "change the policy of one"),
+        ("demeanor promote --demote", "which evals fail too often for it?"),
     ),
     "report": (
         ("demeanor report", "the last night and the seven before it"),
         ("demeanor report --nights 30", "more nights"),
         ("demeanor report --format html --out night.html", "as one file for a browser"),
+        ("demeanor report --eval saves_the_note", "every night of an eval"),
+        ("demeanor report --failures", "the failures of the latest run, in groups"),
+        ("demeanor report --brief 1", "the first group as a task"),
+        ("demeanor report results/* --metrics --k 5", "pass@5 and pass^5 of several runs"),
     ),
     "serve": (
         ("demeanor serve", "serve the dashboard at port 8765"),
         ("demeanor serve --port 0 --notes", "any free port; allow notes from the browser"),
         ("demeanor serve --export site", "write the pages of the last night as files"),
     ),
-    "history": (
-        ("demeanor history saves_the_note", "every night of an eval"),
-        ("demeanor history saves_the_note --subject native:m", "with one subject"),
-    ),
-    "analyze": (
-        ("demeanor analyze", "the latest run"),
-        ("demeanor analyze results/* --k 5", "several runs, with pass@5 and pass^5"),
-        ("demeanor analyze --patterns known.yaml", "classify failures by your own patterns"),
-    ),
-    "list": (
-        ("demeanor list", "all evals"),
-        ("demeanor list evals -k 'notes and not slow'", "those that match"),
-    ),
     "validate": (
         ("demeanor validate", "can each eval pass, and can it fail?"),
         ("demeanor validate evals/eval_notes.py", "the evals of one file"),
         ("demeanor validate --strict", "in CI"),
+        ("demeanor validate --list -k 'notes and not slow'", "list the evals that match"),
+        ("demeanor validate --calibrate asks_first", "is its judge right, by your labels?"),
     ),
     "adopt": (
         ("demeanor adopt ~/.claude/projects/*/1f0c….jsonl", "what the agent did, and a draft of an eval"),
@@ -81,6 +72,9 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor trace", "the first trial of the latest run that did not pass"),
         ("demeanor trace saves_the_note/native:scripted/2", "one trial"),
         ("demeanor trace saves_the_note --diff", "beside the most similar passing trial"),
+        ("demeanor trace --prompt", "the instructions that the agent sent, with ids"),
+        ("demeanor trace EVAL/SUBJECT/1 --label flaky", "label a trial; --note TEXT adds why"),
+        ("demeanor trace --notes", "all labels"),
     ),
     "fork": (
         ("demeanor fork", "the steps of the first trial that did not pass"),
@@ -89,90 +83,65 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor fork EVAL --at 4 --instead answer.json", "with another answer there"),
         ("demeanor fork EVAL --at 4 --save before_delete", "for a decision-point eval"),
     ),
-    "note": (
-        ("demeanor note EVAL/SUBJECT/1 --label flaky 'races'", "label a trial"),
-        ("demeanor note --list", "all labels"),
-    ),
-    "prompt": (
-        ("demeanor prompt", "the instructions that the agent sent, with ids"),
-        ("demeanor run --without b9ff9143", "run the evals without one of them"),
-    ),
-    "judge": (
-        ("demeanor judge calibrate asks_first", "against the labels of `demeanor note`"),
-        ("demeanor judge calibrate asks_first --labels labels.csv", "against labels in a file"),
-    ),
     "rejudge": (
         ("demeanor rejudge", "the latest run, with the edited checks"),
         ("demeanor rejudge saves_the_note --last 5", "one eval, in its last five runs"),
-    ),
-    "watch": (
-        ("demeanor watch", "judge stored trials again on every edit"),
-        ("demeanor watch --run --budget-usd 1", "also run what can't be judged again"),
-    ),
-    "triage": (
-        ("demeanor triage", "the failures of the latest run, in groups"),
-        ("demeanor triage --brief 1", "the first group as a task"),
+        ("demeanor rejudge --watch", "again on every edit of an eval"),
+        ("demeanor rejudge --watch --run --budget-usd 1", "also run what can't be judged again"),
     ),
     "fix": (
         ("demeanor fix saves_the_note --dry-run", "the task for the fixing agent; runs nothing"),
         ("demeanor fix saves_the_note", "fix and verify; the result is a patch"),
         ("demeanor fix saves_the_note --apply", "also apply the patch"),
     ),
-    "import": (
-        ("demeanor import other-machine/results", "all runs of a folder"),
-        ("demeanor import report.json", "results of another tool"),
-    ),
-    "export": (
-        ("demeanor export latest --format csv --out t.csv", "the trials of a run as a table"),
-        ("demeanor export latest --format otlp --out s.jsonl", "as OpenTelemetry spans"),
-    ),
-    "simulate": (
-        ("demeanor simulate --workers 4 --workers 16", "the same night on two fleets"),
-        ("demeanor simulate --workers 8 --slots 4 --plot night.svg", "with a timeline"),
-        ("demeanor simulate --workers 8 --requests-per-minute acme=600", "with another limit"),
-    ),
-    "power": (
-        ("demeanor power", "trials to detect a drop from 95 % to 80 %"),
-        ("demeanor power 99% 90% --trials 10", "another drop, and what ten trials detect"),
-    ),
     "cluster": (
         ("demeanor cluster certs certs/", "certificates for a new cluster"),
         ("demeanor cluster check --scheduler tls://HOST:PORT --certs certs/", "which workers can be used"),
         ("demeanor cluster check --workers 2", "what two workers on this machine can do"),
     ),
-    "contract": (
-        ("demeanor contract", "test all translations between model APIs"),
-        ("demeanor contract -k 'ids and gemini'", "some of them"),
+    "store": (
+        ("demeanor store import other-machine/results", "all runs of a folder"),
+        ("demeanor store export --format csv --out t.csv", "the latest run as a table"),
+    ),
+    "store import": (
+        ("demeanor store import other-machine/results", "all runs of a folder"),
+        ("demeanor store import report.json", "results of another tool"),
+    ),
+    "store export": (
+        ("demeanor store export --format csv --out t.csv", "the latest run as a table"),
+        ("demeanor store export --format otlp --out s.jsonl", "as OpenTelemetry spans"),
+    ),
+    "gateway": (
+        ("demeanor gateway serve --model scripted", "serve one model"),
+        ("demeanor gateway contract", "test all translations"),
+    ),
+    "gateway serve": (
+        ("demeanor gateway serve --model scripted", "serve one model"),
+        ("demeanor gateway serve --port 8080 --log x.jsonl", "with a log of all exchanges"),
+        ("demeanor gateway serve --keep sessions", "keep the traffic, for evals"),
+    ),
+    "gateway contract": (
+        ("demeanor gateway contract", "test all translations"),
+        ("demeanor gateway contract -k 'ids and gemini'", "some of them"),
     ),
     "agents": (
         ("demeanor agents", "what is installed, what each supports"),
         ("demeanor agents install claude-code", "install the tested version"),
-        ("demeanor agents check claude-code", "test what it supports, without a paid model"),
-    ),
-    "harbor": (
-        ("demeanor harbor", "which Harbor is used"),
-        ("demeanor harbor install", "install it into a folder of its own"),
-        ("demeanor harbor images pull python:3.12-slim", "get an image that tasks are built on"),
-        ("demeanor harbor images prune --max-gb 5", "remove what was not used for the longest time"),
+        ("demeanor agents check claude-code", "test it, without a paid model"),
     ),
     "models": (
         ("demeanor models", "the models that run on this machine"),
         ("demeanor models fetch qwen2.5-coder-1.5b", "download one"),
     ),
-    "gateway": (
-        ("demeanor gateway --model scripted", "serve a model; prints the variables to set"),
-        ("demeanor gateway --port 8080 --log log.jsonl", "at a fixed port, with a log of all exchanges"),
-        ("demeanor gateway --keep sessions", "keep the traffic, to make evals from it"),
-    ),
-    "task": (("demeanor task new count-lines", "a small, complete task in tasks/count-lines"),),
     "init": (
-        ("demeanor init", "asks for agent, model and CI service"),
+        ("demeanor init", "asks for agent, model and CI"),
         ("demeanor init --agent codex --ci gitlab", "without questions"),
-        ("demeanor init --from-sessions ~/.claude/projects", "with evals from your own sessions"),
+        ("demeanor init --from-sessions ~/.claude/projects", "evals from your sessions"),
     ),
-    "skills": (
-        ("demeanor skills install", "guides for all agents"),
-        ("demeanor skills check", "are they up to date?"),
+    "init guides": (
+        ("demeanor init guides", "guides for all coding agents"),
+        ("demeanor init guides --for claude", "for one"),
+        ("demeanor init guides --check", "are they up to date?"),
     ),
     "doctor": (
         ("demeanor doctor", "what works here, and how to fix the rest"),
@@ -183,27 +152,23 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor help", "list all pages"),
         ("demeanor help ci", "read one"),
         ("demeanor help --search nightly", "search all"),
+        ("demeanor help rate_limit", "about an error, a void cause or an exit code"),
+        ("demeanor help store import", "the options of a command"),
     ),
-    "explain": (
-        ("demeanor explain bad-input", "an error"),
-        ("demeanor explain rate_limit", "a void cause"),
-        ("demeanor explain 3", "an exit code"),
+    "help commands": (("demeanor help commands", "every command with all of its options"),),
+    "help schema": (
+        ("demeanor help schema", "list all schemas"),
+        ("demeanor help schema scenario > scenario.schema.json", "write one to a file"),
     ),
-    "schema": (
-        ("demeanor schema", "list all schemas"),
-        ("demeanor schema scenario > scenario.schema.json", "write one to a file"),
-    ),
-    "completion": (
-        ('eval "$(demeanor completion bash)"', "for this shell"),
-        ("demeanor completion fish > ~/.config/fish/…", "for all new shells"),
+    "help completion": (
+        ('eval "$(demeanor help completion bash)"', "for this shell"),
+        ("demeanor help completion fish > ~/.config/fish/…", "for all new shells"),
     ),
 }
 
 
-def examples(command: str) -> str:
-    """The examples of a command as text for the end of its help."""
-    if command not in EXAMPLES:  # a test requires examples; a command without them works all the same
-        return ""
-    width = max(len(line) for line, _ in EXAMPLES[command])
-    rows = [f"  {line:<{width}}  {about}" for line, about in EXAMPLES[command]]
-    return "\n".join(["examples:", *rows])
+def examples(lines: Sequence[tuple[str, str]]) -> str:
+    """The examples of a command as text for the end of its help; empty if there are none."""
+    width = max((len(line) for line, _ in lines), default=0)
+    rows = [f"  {line:<{width}}  {about}" for line, about in lines]
+    return "\n".join(["examples:", *rows]) if rows else ""

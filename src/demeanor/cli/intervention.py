@@ -30,7 +30,7 @@ def intervention_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="remove an instruction from every request to the model; repeatable (ids: demeanor prompt)",
+        help="remove an instruction from every request to the model; repeatable (ids: demeanor trace --prompt)",
     )
     group.add_argument(
         "--replace",
@@ -117,4 +117,4 @@ def _replacement(given: str) -> tuple[str, str]:
 def check_id(one: str, option: str) -> None:
     """Raise BadInput if a text is not the id of an instruction."""
     if not re.fullmatch(r"[0-9a-f]{8}", one):
-        raise BadInput(f"{one!r} is not the id of an instruction", where=option, remedy="see `demeanor prompt`")
+        raise BadInput(f"{one!r} is not the id of an instruction", where=option, remedy="see `demeanor trace --prompt`")

@@ -121,7 +121,7 @@ def subject_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def trial_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the name of a stored trial; see `find_record` of trace."""
+    """Add the name of a stored trial; see `find_record` of trace.trials."""
     parser.add_argument(
         "trial",
         nargs="?",

@@ -1,4 +1,4 @@
-"""All commands, one line each, and the argument parser.
+"""All commands, one line each, and their argument parsers.
 
 The module of a command is imported only when that command is used, so that `demeanor --help` is fast.
 """
@@ -6,102 +6,172 @@ The module of a command is imported only when that command is used, so that `dem
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
-from demeanor._version import __version__
-from demeanor.cli.examples import examples
+from demeanor.cli.examples import EXAMPLES, examples
+from demeanor.cli.plugin_commands import plugin_commands, plugin_groups, plugin_module, plugin_summaries
+from demeanor.core.errors import UsageError
 
-COMMANDS: Mapping[str, str] = {
-    "run": "run evals and decide whether they hold",
-    "nightly": "run all evals on all subjects and record the run as a night",
-    "gate": "decide whether a change may merge",
-    "compare": "decide whether one version is worse than another",
-    "bisect": "find the commit that changed a behaviour, even if the eval is flaky",
-    "promote": "list the evals that are ready for ALWAYS_PASSES, and change their policy",
-    "demote": "list the evals that fail too often for ALWAYS_PASSES, and change their policy",
-    "report": "show a nightly run and the nights before it",
-    "serve": "serve the dashboard: all runs, evals and trials in a browser",
-    "history": "show the pass rate of an eval over time",
-    "analyze": "calculate pass@k, pass^k and flakiness of runs, and classify their failures",
-    "list": "list the evals",
-    "validate": "check, without a model, that each eval can pass and can fail",
-    "adopt": "turn a session in which an agent did the wrong thing into an eval",
-    "trace": "show what happened in a trial, step by step",
-    "fork": "start trials from a step of a stored trial, and find the step that decided it",
-    "prompt": "list the instructions that an agent sends to its model, with ids and files",
-    "cover": "find the instructions in the prompt that no eval covers",
-    "note": "label a trial as real, flaky, eval bug or infrastructure, or list the labels",
-    "judge": "measure the error rates of an eval's judge against human labels",
-    "rejudge": "judge stored trials again, without running the agent or a model",
-    "watch": "judge the stored trials of an eval again whenever you edit it",
-    "triage": "group the failures of a run and suggest what to do about each",
-    "fix": "let an agent fix a failing eval, and verify the fix",
-    "import": "import results of other tools or machines into the history",
-    "export": "export a run of the history for other tools",
-    "power": "show how many trials it takes to detect a drop, and the error rates of each rule",
-    "simulate": "predict the time, the cost and the bottleneck of a night on a fleet",
-    "contract": "check the wire formats of the model APIs, without a model",
-    "agents": "list, install or check coding agents",
-    "cluster": "make certificates for a cluster of workers, or check its workers",
-    "harbor": "show or install Harbor, which runs whole tasks, and manage images for them",
-    "models": "list, download or remove the language models that run on this machine",
-    "gateway": "serve models to an agent that you start yourself",
-    "task": "create a new task in the Harbor format",
-    "init": "set up evals, configuration and CI in this folder",
-    "skills": "write short guides for coding agents, or check that they are up to date",
-    "doctor": "show what is installed, what works, and how to fix the rest",
-    "help": "read the documentation",
-    "explain": "explain an error, a void cause or an exit code",
-    "schema": "print the JSON schema of a file or of a command's output",
-    "completion": "print a completion script for your shell",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "start": {
+        "init": "set up evals, configuration and CI, or guides for coding agents",
+        "validate": "check evals without a model, list them, or calibrate their judges",
+        "run": "run evals and decide whether they hold",
+        "trace": "show what happened in a trial, step by step, or its prompt; label it",
+        "serve": "serve the dashboard: all runs, evals and trials in a browser",
+    },
+    "every night": {
+        "nightly": "run all evals on all subjects and record the run as a night",
+        "report": "show a night, an eval over time, failures in groups, or metrics",
+        "promote": "list evals that are ready for another policy, and change it",
+    },
+    "every change": {
+        "gate": "decide whether a change may merge",
+        "compare": "decide whether one version is worse, or how many trials show it",
+        "fix": "let an agent fix a failing eval, and verify the fix",
+    },
+    "explore": {
+        "rejudge": "judge stored trials again, without agent or model: once, or on edits",
+        "adopt": "turn a session in which an agent did the wrong thing into an eval",
+        "fork": "start trials from a step of a stored trial; find the deciding step",
+        "cover": "find the instructions in the prompt that no eval covers",
+        "bisect": "find the commit that changed a behaviour, even if the eval is flaky",
+    },
+    "machine": {
+        "agents": "list, install or check coding agents",
+        "models": "list, download or remove language models that run on this machine",
+        "doctor": "show what is installed, what works, and how to fix the rest",
+        "store": "import results of other tools or machines, and export runs",
+        "gateway": "serve models to an agent that you start, or check wire formats",
+        "cluster": "make certificates for a cluster of workers, or check its workers",
+        "help": "read the documentation, schemas and all options; set up completion",
+    },
 }
+"""Group → command → what it does, in the order of `demeanor --help`."""
+
+SUB_COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "init": {"guides": "write guides for coding agents, or check that they are up to date"},
+    "store": {
+        "import": "import results of other tools or machines into the history",
+        "export": "export a run of the history for other tools",
+    },
+    "gateway": {
+        "serve": "serve models to an agent that you start yourself",
+        "contract": "check the wire formats of the model APIs, without a model",
+    },
+    "help": {
+        "commands": "show the options of all commands",
+        "schema": "print the JSON schema of a file or of a command's output",
+        "completion": "print a completion script for your shell",
+    },
+}
+"""Command → sub-command → what it does."""
+
+NOTHING_ALONE = ("store", "gateway")
+"""Commands that do nothing without a sub-command."""
+
+
+def _all_commands() -> Iterator[tuple[str, str]]:
+    for group in GROUPS.values():
+        for name, summary in group.items():
+            yield name, summary
+            for word, about in SUB_COMMANDS.get(name, {}).items():
+                yield f"{name} {word}", about
+
+
+COMMANDS: Mapping[str, str] = dict(_all_commands())
+"""Every command and sub-command of Demeanor itself, such as `store import`, and what it does."""
 
 EXIT_CODES = (
     "exit codes: 0 accepted, 1 rejected, 2 usage error, 3 undecided, 4 refused (fix), "
     "70 internal error, 130 interrupted"
 )
 
+_LITERAL = re.compile(r"^(?:sub-commands|examples):$", re.M)
+
 
 class _Formatter(argparse.HelpFormatter):
     """Wraps descriptions, and leaves the lines of examples as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        before, found, after = text.partition("examples:\n")
-        wrapped = super()._fill_text(before, width, indent) if before.strip() else ""
-        return wrapped + ("\n\n" if wrapped and found else "") + found + after
+        literal = _LITERAL.search(text)
+        if literal is None:
+            return super()._fill_text(text, width, indent)
+        before = text[: literal.start()].strip()
+        wrapped = f"{super()._fill_text(before, width, indent)}\n\n" if before else ""
+        return wrapped + text[literal.start() :]
 
 
-def make_parser(chosen: str | None = None, *, alone: bool = False) -> argparse.ArgumentParser:
-    """The parser of all commands. If one is chosen, only its options are added; `alone`: without other commands."""
-    parser = argparse.ArgumentParser(
-        prog="demeanor",
-        description="Behavioural evals for coding agents: does your agent still choose to do the right thing?",
-        epilog=EXIT_CODES,
+class _CommandParser(argparse.ArgumentParser):
+    """Reports a wrong argument like all other mistakes, instead of with the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        words = self.prog.removeprefix("demeanor ")
+        raise UsageError(f"{words}: {message}\n  → see its options: {self.prog} --help")
+
+
+def all_commands() -> Mapping[str, str]:
+    """Every command and sub-command, also those of other packages, and what it does."""
+    return {**COMMANDS, **{name: text for name, text in plugin_summaries().items() if name.split()[0] not in COMMANDS}}
+
+
+def sub_commands(name: str) -> Mapping[str, str]:
+    """The sub-commands of a command, and what each does."""
+    if name in COMMANDS:
+        return SUB_COMMANDS.get(name, {})
+    own = f"{name} "
+    return {other.removeprefix(own): text for other, text in plugin_summaries().items() if other.startswith(own)}
+
+
+def program_help() -> str:
+    """What `demeanor --help` prints."""
+    lines = ["usage: demeanor COMMAND [OPTION …]"]
+    others = plugin_groups()
+    for group in dict.fromkeys((*GROUPS, *others)):
+        verbs = {**others.get(group, {}), **GROUPS.get(group, {})}
+        lines += ["", group, *(f"  {name:<9} {summary}" for name, summary in verbs.items())]
+    lines += ["", "options: demeanor COMMAND --help; of all commands: demeanor help commands"]
+    lines += textwrap.wrap(EXIT_CODES, width=80, subsequent_indent=" " * len("exit codes: "))
+    return "\n".join(lines) + "\n"
+
+
+def command_of(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The command or sub-command that a command line begins with, and the words after it; empty if there is none."""
+    known = COMMANDS if argv[0] in COMMANDS else plugin_commands()
+    for number in (2, 1):
+        name = " ".join(argv[:number])
+        if len(argv) >= number and name in known:
+            return name, argv[number:]
+    return "", argv
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of a command or of a sub-command, for the words after its name."""
+    module: Any = None if name in NOTHING_ALONE else command_module(name)
+    summary: str = COMMANDS.get(name) or module.SUMMARY
+    parser = _CommandParser(
+        prog=f"demeanor {name}", description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=_Formatter
     )
-    parser.add_argument("-V", "--version", action="version", version=f"demeanor {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
-        if alone and name != chosen:
-            continue
-        sub = commands.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=_Formatter
-        )
-        if chosen in {None, name}:
-            command_module(name).arguments(sub)
-            sub.epilog = f"{sub.epilog}\n\n{examples(name)}" if sub.epilog else examples(name)
+    below = sub_commands(name)
+    if module is None:
+        parser.usage = f"demeanor {name} {'|'.join(below)} …"
+    else:
+        module.arguments(parser)
+    width = max(map(len, below), default=0)
+    listed = "\n".join(f"  {word:<{width}}  {about}" for word, about in below.items())
+    shown: Any = EXAMPLES.get(name) or getattr(module, "EXAMPLES", ())
+    parts = [parser.epilog, f"sub-commands:\n{listed}" if below else "", examples(shown)]
+    parser.epilog = "\n\n".join(part for part in parts if part)
     return parser
-
-
-def command_help(name: str) -> str:
-    """The help text of a command."""
-    parser = make_parser(name)
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    text: str = commands.choices[name].format_help()
-    return text
 
 
 def command_module(name: str) -> Any:
     """The module of a command, which has `arguments(parser)` and `run(args)`."""
-    return import_module(f"demeanor.commands.{'import_' if name == 'import' else name}.command")
+    if name not in COMMANDS:
+        return plugin_module(name)
+    command, _, word = name.partition(" ")
+    return import_module(f"demeanor.commands.{command}.{'import_' if word == 'import' else word or 'command'}")

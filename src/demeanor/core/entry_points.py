@@ -62,9 +62,10 @@ def loaded(point: EntryPoint) -> Any:
 def _ours(folders: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """The entry points of all groups of Demeanor in these folders, each once."""
     if any(Path(folder).is_file() for folder in folders):  # an archive, which only importlib.metadata can read
-        from importlib.metadata import entry_points
+        from importlib.metadata import distributions
 
-        points = [EntryPoint(one.group, one.name, one.value) for one in entry_points() if one.group.startswith(_OURS)]
+        known = (point for package in distributions() for point in package.entry_points)
+        points = [EntryPoint(one.group, one.name, one.value) for one in known if one.group.startswith(_OURS)]
     else:
         points = [point for folder in folders for text in _texts(folder) for point in _points(text)]
     return tuple(dict.fromkeys(points))

@@ -35,6 +35,23 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
+def surely_meant(word: str, known: Iterable[str]) -> str | None:
+    """The known word or option that was surely meant, because few letters differ; None if none was."""
+    import difflib
+
+    names = {name.lstrip("-"): name for name in known}
+    plain = word.lstrip("-")
+    longer = [name for name in names if name.startswith(plain)]
+    same_letters = [name for name in names if sorted(name) == sorted(plain)]
+    close = (
+        same_letters
+        or difflib.get_close_matches(plain, names, n=1, cutoff=0.8)
+        or (longer if len(longer) == 1 else [])
+        or [name for name in names if plain.startswith(f"{name}-")]
+    )
+    return names[close[0]] if close else None
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """The remedy for an unknown name: the known name that was probably meant, or `otherwise`."""
     close = nearest(name, known)

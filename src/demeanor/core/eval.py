@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from demeanor.core.checks import Check, FunctionCheck
-from demeanor.core.whole_task import WholeTask
 from demeanor.core.judge_question import JudgeSettings
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
+from demeanor.core.whole_task import WholeTask
 
 Rehearsal: TypeAlias = Callable[[Any], None]
 """A function that plays the agent in the self-test; it gets a `Stage` (see judge/simulation.py)."""

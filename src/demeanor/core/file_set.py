@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from demeanor.core.atomic_file import is_stream
 from demeanor.core.errors import BadInput
 
 
-def write_files(contents: Mapping[Path, str | bytes], *, executable: Collection[Path] = ()) -> None:
+def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write files and the folders above them. On an error everything is undone, and BadInput names the file.
 
     A link is followed; a device or pipe, such as /dev/stdout, is written to, which can't be undone.
@@ -23,7 +23,7 @@ def write_files(contents: Mapping[Path, str | bytes], *, executable: Collection[
         for path, text in contents.items():
             try:
                 if not is_stream(path):
-                    staged[path] = _stage(path.resolve(), text, executable=path in executable, undo=undo)
+                    staged[path] = _stage(path.resolve(), text, undo)
             except OSError as error:
                 raise unwritable(path, error) from None
         for path, text in contents.items():
@@ -59,14 +59,12 @@ def new_folder(path: Path) -> Iterator[Path]:
         undo.pop_all()
 
 
-def _stage(path: Path, text: str | bytes, *, executable: bool, undo: ExitStack) -> Path:
+def _stage(path: Path, text: str | bytes, undo: ExitStack) -> Path:
     """Write the text to a temporary file beside `path`."""
     _make_folders(path.parent, undo)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     undo.callback(_discard, temporary)
     temporary.write_bytes(_encoded(text))
-    if executable:
-        temporary.chmod(0o755)
     return temporary
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from demeanor.core.checks import Check, FunctionCheck, JudgeCheck, PromptSnapshot
 from demeanor.core.eval import Eval
-from demeanor.core.whole_task import WholeTask
 from demeanor.core.identity_cache import by_identity
 from demeanor.core.mcp_fixture import identity
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
 from demeanor.core.user import ScriptedUser
+from demeanor.core.whole_task import WholeTask
 
 PATH_TOOLS = "path_tools"
 """The fact of a capture that lists programs on PATH which affect the behaviour of agents."""

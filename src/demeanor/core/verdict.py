@@ -107,7 +107,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
     VoidCause.PREFIX: "the agent no longer does what was recorded: fork a newer trial, or demeanor validate --refresh",
-    VoidCause.INTERVENTION: "list the instructions that the agent really sends, with their ids: demeanor prompt",
+    VoidCause.INTERVENTION: "list the instructions that the agent sends, with their ids: demeanor trace --prompt",
     VoidCause.FIXTURE: "add a reply to the fixture; the message names the call, or says why the server did not start",
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
     VoidCause.JUDGE: "ask the judge again about the stored trials: demeanor rejudge latest --ask-judge missing --keep",

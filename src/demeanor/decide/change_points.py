@@ -1,8 +1,8 @@
 """Find the nights in which an eval's pass rate changed, and what else changed then.
 
 The nights of all subjects of an eval are scanned together (`statistics/change.py`). An edit of the eval starts a new
-scan, because its rates before and after can't be compared. `history`, the report of a night and the dashboard all use
-this, so they agree.
+scan, because its rates before and after can't be compared. The reports of a night and of an eval and the dashboard all
+use this, so they agree.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def uncalibrated(history: History, evals: Sequence[Eval], config: Config) -> Map
     """The evals whose judge is not calibrated and not trusted by name; each with what to do."""
     known = calibrations(history, evals)
     return {
-        one.name: f"its judge is not calibrated, so it can't block; → demeanor judge calibrate {shlex.quote(one.name)},"
-        f" or name it in `trusted` of [judge]"
+        one.name: "its judge is not calibrated, so it can't block; → demeanor validate --calibrate"
+        f" {shlex.quote(one.name)}, or name it in `trusted` of [judge]"
         for one in evals
         if asks_judge(one) and one.name not in known and one.name not in config.judge.trusted
     }

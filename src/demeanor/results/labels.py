@@ -1,4 +1,4 @@
-"""Labels of people about the trials of an eval: from `demeanor note`, or from a CSV file."""
+"""Labels of people about the trials of an eval: from `demeanor trace --label`, or from a CSV file."""
 
 from __future__ import annotations
 

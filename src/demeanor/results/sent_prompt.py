@@ -12,7 +12,7 @@ from demeanor.core.git import GitError
 from demeanor.core.instructions import PromptInstruction, instructions
 from demeanor.core.record import Record
 from demeanor.observe.conversations import first_request
-from demeanor.results.stored_runs import StoredRun
+from demeanor.results.runs import StoredRun
 from demeanor.results.trial_steps import load_capture
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.vcs.text_files import tracked_text_files

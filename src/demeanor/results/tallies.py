@@ -52,7 +52,7 @@ def tally_trials(
     needed: int | None = None,
     skipped: str | None,
     ks: Iterable[int],
-    estimator: Estimator,
+    estimator: Estimator = "unbiased",
 ) -> Tally:
     """Count the verdicts of `trials`, the attempts that count, and what all their attempts used."""
     outcomes = Counter(record.verdict.outcome for record in trials)

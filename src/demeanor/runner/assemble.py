@@ -36,9 +36,9 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.engines import Attempt, EngineRun, only_tasks, plan_engines, require_engines
 from demeanor.runner.executors.local import LocalExecutor
+from demeanor.runner.features import Feature, features
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
-from demeanor.runner.mcp_servers import check_http_servers
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
@@ -152,7 +152,8 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
         require_open_files(max(1, min(_jobs(config, request, plan), trials)))
     level = probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
     try:
-        check_http_servers((cell.eval for cell in plan.cells), level.name, config.network)
+        for feature in _features(config, request):
+            feature.check_sandbox((cell.eval for cell in plan.cells), level.name, config.network)
     except BadInput:
         asyncio.run(level.stop())
         raise
@@ -189,8 +190,7 @@ def assemble(
         facts={PATH_TOOLS: path_tools()},
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
-        canary=config.canary != "off",
-        agent_debug=request.agent_debug,
+        features=_features(config, request),
         user=_user_context(catalog, gateway, sandbox, checks),
     )
     attempt: Attempt = partial(make_attempt, context=context)
@@ -218,6 +218,10 @@ def assemble(
         checks=checks,
         judges=_judges(catalog, gateway, request),
     )
+
+
+def _features(config: Config, request: RunRequest) -> tuple[Feature, ...]:
+    return features(canary=config.canary != "off", agent_debug=request.agent_debug)
 
 
 def _user_context(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> UserContext:

@@ -10,31 +10,22 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from demeanor.core.agent import DEBUG_VARIABLE, Agent, Orders, Task, asks_user
-from demeanor.core.bounded_output import bounded
-from demeanor.core.canary import canary, with_canary
+from demeanor.core.agent import Agent, Orders, Task, asks_user
 from demeanor.core.capture import NOTE_REMEDY, Breakdown, Capture
 from demeanor.core.errors import BadInput, WorldError
 from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
-from demeanor.core.process import Launch, Limits, Output
+from demeanor.core.process import Launch, Limits
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Trial
 from demeanor.core.user import user_said
 from demeanor.core.verdict import VoidCause
 from demeanor.runner.agent_run import AgentRun
+from demeanor.runner.features import AttemptEnd, Feature
+from demeanor.runner.features.home_files import then_launches
 from demeanor.runner.hidden_files import hidden_files
-from demeanor.runner.home_and_then import kept_after, kept_before, then_launches, with_home_files
-from demeanor.runner.mcp_servers import (
-    fault_notes,
-    free_ports,
-    server_records,
-    with_http_servers,
-    with_server_files,
-    with_servers,
-)
 from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
 from demeanor.runner.users import TrialUser, UserContext
 from demeanor.sandboxes.host.bwrap_args import can_read, paths_to_bind
@@ -76,14 +67,11 @@ class AttemptContext:
     output_bytes: int = 4 * 2**20
     """How many bytes of stdout and of stderr are stored."""
 
-    agent_debug: bool = False
-    """Whether agents write verbose logs, which are kept with the attempt."""
+    features: tuple[Feature, ...] = ()
+    """What evals and the run add to each attempt."""
 
     user: UserContext | None = None
     """What the users of evals are asked with; None if no eval has one."""
-
-    canary: bool = True
-    """Whether each trial gets a canary token; a trial in which it turns up elsewhere has leaked its environment."""
 
 
 async def make_attempt(trial: Trial, number: int, context: AttemptContext) -> Capture:
@@ -125,13 +113,13 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=network))
         if gateway and sandbox.address is not None:
             gateway.set_address(sandbox.address)
-        task = _task(trial, sandbox, gateway, seed, debug=context.agent_debug)
+        task = _task(trial, sandbox, gateway, seed, context)
         orders = _orders(trial, agent, task, context)
         facts = _facts(context, sandbox, gateway, orders, seed, uses_model=agent.dialect is not None)
         if gateway:
             gateway.set_facts(facts)
         sandbox.write_home_files(orders.home_files)
-        then = _then(trial, orders, task)
+        then = _then(trial, orders, task, context)
         await sandbox.prepare((*orders.launches, *then))
         if gateway and sandbox.listener is not None:
             await gateway.listen(sandbox.listener)
@@ -168,8 +156,7 @@ async def _capture(
     """What the attempt has left."""
     run, scenario, ends = so_far.run, trial.eval.scenario, tuple(so_far.run.ends)
     sandbox, gateway = run.sandbox, run.gateway
-    records = server_records(sandbox, scenario, context.output_bytes)
-    return Capture(
+    capture = Capture(
         trial=trial.id,
         attempt=number,
         prompts=(*scenario.prompts, *(user_said(user.turns) if user else ())),
@@ -177,29 +164,31 @@ async def _capture(
         ends=ends,
         then=tuple(run.then_ends),
         leavings=sandbox.collect_files(run.orders.leavings),
-        task_files={**_debug_log(run.orders, sandbox, context), **records},
         scenario=scenario_hashes(scenario),
         before=so_far.before,
         after=await sandbox.snapshot(),
-        home_before=kept_before(run.orders, scenario),
-        home_after=await kept_after(sandbox, scenario),
         provider_silent=run.stalled,
         user=tuple(user.turns) if user else (),
         notes=(
             *(gateway.notes if gateway else ()),
             *_network_note(context.sandbox, sandbox),
-            *fault_notes(records, scenario),
             *await _start_notes(trial, context.sandbox, run),
             *(user.notes if user else ()),
         ),
         facts={**so_far.facts, **sandbox.facts},
     )
+    end = AttemptEnd(scenario=scenario, orders=run.orders, sandbox=sandbox, output_bytes=context.output_bytes)
+    for feature in context.features:
+        capture = await feature.with_capture(capture, end)
+    return capture
 
 
-def _then(trial: Trial, orders: Orders, task: Task) -> tuple[Launch, ...]:
+def _then(trial: Trial, orders: Orders, task: Task, context: AttemptContext) -> tuple[Launch, ...]:
     """How the commands after the agent are started."""
-    scenario = trial.eval.scenario
-    return tuple(with_http_servers(launch, task, scenario) for launch in then_launches(orders, task, scenario))
+    launches = then_launches(orders, task, trial.eval.scenario)
+    for feature in context.features:
+        launches = tuple(feature.with_launch(launch, task, trial.eval.scenario) for launch in launches)
+    return launches
 
 
 def _user(trial: Trial, context: AttemptContext, so_far: TrialSoFar, seed: int) -> TrialUser | None:
@@ -229,8 +218,8 @@ def _facts(
     }
     if orders.installation:
         facts["agent"] = orders.installation
-    if context.canary:
-        facts["canary"] = canary(seed)
+    for feature in context.features:
+        facts |= feature.facts(seed)
     if gateway:
         facts |= {"token": gateway.token, "seed": str(seed)}
     if gateway and uses_model:
@@ -266,25 +255,19 @@ def _network_note(level: Sandbox, sandbox: SandboxSession) -> tuple[str, ...]:
 
 
 def _orders(trial: Trial, agent: Agent, task: Task, context: AttemptContext) -> Orders:
-    """How the agent is started: with MCP servers, a canary, and the variable that asks for verbose logs."""
+    """How the agent is started, with what the features of the run add."""
     scenario = trial.eval.scenario
-    orders = with_server_files(agent.orders(with_servers(task, scenario)), task, scenario)
-    orders = with_home_files(orders, task, scenario)
-    if task.debug:
-        launches = (replace(launch, env={DEBUG_VARIABLE: "1", **launch.env}) for launch in orders.launches)
-        orders = replace(orders, launches=tuple(launches))
-    return with_canary(orders, canary(task.seed)) if context.canary else orders
+    orders = agent.orders(task)
+    for feature in context.features:
+        orders = feature.with_orders(orders, task, scenario)
+    return orders
 
 
-def _debug_log(orders: Orders, sandbox: SandboxSession, context: AttemptContext) -> dict[str, Output]:
-    """The verbose log that the agent was asked to write, without its middle if it is too large."""
-    files = sandbox.collect_files(orders.debug_files) if context.agent_debug else {}
-    return {name: bounded(content, context.output_bytes) for name, content in files.items()}
-
-
-def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None, seed: int, *, debug: bool) -> Task:
+def _task(
+    trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None, seed: int, context: AttemptContext
+) -> Task:
     scenario = trial.eval.scenario
-    return Task(
+    task = Task(
         prompts=scenario.prompts,
         model=scenario.start.model if scenario.start else trial.subject.model,
         workspace=sandbox.workspace,
@@ -297,6 +280,7 @@ def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None,
         messages=scenario.messages,
         steer=scenario.steer,
         user=scenario.user is not None,
-        ports=free_ports(scenario),
-        debug=debug,
     )
+    for feature in context.features:
+        task = feature.with_task(task, scenario)
+    return task

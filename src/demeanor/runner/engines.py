@@ -154,9 +154,7 @@ def skip_refused(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
     if not why:
         return plan
     return Plan(
-        cells=tuple(
-            replace(cell, trials=(), skipped=why[cell.id]) if cell.id in why else cell for cell in plan.cells
-        )
+        cells=tuple(replace(cell, trials=(), skipped=why[cell.id]) if cell.id in why else cell for cell in plan.cells)
     )
 
 

@@ -18,12 +18,12 @@ from demeanor.core.text import count
 from demeanor.core.trial import DEFAULT_TRIALS, Cell, Plan, Trial
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import skip_refused
+from demeanor.runner.features.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.judge_settings import check_judges, with_judge
-from demeanor.runner.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.prefixes import load_prefixes
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.selection import collect_evals, select_evals
-from demeanor.runner.engines import skip_refused
 from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store.runs.run_folder import refuse_shared_folders

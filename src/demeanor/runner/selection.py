@@ -43,7 +43,7 @@ def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]
     every_policy = request.policy == "all" or (request.policy is None and named)
     allowed = [one for one in found if every_policy or one.policy is Policy.ALWAYS_PASSES]
     if not found:
-        raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor list` shows all evals")
+        raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor validate --list` shows all evals")
     return tuple(allowed)
 
 

@@ -32,7 +32,7 @@ def read_sessions(path: Path) -> list[PastSession]:
         raise BadInput(
             "no session of a known format was found in it",
             where=path,
-            remedy=f"give a session file of {', '.join(known_formats())}, traffic of `demeanor gateway --keep`,"
+            remedy=f"give a session file of {', '.join(known_formats())}, traffic of `demeanor gateway serve --keep`,"
             " or an ATIF trajectory",
         )
     with_prompts = [session for session in found if session.rounds]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from demeanor.core.tally import Estimate
 from demeanor.statistics.intervals import wilson
-
-if TYPE_CHECKING:
-    pass
 
 
 @lru_cache(maxsize=4096)

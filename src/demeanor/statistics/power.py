@@ -97,18 +97,6 @@ def fails_that_surprise(trials: int, base: float, *, level: float = 0.05) -> int
     return next(fails for fails in range(1, trials + 2) if fails > trials or at_least(fails, trials, 1 - base) <= level)
 
 
-def suite_power(base: float, new: float, *, evals: int, trials: int, level: float = 0.05) -> float:
-    """The power to detect a decrease of all evals in the mean of a suite, by the normal approximation.
-
-    `trials` is the number of trials per eval and side.
-    """
-    _validate(base, new)
-    error = math.sqrt((base * (1 - base) + new * (1 - new)) / (evals * trials))
-    if error == 0:
-        return 1.0
-    return NormalDist().cdf((base - new) / error - NormalDist().inv_cdf(1 - level))
-
-
 def detectable_drop(chance: Callable[[float], float], base: float, *, power: float = 0.8) -> float | None:
     """The smallest drop from `base` that is detected with this power; None if not even a drop to 0 is.
 

@@ -19,7 +19,7 @@ ROUTES: Mapping[str, str] = {
     "trial": "/trial/{run}/{eval}/{subject}/{number}",
     "compare": "/compare",
     "board": "/board",
-    "triage": "/triage/{run}",
+    "failures": "/failures/{run}",
     "cost": "/cost",
     "cover": "/cover",
     "live": "/live",
@@ -103,7 +103,7 @@ class ExportedLinks:
 
     def page(self, name: str, *parts: object, **query: object) -> str:
         """The relative path of a page's file; empty for pages that an export does not have."""
-        run = str(parts[0]) if name in {"run", "trial", "triage"} else query.get("run")
+        run = str(parts[0]) if name in {"run", "trial", "failures"} else query.get("run")
         if name in _NEED_A_SERVER or "x" in query or (run and run not in self.runs):
             return ""
         given = {key: value for key, value in query.items() if value not in (None, "")}

@@ -1,4 +1,4 @@
-"""`demeanor help`, `explain` and `schema`: what is installed with Demeanor."""
+"""`demeanor help`: what is installed with Demeanor."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import demeanor.agents.install_error
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.cli.docs_folder import docs_folder, schemas
-from demeanor.cli.registry import COMMANDS, command_help
-from demeanor.commands.explain.command import explanations
+from demeanor.cli.registry import COMMANDS, SUB_COMMANDS, parser_of
+from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
@@ -38,9 +38,9 @@ def test_every_error_void_cause_and_exit_code_is_explained() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_texts_name_pages_that_can_be_read(name: str) -> None:
     """`demeanor help PAGE` works everywhere; a path such as docs/faults.md exists in the repository only."""
-    text = " ".join(command_help(name).partition("examples:")[0].split())
+    text = " ".join(parser_of(name).format_help().partition("examples:")[0].split())
     assert "docs/" not in text
-    assert set(re.findall(r"demeanor help ([a-z-]+)", text)) <= set(pages())
+    assert set(re.findall(r"demeanor help ([a-z-]+)", text)) <= {*pages(), *SUB_COMMANDS["help"]}
 
 
 def test_every_page_can_be_read_and_has_no_marks_of_the_generator() -> None:
@@ -53,7 +53,7 @@ def test_every_page_can_be_read_and_has_no_marks_of_the_generator() -> None:
 
 @pytest.mark.parametrize("name", schemas())
 def test_every_schema_is_printed_and_valid(project: Project, name: str) -> None:
-    printed = project.demeanor("schema", name)
+    printed = project.demeanor("help", "schema", name)
     jsonschema.Draft202012Validator.check_schema(json.loads(printed.stdout))
 
 
@@ -64,15 +64,17 @@ def test_pages_commands_and_searches(project: Project) -> None:
     found = project.demeanor("help", "--search", "USER NAMESPACES")
     assert (found.returncode, "ci: " in found.stdout) == (0, True)
     assert project.demeanor("help", "--search", "no such words anywhere").returncode == 1
-    assert "tried again: yes" in project.demeanor("explain", "rate_limit").stdout
+    assert "tried again: yes" in project.demeanor("help", "rate_limit").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("help", "sandboxs"), "did you mean 'sandboxes'?"),
-        (("explain", "bad_input"), "did you mean 'bad-input'?"),
-        (("schema", "scenaro"), "did you mean 'scenario'?"),
+        (("help", "bad_input"), "did you mean 'bad-input'?"),
+        (("help", "store exprot"), "did you mean 'store export'?"),
+        (("help", "expalin"), "there is no help about 'expalin'\n  → list the pages: demeanor help\n"),
+        (("help", "schema", "scenaro"), "did you mean 'scenario'?"),
     ],
 )
 def test_unknown_names_suggest_the_nearest(project: Project, words: tuple[str, ...], message: str) -> None:
@@ -82,9 +84,9 @@ def test_unknown_names_suggest_the_nearest(project: Project, words: tuple[str, .
 
 def test_an_error_says_where_to_read_on(project: Project) -> None:
     project.write(demeanor_toml="trails = 3\n")
-    failed = project.demeanor("list")
-    assert failed.stderr.endswith("\n  → more about this: demeanor explain bad-input\n")
-    assert project.demeanor("explain", "bad-input").returncode == 0
+    failed = project.demeanor("validate", "--list")
+    assert failed.stderr.endswith("\n  → more about this: demeanor help bad-input\n")
+    assert project.demeanor("help", "bad-input").returncode == 0
 
 
 def test_code_on_pages_is_left_alone() -> None:

@@ -10,10 +10,11 @@ import pytest
 from demeanor.core.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.characteristics import applied_rates, gate_suite
 from demeanor.decide.gate.effort import STANDARD
+from demeanor.decide.gate.error_rates import applied_rates, gate_suite
+from demeanor.decide.gate.frontier import average_rates
 from demeanor.decide.gate.rules import gate, next_trials, rule_named
-from demeanor.decide.gate.suite import always_odds, suite_rates, usual_odds
+from demeanor.decide.gate.suite import CellOdds, always_odds, suite_rates
 
 ALWAYS, USUAL = Policy.ALWAYS_PASSES, Policy.USUALLY_PASSES
 
@@ -72,7 +73,8 @@ def test_a_simulation_agrees(confirm: int) -> None:
     """With cells of both policies; trials that run together may be a few more than needed."""
     rng, rounds = random.Random(3), 600
     rates = [(ALWAYS, 0.97)] * 4 + [(USUAL, 0.9)] * 4
-    odds = [always_odds(0.97, cells=4), usual_odds(0.9, STANDARD, past=0, cells=4)]
+    (usual,) = average_rates((0.9,), past=0, base=0.9, effort=STANDARD)
+    odds = [always_odds(0.97, cells=4), CellOdds(healthy=usual, cells=4)]
     expected = suite_rates(odds, confirm=confirm)
     played = [play(rates, rng, confirm=confirm) for _ in range(rounds)]
     assert sum(blocked for blocked, _ in played) / rounds == pytest.approx(expected.blocks, abs=0.05)

@@ -12,11 +12,11 @@ from demeanor.core.errors import UsageError
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
+from demeanor.plugins.harbor.engine import find_harbor, harbor_problem, only_tasks, task_environment
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+from demeanor.plugins.harbor.environments.task_images import prepare_images, with_image_cache
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_run
-from demeanor.plugins.harbor.environments.task_images import prepare_images, with_image_cache
-from demeanor.plugins.harbor.engine import find_harbor, harbor_problem, only_tasks, task_environment
 from tests.helpers.harbor_tasks import greet
 
 EVAL = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config, read_config
-from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules
 from demeanor.core.errors import BadInput
+from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules
 
 
 def configured(folder: Path, text: str) -> Config:

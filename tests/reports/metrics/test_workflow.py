@@ -47,8 +47,8 @@ def patterns(project: Project) -> str:
 
 
 def categories(project: Project, *words: str) -> dict[str, int]:
-    """What `demeanor analyze` counts."""
-    done = project.demeanor("analyze", *words, "--json")
+    """What `demeanor report --metrics` counts."""
+    done = project.demeanor("report", "--metrics", *words, "--json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return {name: number for name, number in found["categories"].items() if number}
@@ -61,7 +61,7 @@ def test_trials_of_clines_report(project: Project, patterns: str):
     path = put(project.folder / "report.json", {**CLINE, "results": [{**result, "trials": trials}]})  # type: ignore[dict-item]
     wanted = dict.fromkeys(FAILED, 1)
     assert categories(project, str(path), "--patterns", patterns) == wanted
-    assert project.demeanor("import", str(path)).returncode == 0
+    assert project.demeanor("store", "import", str(path)).returncode == 0
     assert categories(project, "--patterns", patterns) == wanted
 
 

@@ -173,7 +173,7 @@ def test_a_database_that_stays_locked_is_a_note(tmp_path: Path):
     keep(store, 1)
     store.close()
     (note,) = store.notes
-    assert "database is locked; → demeanor import" in note
+    assert "database is locked; → demeanor store import" in note
     other.rows("COMMIT")
     other.close()
     database = open_database(address)

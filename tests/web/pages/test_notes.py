@@ -63,7 +63,7 @@ def post(site: Dashboard, fields: dict[str, str], **headers: str) -> Answer:
 
 
 def stored(site: Dashboard) -> list[dict[str, object]]:
-    command = [sys.executable, "-m", "demeanor", "note", "--list", "--json"]
+    command = [sys.executable, "-m", "demeanor", "trace", "--notes", "--json"]
     done = subprocess.run(command, cwd=site.store.root, capture_output=True, text=True, timeout=300, check=True)
     return list(json.loads(done.stdout)["notes"])
 

@@ -36,7 +36,7 @@ def every_page(dashboard: Dashboard) -> list[str]:
         f"/trial/{night}/{SCANNED}",
         f"/compare?a={dashboard.store.nights[0]}&b={night}",
         "/board",
-        f"/triage/{night}",
+        f"/failures/{night}",
         "/cost",
         "/cover",
         "/live",
@@ -373,7 +373,7 @@ def test_the_board_lists_what_is_ready_and_what_is_missing(dashboard: Dashboard)
 
 def test_failures_are_grouped_with_a_task_for_an_agent(dashboard: Dashboard):
     """By what failing trials did where passing ones did something else; voids apart."""
-    page = dashboard.page(f"/triage/{dashboard.store.last}")
+    page = dashboard.page(f"/failures/{dashboard.store.last}")
     assert "does not call read, but passing trials do" in page.text
     assert "void(provider): the provider answered 503" in page.text
     tasks = [

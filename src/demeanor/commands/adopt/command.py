@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SOURCE",
         help="a session file of Claude Code, Cline, Codex, Gemini CLI, goose or opencode, traffic of"
-        " `demeanor gateway --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
+        " `demeanor gateway serve --keep`, an ATIF trajectory, or a stored trial: EVAL/SUBJECT/N",
     )
     parser.add_argument(
         "--check",
@@ -112,7 +112,7 @@ def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str
     from demeanor.commands.adopt.trial import trial_session
     from demeanor.core.errors import UnknownName
     from demeanor.results.find_trial import find_record
-    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.runs import find_stored_run
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = catalog.config

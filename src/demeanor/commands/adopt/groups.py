@@ -1,7 +1,7 @@
 """The sessions of a folder in as few groups as there are things to look at, with an eval of one example of each.
 
-These sessions have no verdicts, so they are grouped as triage groups failures without a passing trial: by what they
-have in common, which is the most telling fact about the last prompt. Every session is in exactly one group.
+These sessions have no verdicts, so they are grouped as failures are without a passing trial: by what they have in
+common, which is the most telling fact about the last prompt. Every session is in exactly one group.
 """
 
 from __future__ import annotations

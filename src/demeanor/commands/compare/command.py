@@ -1,4 +1,4 @@
-"""`demeanor compare`: is one version of the agent worse than another?"""
+"""`demeanor compare`: is one version of the agent worse than another? And how many trials would show it (`--plan`)?"""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import (
     choice_arguments,
     config_argument,
@@ -19,6 +20,7 @@ from demeanor.cli.options import (
     output_format,
     positive_int,
     print_report,
+    rate_argument,
     request_of,
     subject_arguments,
     trial_arguments,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from demeanor.reports.comparison.report import CompareReport
 
 _TRIALS = 10
+_PLANNED = (0.95, 0.80)
+_OF_A_PLAN = {"plan", "trials", "json"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +43,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "sides",
         nargs="*",
         metavar="A B",
-        help="two runs, subjects, branches or commits in the history; with --base one commit (default: HEAD)",
+        help="two runs, subjects, branches or commits in the history; with --base one commit (default: HEAD); with"
+        " --plan two pass rates (default: 95%% 80%%)",
+    )
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="compare nothing: show how many trials detect a drop from rate A to rate B, and the smallest drop that N"
+        " trials detect (--trials N)",
     )
     parser.add_argument(
         "--base", metavar="REV", help="check out and build this commit and the other one, and run them side by side"
@@ -65,7 +76,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(how)
     executor_arguments(how)
     env_argument(how)
-    how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
+    how.add_argument("--kind", choices=("local", "ci"), help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
     format_arguments(out)
     out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
@@ -73,7 +84,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find or run both sides, compare, record and print."""
+    """Find or run both sides, compare, record and print; or plan a comparison."""
+    refuse_misfits(args, arguments, "--plan" if args.plan else "", {"": vars(args).keys() - _OF_A_PLAN})
+    if args.plan:
+        _print_plan(args)
+        return ExitCode.ACCEPTED
     from demeanor.commands.compare.workflow import compare_decisions
     from demeanor.reports.comparison.render import compare_markdown, compare_terminal
     from demeanor.reports.comparison.report import COMPARE_DOCUMENT
@@ -99,6 +114,24 @@ def run(args: argparse.Namespace) -> ExitCode:
     report = replace(report, notes=(*report.notes, *unkept))
     print_report(args, report, COMPARE_DOCUMENT, compare_terminal, compare_markdown)
     return ExitCode.INTERRUPTED if interrupted else report.exit_code
+
+
+def _print_plan(args: argparse.Namespace) -> None:
+    """Show how many trials detect a drop."""
+    from demeanor.commands.compare.plan import comparison_plan
+    from demeanor.commands.compare.plan_text import plan_terminal
+    from demeanor.reports.comparison.report import PLAN_DOCUMENT
+
+    try:
+        base, new = map(rate_argument, args.sides or map(str, _PLANNED))
+    except (ValueError, argparse.ArgumentTypeError):
+        shown = " ".join(args.sides)
+        raise UsageError(
+            f"--plan {shown}: expected two rates\n  → for example: demeanor compare --plan 95% 80%"
+        ) from None
+    if not new < base:
+        raise UsageError(f"--plan {base:g} {new:g}: the second rate must be lower\n  → swap them")
+    print_report(args, comparison_plan(base, new, trials=args.trials), PLAN_DOCUMENT, plan_terminal)
 
 
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
@@ -142,7 +175,9 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     ui = make_ui(events=events)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
     building = config.executor.builds_on_worker
-    request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building)
+    request = request_of(
+        args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building, kind=args.kind or "local"
+    )
     known = collect_evals(config)
     evals = select_evals(known, request)
     with ExitStack() as stack:

@@ -59,7 +59,7 @@ def refuse_same_trials(base: Side, new: Side) -> None:
         raise UsageError(
             f"{base.name} and {new.name} are the same trials, of {count(len(base.runs), 'run')}: "
             f"{', '.join(base.runs)}\n"
-            "  → name two runs, subjects, branches or commits (`demeanor history` lists them)"
+            "  → name two different runs, subjects, branches or commits"
         )
 
 

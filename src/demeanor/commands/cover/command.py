@@ -42,7 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     subject_arguments(parser)
     what = parser.add_argument_group("which instructions")
     what.add_argument(
-        "--instruction", action="append", default=[], metavar="ID", help="only this one; repeatable (demeanor prompt)"
+        "--instruction",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this one; repeatable (ids: demeanor trace --prompt)",
     )
     what.add_argument("--since", metavar="REV", help="only those whose lines changed since a revision")
     how = parser.add_argument_group("how")

@@ -174,7 +174,7 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
             yield DoctorItem(name=f"agent {name}", state="broken", detail=what, remedy=remedy)
         else:
             installed[name] = agent
-    started, why_not = _started(catalog, [name for name in installed if name not in catalog.task_agents])
+    started, why_not = _started(catalog, [name for name in installed if name not in catalog.only_for_tasks])
     agents = {name: _agent(name, agent, started.get(name), why_not) for name, agent in installed.items()}
     yield from agents.values()
     for name in catalog.models.names():

@@ -21,7 +21,7 @@ def check_store(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[st
     results = config.root / config.results
     pending = sorted(marker.parent.name for marker in results.glob(f"*/{PENDING}"))
     if pending:
-        yield "store", "", f"not in the history: {', '.join(pending)}\n  → demeanor import {results}"
+        yield "store", "", f"not in the history: {', '.join(pending)}\n  → demeanor store import {results}"
     if config.captures:
         try:
             yield "captures", _captures(config), ""

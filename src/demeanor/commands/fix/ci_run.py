@@ -74,7 +74,7 @@ def _download(run: CiRun, folder: Path, environ: Mapping[str, str]) -> Path:
     if program is None:
         raise UsageError(
             "the artifacts of a CI run are downloaded with gh, GitHub's command line, which is not on PATH\n"
-            "  → install gh and run `gh auth login`, or download the artifacts yourself: `demeanor import FOLDER`"
+            "  → install gh and run `gh auth login`, or download the artifacts yourself: `demeanor store import FOLDER`"
         )
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{run.id}-", dir=folder))

@@ -105,7 +105,7 @@ class WireTrial:
     """The result in one sentence, or why it was not tried."""
 
     instructions: tuple[str, ...] = ()
-    """The ids of the instructions that were changed, as `demeanor prompt` lists them; empty if it was not tried."""
+    """The ids of the instructions that were changed, as `trace --prompt` lists them; empty if it was not tried."""
 
     cells: tuple[FixCell, ...] = ()
     """The rejected evals without the change, and with it on the wire; empty if it was not tried."""

@@ -35,9 +35,9 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import require_engines
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.engines import require_engines
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder

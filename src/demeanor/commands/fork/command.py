@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fork.report import FORK_DOCUMENT
     from demeanor.commands.fork.source import find_source
     from demeanor.results.find_trial import find_record
-    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.runs import find_stored_run
     from demeanor.runner.catalog import Catalog
 
     _check_options(args)

@@ -1,1 +1,1 @@
-"""`demeanor help`: read the documentation."""
+"""`demeanor help`: read the documentation, errors, schemas and all options; print a completion script."""

@@ -1,4 +1,4 @@
-"""`demeanor promote` and `demeanor demote`: list the evals that are ready; change, verify and record their policy."""
+"""`demeanor promote [--demote]`: list the evals that are ready; change, verify and record their policy."""
 
 from __future__ import annotations
 
@@ -37,10 +37,17 @@ if TYPE_CHECKING:
     from demeanor.runner.catalog import Catalog
 
 
-def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
-    """The options of both commands."""
+def promotion_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of both directions."""
     parser.add_argument("evals", nargs="*", metavar="EVAL", help="only these evals, by name (default: all)")
-    parser.add_argument("--rule", metavar="NAME", help=f"the rule: {rules}")
+    parser.add_argument(
+        "--demote",
+        action="store_true",
+        help="the reverse: the evals that fail too often for ALWAYS_PASSES, back to USUALLY_PASSES",
+    )
+    parser.add_argument(
+        "--rule", metavar="NAME", help="the rule: classic (default) or sprt; with --demote classic (default) or cusum"
+    )
     parser.add_argument(
         "--apply",
         action="store_true",
@@ -53,7 +60,7 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 
 def verification_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the run that verifies a promotion. A demotion is not verified."""
-    how = parser.add_argument_group("how --apply verifies")
+    how = parser.add_argument_group("how --apply verifies a promotion")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
     build_argument(how)
@@ -80,9 +87,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     evals = [one for name, one in every.items() if not args.evals or name in wanted]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
     with open_project_history(config, os.environ, results=results) as history:
-        report = make_promotion_report(
-            history, catalog, evals, action, rule=args.rule, across=getattr(args, "across", False)
-        )
+        report = make_promotion_report(history, catalog, evals, action, rule=args.rule, across=args.across)
     if not args.apply:
         print_report(args, report, PROMOTION_DOCUMENT, promotion_terminal)
         return ExitCode.ACCEPTED
@@ -117,7 +122,7 @@ def _apply(
     from demeanor.runner.hooks import tell_decisions
 
     if not report.ready:
-        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: demeanor {report.action}")
+        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: {report.command}")
         return ExitCode.ACCEPTED
     ready = [evals[one.eval] for one in report.ready]
     if report.action == "promote":
@@ -156,7 +161,7 @@ def _print_failure(report: PromotionReport, changed: Sequence[Eval], failed: Seq
     print(f"\n{count(len(changed), 'eval')} not changed, because the verification failed: {names}")
     others = [shlex.quote(own.name) for own in changed if own.name not in failed]
     if others:
-        print(f"  → to change the others: demeanor {report.action} --apply {' '.join(others)}")
+        print(f"  → to change the others: {report.command} --apply {' '.join(others)}")
 
 
 @contextmanager

@@ -1,20 +1,24 @@
-"""`demeanor promote`: which evals are ready for ALWAYS_PASSES?"""
+"""`demeanor promote`: which evals are ready for ALWAYS_PASSES, and with `--demote`, which fail too often for it?"""
 
 from __future__ import annotations
 
 import argparse
 
+from demeanor.cli.forms import refuse_misfits
 from demeanor.commands.promote.apply import promotion_arguments, run_promotion, verification_arguments
 from demeanor.core.exit_code import ExitCode
+
+_OF_BOTH = {"evals", "demote", "rule", "apply", "json", "out", "config"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    promotion_arguments(parser, "classic (default) or sprt")
+    promotion_arguments(parser)
     parser.add_argument("--across", action="store_true", help="count nights across changes of the subject (◆), too")
     verification_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """List the evals to promote, or apply the changes."""
-    return run_promotion(args, "promote")
+    """List the evals to promote or demote, or apply the changes."""
+    refuse_misfits(args, arguments, "--demote" if args.demote else "", {"": vars(args).keys() - _OF_BOTH})
+    return run_promotion(args, "demote" if args.demote else "promote")

@@ -1,12 +1,14 @@
-"""`demeanor rejudge`: judge stored captures again."""
+"""`demeanor rejudge`: judge stored captures again, once or whenever an eval is edited (`--watch`)."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import config_argument, load_config, positive_float, positive_int, print_report
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
@@ -14,61 +16,93 @@ from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.results.stored_runs import StoredRun
+    from demeanor.results.runs import StoredRun
+
+_OPTIONS = {
+    "": ("last", "evals", "as_it_was", "ask_judge", "keep", "jobs", "json"),
+    "--watch": ("run", "trials", "subject"),
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
         "what",
-        nargs="?",
-        default="latest",
-        metavar="RUN|EVAL",
-        help="a run's name or folder, or the name of an eval for its latest run (default: latest)",
+        nargs="*",
+        metavar="RUN|EVAL|PATH",
+        help="a run's name or folder, or the name of an eval for its latest run (default: latest); with --watch any"
+        " number of files or folders, with ::name for one eval (default: all evals)",
     )
-    parser.add_argument(
-        "--last", type=positive_int, default=1, metavar="N", help="for an eval: how many of its runs (default: 1)"
-    )
+    once = parser.add_argument_group("once (default)")
+    once.add_argument("--last", type=positive_int, metavar="N", help="for an eval: how many of its runs (default: 1)")
     parser.add_argument(
         "--scenario", action="append", default=[], metavar="NAME", help="only the eval of this name; repeatable"
     )
-    parser.add_argument(
+    once.add_argument(
         "--evals",
         action="append",
         default=[],
         metavar="PATH",
         help="files or folders of the current evals; repeatable (default: those of the run)",
     )
-    parser.add_argument(
+    once.add_argument(
         "--as-it-was",
         action="store_true",
         help="also judge trials whose scenario was edited since, with the starting files of that time",
     )
-    parser.add_argument(
+    once.add_argument(
         "--ask-judge",
         choices=("missing", "all"),
         help="ask judges, which may cost money: about questions without a recorded answer, or about all (default: use"
         " recorded answers only)",
     )
     parser.add_argument(
-        "--budget-usd", type=positive_float, metavar="USD", help="with --ask-judge: the maximum cost of judges"
+        "--budget-usd",
+        type=positive_float,
+        metavar="USD",
+        help="the maximum cost: with --ask-judge of judges, with --watch --run of agents",
     )
-    parser.add_argument(
+    once.add_argument(
         "--keep", action="store_true", help="store the new verdicts beside those of the run, which stay unchanged"
     )
     parser.add_argument(
-        "--sandbox", choices=tuple(RANKS), help="sandbox for the commands of checks (default: as in the run)"
+        "--sandbox",
+        choices=tuple(RANKS),
+        help="sandbox for the commands of checks, and with --run of agents (default: as in the run)",
     )
-    parser.add_argument(
+    once.add_argument(
         "--jobs", type=positive_int, metavar="N", help="trials judged in parallel (default: twice the cores)"
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
+    once.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     config_argument(parser)
+    watch = parser.add_argument_group("on every edit (--watch)")
+    watch.add_argument(
+        "--watch", action="store_true", help="judge the latest trials of an eval again whenever you edit it"
+    )
+    watch.add_argument(
+        "--run",
+        action="store_true",
+        help="also run the edited evals whose stored trials can't be judged again; needs --budget-usd",
+    )
+    watch.add_argument(
+        "--trials", type=positive_int, metavar="N", help="with --run: trials per eval and subject (default: 3)"
+    )
+    watch.add_argument(
+        "--subject",
+        action="append",
+        default=[],
+        metavar="AGENT:MODEL",
+        help="with --run: the subject to test; repeatable",
+    )
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the captures, judge them again, and print what changed."""
+    """Find the captures, judge them again, and print what changed; or do so on every edit until Ctrl-C."""
+    refuse_misfits(args, arguments, "--watch" if args.watch else "", _OPTIONS)
+    if args.watch:
+        _watch(args)
+        return ExitCode.ACCEPTED
     from demeanor.commands.rejudge.render import rejudge_terminal
     from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
     from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report, store_verdicts
@@ -94,12 +128,26 @@ def run(args: argparse.Namespace) -> ExitCode:
     return report.exit_code
 
 
+def _watch(args: argparse.Namespace) -> None:
+    """Judge again whenever an eval is edited, until Ctrl-C."""
+    from demeanor.commands.rejudge.watching import watch
+
+    if args.run and args.budget_usd is None:
+        raise UsageError("--run starts agents after every edit, so it needs a limit\n  → add --budget-usd 1")
+    for option, value in (("budget-usd", args.budget_usd), ("trials", args.trials), ("subject", args.subject)):
+        if value and not args.run:
+            raise UsageError(f"--{option} is about agents, and none is started\n  → add --run")
+    watch(load_config(args), argparse.Namespace(**vars(args), paths=args.what), sys.stderr)
+
+
 def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tuple[StoredRun, ...], tuple[str, ...]]:
     """Return the requested runs and the requested evals in them."""
-    from demeanor.results.stored_runs import find_stored_run, runs_with_eval
+    from demeanor.results.runs import find_stored_run, runs_with_eval
 
-    names = tuple(args.scenario)
+    if len(args.what) > 1:
+        raise UsageError(f"{' '.join(args.what)}: one run or eval is judged again\n  → leave out the others")
+    name = args.what[0] if args.what else "latest"
     try:
-        return (find_stored_run(args.what, results, config, os.environ),), names
+        return (find_stored_run(name, results, config, os.environ),), tuple(args.scenario)
     except UnknownName:
-        return runs_with_eval(args.what, results, config, os.environ, last=args.last), (args.what,)
+        return runs_with_eval(name, results, config, os.environ, last=args.last or 1), (name,)

@@ -28,7 +28,7 @@ from demeanor.core.text import count, one_line
 from demeanor.render.terminal import screen_of
 from demeanor.reports.run.terminal import terminal
 from demeanor.reports.run.workflow import run_and_report
-from demeanor.results.stored_runs import StoredRun, runs_with_eval
+from demeanor.results.runs import StoredRun, runs_with_eval
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.selection import collect_evals, select_evals
@@ -42,7 +42,7 @@ class Edit:
     """The files, which may be deleted by now."""
 
     args: argparse.Namespace
-    """The options of `demeanor watch`."""
+    """The options of `demeanor rejudge --watch`."""
 
     budget_usd: float | None
     """What may still be spent; None if no agent may be started."""
@@ -51,8 +51,8 @@ class Edit:
 def handle_edit(edit: Edit, result: Connection) -> None:
     """Handle an edit, print what was found, and send what is left of the budget.
 
-    The process has a session of its own, so that Ctrl-C reaches only `watch`, which then stops it. It stops also if
-    `watch` was killed.
+    The process has a session of its own, so that Ctrl-C reaches only the one that watches, which then stops it. It
+    stops also if that one was killed.
     """
     os.setsid()
     signal.signal(signal.SIGTERM, _interrupt)
@@ -61,7 +61,7 @@ def handle_edit(edit: Edit, result: Connection) -> None:
     try:
         left = _handle(edit)
     except DemeanorError as error:
-        log(f"{error}\n  → more about this: demeanor explain {error.slug}")
+        log(f"{error}\n  → more about this: demeanor help {error.slug}")
     except KeyboardInterrupt:
         sys.stderr.write("\n")
     result.send(left)
@@ -133,7 +133,8 @@ def _judge(stored: Mapping[str, StoredRun], config: Config, args: argparse.Names
         by_run.setdefault(run.name, []).append(name)
     trials: list[RejudgedTrial] = []
     for names in by_run.values():
-        options = RejudgeOptions(evals=names, paths=[path.partition("::")[0] for path in args.paths])
+        paths = [path.partition("::")[0] for path in args.paths]
+        options = RejudgeOptions(evals=names, paths=paths, sandbox=args.sandbox)
         trials += judge_again([stored[names[0]]], config, os.environ, options)
     return trials
 
@@ -142,7 +143,8 @@ def _say_what_to_run(evals: Sequence[Eval], stored: Mapping[str, StoredRun]) -> 
     never = all(one.name not in stored for one in evals)
     what = "no trial is stored" if never else "no stored trial can be judged again"
     names = " ".join(f"--scenario {shlex.quote(one.name)}" for one in evals[:5]) + (" …" if len(evals) > 5 else "")
-    log(f"{count(len(evals), 'eval')}: {what}\n  → demeanor run {names}\n  → or demeanor watch --run --budget-usd 1")
+    run = f"demeanor run {names}\n  → or demeanor rejudge --watch --run --budget-usd 1"
+    log(f"{count(len(evals), 'eval')}: {what}\n  → {run}")
 
 
 def _run(evals: Sequence[Eval], config: Config, edit: Edit, results: Path) -> float | None:

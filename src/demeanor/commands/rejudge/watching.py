@@ -51,7 +51,7 @@ def _edits(config: Config, args: argparse.Namespace, paths: Sequence[Path], log:
     try:
         import watchfiles
     except ImportError as error:
-        raise UsageError(f"`watch` needs a package: {error}\n  → {install_extra('watch')}") from None
+        raise UsageError(f"--watch needs a package: {error}\n  → {install_extra('watch')}") from None
     written = (args.out or config.root / config.results, config.root / config.cassettes)
     ignored = [str(folder.resolve()) for folder in written]
     chosen = watchfiles.DefaultFilter(ignore_paths=ignored)

@@ -1,68 +1,72 @@
-"""`demeanor report`: the report of a nightly run and the nights before it."""
+"""`demeanor report`: a night, an eval over time, the failures of a run in groups, or the metrics of several runs."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config, positive_int
+from demeanor.cli.forms import refuse_misfits
+from demeanor.cli.options import config_argument, load_config, output_format
+from demeanor.commands.report import eval_history, failures, metrics, night
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count
 
-if TYPE_CHECKING:
-    from demeanor.config.config import Config
-    from demeanor.core.history import PastRun
-    from demeanor.core.ports import History
-    from demeanor.reports.night.report import NightReport
-
-_COMPACT_FROM_ROWS = 500
-FORMATS = ("terminal", "markdown", "json", "junit", "html")
+_FORMS = {"": night, "--eval": eval_history, "--failures": failures, "--metrics": metrics}
+_OPTIONS = {
+    "": ("nights", "branch", "details", "across", "all"),
+    "--eval": ("subject", "kind", "across"),
+    "--failures": ("brief", "against", "all"),
+    "--metrics": ("k", "patterns", "across"),
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument(
-        "run", nargs="?", metavar="RUN", help="a run's name or folder (default: the latest night, else the latest run)"
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="a run's name or folder (default: the latest night, else the latest run; with --failures and --metrics"
+        " the latest run); with --metrics several, and files of any format that can be imported",
     )
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="output format (default: terminal)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of printing")
-    parser.add_argument(
-        "--nights", type=positive_int, default=7, metavar="N", help="number of earlier nights to show (default: 7)"
+    shown = parser.add_argument_group("what to show (default: a night and the nights before it)")
+    which = shown.add_mutually_exclusive_group()
+    which.add_argument("--eval", metavar="EVAL", help="the pass rate of this eval over time")
+    which.add_argument("--failures", action="store_true", help="the failures of a run, in groups")
+    which.add_argument(
+        "--metrics", action="store_true", help="pass@k, pass^k and flakiness of runs, and why trials did not pass"
     )
-    parser.add_argument("--branch", metavar="NAME", help="only runs of this branch (default: all)")
-    parser.add_argument(
-        "--details", type=positive_int, default=20, metavar="N", help="number of failures to show in full (default: 20)"
+    for form in _FORMS.values():
+        form.arguments(parser)
+    out = parser.add_argument_group("output")
+    out.add_argument(
+        "--across", action="store_true", help="combine trials across changes of the subject (◆), too; not for failures"
     )
-    parser.add_argument("--across", action="store_true", help="combine nights across changes of the subject (◆), too")
-    parser.add_argument("--all", action="store_true", help="show every eval in the terminal report")
+    out.add_argument("--all", action="store_true", help="show every eval of a night, or every group of failures")
+    how = out.add_mutually_exclusive_group()
+    how.add_argument("--format", choices=night.FORMATS, default="terminal", help="output format (default: terminal)")
+    how.add_argument("--json", action="store_true", help="the same as --format json")
+    out.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of printing")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
+    parser.set_defaults(more_words="runs")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the run and print its report."""
-    from demeanor.reports.night.near import near_of_night
-    from demeanor.reports.night.workflow import make_night_report
-    from demeanor.results.history import open_project_history
+    """Make the report, and print it or write it to a file."""
+    from demeanor.render.terminal import Screen, screen_of
 
+    name = _form(args)
+    form = _FORMS[name]
+    refuse_misfits(args, arguments, name, _OPTIONS)
+    _check_runs(args, name)
+    if output_format(args) not in form.FORMATS:
+        raise UsageError(f"--format {args.format} does not go with {name}\n  → its formats: {', '.join(form.FORMATS)}")
     config = load_config(args)
     results = args.results or config.root / config.results
-    with open_project_history(config, os.environ, results=results) as history:
-        chosen = _chosen(history, args, results)
-        report = make_night_report(
-            history,
-            chosen,
-            nights=args.nights,
-            branch=args.branch,
-            details=args.details,
-            across=args.across,
-            needed=config.evidence.needed,
-            near=near_of_night(history, chosen, config),
-        )
-        text = _text(args.format, report, history, config, results, args)
+    text = form.text(args, config, results, Screen() if args.out else screen_of(sys.stdout))
     if args.out is None:
         print(text, end="")
         return ExitCode.ACCEPTED
@@ -75,41 +79,20 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:
-    """The run of the report; with --branch, it must be one of that branch."""
-    from demeanor.reports.night.workflow import find_past_run
-
-    found = find_past_run(history, args.run, branch=args.branch, results=results)
-    if args.branch is not None and found.info.branch != args.branch:
-        where = f"on {found.info.branch}" if found.info.branch else "on no branch"
-        raise UsageError(f"--branch {args.branch}: {found.name} ran {where}\n  → leave out --branch, or the run")
-    return found
+def _form(args: argparse.Namespace) -> str:
+    if args.eval is not None:
+        return "--eval"
+    if args.metrics:
+        return "--metrics"
+    return "--failures" if args.failures or args.brief is not None else ""
 
 
-def _text(
-    how: str, report: NightReport, history: History, config: Config, results: Path, args: argparse.Namespace
-) -> str:
-    """The report in the given format; the renderers are imported lazily."""
-    if how == "json":
-        from demeanor.reports.night.report import NIGHTS_DOCUMENT
-
-        rows = sum(len(subject.rows) for subject in report.subjects)
-        return NIGHTS_DOCUMENT.write(report, compact=rows > _COMPACT_FROM_ROWS)
-    if how == "junit":
-        from demeanor.reports.night.junit import night_junit
-
-        return night_junit(report)
-    if how == "markdown":
-        from demeanor.reports.night.markdown import night_markdown
-
-        return night_markdown(report)
-    if how == "html":
-        from demeanor.reports.night.step_pairs import load_step_pairs
-        from demeanor.web.night_html import night_html
-
-        return night_html(report, load_step_pairs(history, report, config, results))
-    from demeanor.render.terminal import Screen, screen_of
-    from demeanor.reports.night.terminal import MOST_ROWS, night_terminal
-
-    screen = Screen() if args.out else screen_of(sys.stdout)
-    return night_terminal(report, screen, most_rows=10**9 if args.all else MOST_ROWS)
+def _check_runs(args: argparse.Namespace, form: str) -> None:
+    """Refuse runs that would be ignored."""
+    if form == "--eval" and args.runs:
+        raise UsageError(
+            f"--eval {args.eval}: all runs are shown, so RUN={args.runs[0]} does not fit\n  → leave it out"
+        )
+    if form != "--metrics" and len(args.runs) > 1:
+        runs = f"{count(len(args.runs), 'run')}: {', '.join(args.runs)}"
+        raise UsageError(f"{runs}\n  → name one, or add --metrics")

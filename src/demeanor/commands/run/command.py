@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.reports.run.collection import compare_collection
     from demeanor.reports.run.workflow import run_and_report
     from demeanor.results.resume import resumed_request
-    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.runs import find_stored_run
     from demeanor.runner.catalog import SCRIPTED, Catalog
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals

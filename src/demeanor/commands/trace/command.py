@@ -1,4 +1,4 @@
-"""`demeanor trace`: show what happened in a trial, step by step."""
+"""`demeanor trace`: show what happened in a trial, step by step, or the prompt it was sent, or its labels."""
 
 from __future__ import annotations
 
@@ -9,50 +9,93 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import config_argument, load_config, trial_argument
+from demeanor.commands.trace import labels
+from demeanor.commands.trace.prompt import print_prompt
 from demeanor.core.codec import encode
 from demeanor.core.errors import StoreError, UsageError
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.record import Record
 from demeanor.core.verdict import Pass
-from demeanor.results.find_trial import find_record
 
 if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.core.record import Record
     from demeanor.core.trajectory import Event
-    from demeanor.results.stored_runs import StoredRun
+    from demeanor.results.runs import StoredRun
     from demeanor.results.trial_steps import TrialSteps
     from demeanor.store.captures.capture_store import CaptureStore
+
+_OPTIONS = {
+    "": ("diff", "against", "full"),
+    "--prompt": ("full",),
+    "--label": ("label", "note", "author"),
+    "--notes": ("label",),
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     trial_argument(parser)
     parser.add_argument("other", nargs="?", metavar="OTHER", help="a second trial to show side by side")
-    parser.add_argument(
+    shown = parser.add_argument_group("what to show (default: the steps)")
+    shown.add_argument(
         "--diff", action="store_true", help="show it side by side with the most similar trial of its eval that passed"
     )
-    parser.add_argument("--against", metavar="RUN", help="the run of the second trial (default: the same run)")
-    parser.add_argument("--run", default="latest", metavar="RUN", help="a run's name or path (default: latest)")
+    shown.add_argument("--against", metavar="RUN", help="the run of the second trial (default: the same run)")
+    which = shown.add_mutually_exclusive_group()
+    which.add_argument(
+        "--prompt", action="store_true", help="the instructions that the agent sent to its model, with ids and files"
+    )
+    which.add_argument(
+        "--notes",
+        action="store_true",
+        help="the labels of trials, newest first (default: all; TRIAL, --run and --label filter)",
+    )
+    labels.arguments(parser)
+    parser.add_argument("--run", metavar="RUN", help="a run's name or path (default: latest; with --notes: all runs)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     parser.add_argument("--full", action="store_true", help="do not shorten long texts")
-    parser.add_argument(
-        "--json", action="store_true", help="print the events as JSON, one per line; for two trials, the aligned steps"
-    )
+    parser.add_argument("--json", action="store_true", help="print JSON: events one per line, all else as one document")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the trial, or both trials, and print them."""
+    """Find the trial, or both trials, and print them; or one of the other forms."""
+    form = _form(args)
+    refuse_misfits(args, arguments, form, _OPTIONS)
+    if form and args.other is not None:
+        raise UsageError(f"{form} takes one TRIAL, so OTHER={args.other} does not fit\n  → leave it out")
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    if form == "--prompt":
+        print_prompt(args, config, results)
+    elif form:
+        labels.print_labels(args, config, results)
+    else:
+        _print_steps(args, config, results)
+    return ExitCode.ACCEPTED
+
+
+def _form(args: argparse.Namespace) -> str:
+    if args.prompt:
+        return "--prompt"
+    if args.notes:
+        return "--notes"
+    return "--label" if args.label is not None else ""
+
+
+def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> None:
+    """Print the steps of a trial, or of two side by side."""
     from demeanor.render.terminal import fitted, screen_of
     from demeanor.reports.trial.render import trace_text
-    from demeanor.results.stored_runs import find_stored_run
+    from demeanor.results.find_trial import find_record
+    from demeanor.results.runs import find_stored_run
     from demeanor.results.trial_steps import read_steps, user_replies
     from demeanor.store.captures.capture_store import open_capture_store
 
-    config = load_config(args)
-    results = args.out or config.root / config.results
     asked = [name for name in (args.trial, args.other if not args.against else None) if name]
-    stored = find_stored_run(args.run, results, config, os.environ, trials=asked)
+    stored = find_stored_run(args.run or "latest", results, config, os.environ, trials=asked)
     captures = open_capture_store(config)
     record = find_record(stored.records, args.trial)
     events = read_steps(stored.place, record, captures)
@@ -62,7 +105,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             wanted = args.other or record.eval
             other = find_stored_run(args.against, results, config, os.environ, trials=[wanted])
         _print_side_by_side((record, events), stored, other, captures, args)
-        return ExitCode.ACCEPTED
+        return
     if args.json:
         print("\n".join(json.dumps(encode(event)) for event in events))
     else:
@@ -72,7 +115,6 @@ def run(args: argparse.Namespace) -> ExitCode:
         print(fitted(text, screen.width) if screen.live or os.environ.get("COLUMNS") else text)
         place = stored.folder.folder / record.folder if stored.folder else f"{stored.place.source}/{record.folder}"
         print(f"files: {place}")
-    return ExitCode.ACCEPTED
 
 
 def _print_side_by_side(
@@ -84,6 +126,7 @@ def _print_side_by_side(
 ) -> None:
     from demeanor.render.terminal import screen_of
     from demeanor.reports.trial.render import trace_diff
+    from demeanor.results.find_trial import find_record
     from demeanor.results.trajectory_diff import align
     from demeanor.results.trial_steps import TrialSteps, read_steps
 

@@ -14,7 +14,7 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
 from demeanor.results.find_trial import find_record
 from demeanor.results.history import open_project_history
-from demeanor.results.stored_runs import find_stored_run
+from demeanor.results.runs import find_stored_run
 from demeanor.store.history.notes import add_note, read_notes
 from demeanor.store.history.rows import uid_of
 
@@ -64,7 +64,7 @@ def write_note(request: NoteRequest, config: Config, environ: Mapping[str, str])
         except UnknownName:
             raise UsageError(
                 f"{record.trial} of {stored.name} is not in the history {history.database.label}\n"
-                f"  → add its run: demeanor import {stored.local_folder().folder.resolve()}"
+                f"  → add its run: demeanor store import {stored.local_folder().folder.resolve()}"
             ) from None
     return NotesReport(notes=(note,), written=True)
 

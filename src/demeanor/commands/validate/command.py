@@ -1,11 +1,14 @@
-"""`demeanor validate`: check, without a model, that each eval can pass and can fail."""
+"""`demeanor validate`: check, without a model, that each eval can pass and can fail; list evals; calibrate judges."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import (
     choice_arguments,
     config_argument,
@@ -14,15 +17,36 @@ from demeanor.cli.options import (
     sandbox_argument,
     with_sandbox,
 )
+from demeanor.commands.validate import calibration
+from demeanor.commands.validate.listing import print_evals
+from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count
 
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.core.eval import Eval
+
+_REPEAT = 3
 _CLEAR_LINE = "\r\x1b[2K"
+_WHICH_EVALS = ("keyword", "scenario", "suite", "tag")
+_OPTIONS = {
+    "": (*_WHICH_EVALS, "base", "strict", "ask_judge", "refresh", "repeat", "static", "env", "sandbox"),
+    "--list": _WHICH_EVALS,
+    "--calibrate": ("labels", "results"),
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     choice_arguments(parser)
+    instead = parser.add_argument_group("instead of validating").add_mutually_exclusive_group()
+    instead.add_argument("--list", action="store_true", help="list the evals")
+    instead.add_argument(
+        "--calibrate",
+        metavar="EVAL",
+        help="compare the stored verdicts of its judge with human labels; with cases, those of all cases with labels",
+    )
     parser.add_argument(
         "--base", metavar="REV", help="the commit that new evals are compared with (default: where the branch began)"
     )
@@ -46,35 +70,51 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument(
         "--repeat",
         type=positive_int,
-        default=3,
         metavar="M",
-        help="how often to run a task's solution, and an agent that does nothing (default: 3)",
+        help=f"how often to run a task's solution, and an agent that does nothing (default: {_REPEAT})",
     )
     tasks.add_argument("--static", action="store_true", help="check tasks without running them")
     tasks.add_argument("--env", metavar="NAME", help="where to run tasks, as with `demeanor run --env`")
+    calibration.arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     sandbox_argument(parser)
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Load the evals, validate them, and print the result."""
-    from demeanor.commands.validate.render import validation_json, validation_text
-    from demeanor.runner.engines import TaskOptions
-    from demeanor.commands.validate.workflow import validate
-    from demeanor.runner.catalog import Catalog
+    """Load the evals, and validate or list them; or calibrate the judge of one."""
+    form = "--list" if args.list else ""
+    form = "--calibrate" if args.calibrate is not None else form
+    refuse_misfits(args, arguments, form, _OPTIONS)
+    if form == "--calibrate" and args.paths:
+        raise UsageError(f"--calibrate {args.calibrate}: PATH={args.paths[0]} does not fit\n  → leave it out")
+    config = with_sandbox(load_config(args), args)
+    if form == "--calibrate":
+        return calibration.print_calibration(args, config)
     from demeanor.runner.selection import choose_evals
 
-    config = with_sandbox(load_config(args), args)
     evals = choose_evals(
         config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
     )
+    if form == "--list":
+        print_evals(evals, config.root, as_json=args.json)
+        return ExitCode.ACCEPTED
+    return _validate(args, config, evals)
+
+
+def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval]) -> ExitCode:
+    """Validate the evals, and print the result."""
+    from demeanor.commands.validate.render import validation_json, validation_text
+    from demeanor.commands.validate.workflow import validate
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.engines import TaskOptions
+
     report = validate(
         Catalog(config=config, environ=os.environ),
         evals,
         base=args.base,
         strict=args.strict,
-        options=TaskOptions(repeat=args.repeat, env=args.env, static=args.static),
+        options=TaskOptions(repeat=args.repeat or _REPEAT, env=args.env, static=args.static),
         show=_show_progress,
         asking=args.ask_judge or "never",
         refresh=args.refresh,

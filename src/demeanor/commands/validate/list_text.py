@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.eval import Eval
-from demeanor.core.whole_task import WholeTask
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
+from demeanor.core.whole_task import WholeTask
 from demeanor.render.terminal import fitted
 
 _MIN_COLUMN = 36

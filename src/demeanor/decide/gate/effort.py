@@ -1,7 +1,7 @@
 """How much a gate spends: three points of the frontier between trials, false alarms and misses.
 
 The prices of errors are Lagrange multipliers, chosen so that the plan for an eval that passes 95 % of the time has the
-wanted error rates. `demeanor power --rule optimal` prints what each of them does.
+wanted error rates. docs/decide.md says what each of them does.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
 from demeanor.decide.gate import always, classic, optimal, screen
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.confirm import confirm_rejection
+from demeanor.decide.gate.confirmation import confirm_rejection
 from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
 from demeanor.decide.policies import exit_code
 

@@ -10,9 +10,8 @@ from demeanor.core.error_rates import Operating
 from demeanor.core.percent import share
 from demeanor.core.text import count
 from demeanor.decide.gate import always
-from demeanor.decide.gate.confirm import confirmed
-from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
-from demeanor.decide.gate.frontier import CellRates, average_rates
+from demeanor.decide.gate.confirmation import confirmed
+from demeanor.decide.gate.frontier import CellRates
 
 TOO_OFTEN = 0.05
 """A gate that blocks more healthy changes than this is worth a proposal."""
@@ -123,10 +122,3 @@ def _mean(rows: Sequence[tuple[int, Operating | None]], confirm: int) -> float |
 def always_odds(rate: float, cells: int = 1) -> CellOdds:
     """ALWAYS_PASSES cells with this true rate."""
     return CellOdds(healthy=always.error_rates([rate]).rows[0], cells=cells)
-
-
-def usual_odds(base: float, effort: Effort, *, past: int, cells: int = 1) -> CellOdds:
-    """USUALLY_PASSES cells with this true rate, and a history of `past` trials."""
-    rates = (base, base * SMALL_DROP, base * LARGE_DROP)
-    healthy, small, large = average_rates(rates, past=past, base=base, effort=effort)
-    return CellOdds(healthy=healthy, small_drop=small, large_drop=large, cells=cells)

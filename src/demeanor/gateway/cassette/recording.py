@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from demeanor.core.capture import Capture
-    from demeanor.core.whole_task import WholeTask
     from demeanor.core.scenario import Scenario
     from demeanor.core.trial import Trial
+    from demeanor.core.whole_task import WholeTask
     from demeanor.gateway.cassette.folder import CassetteFolder
 
 

@@ -23,7 +23,7 @@ from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan
 from demeanor.core.verdict import VoidCause
-from demeanor.plugins.harbor.format.task import HarborTask
+from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.program import HARBOR, find_harbor, harbor_problem, harbor_version, require_harbor
 from demeanor.plugins.harbor.rules import HarborRules, harbor_rules, read_rules
 from demeanor.runner.engines import EngineRun, EngineStatus, ShowProgress, TaskOptions

@@ -1,6 +1,6 @@
 """Imports job folders of Harbor: `<job>/<trial>/result.json`, with the agent's ATIF trajectory beside it.
 
-The statistics of the job are not read, because they count a trial without a reward as 0; see plugins/harbor/format/trial_result.py.
+The statistics of the job are not read, because they count a trial without a reward as 0; see format/trial_result.py.
 """
 
 from __future__ import annotations

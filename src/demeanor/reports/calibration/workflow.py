@@ -24,7 +24,7 @@ from demeanor.results.baselines import eval_hashes
 from demeanor.results.calibrations import COUNTS, CorrectedRate, corrected_rate
 from demeanor.results.history import keep_decisions, open_project_history
 from demeanor.results.labels import Label, labels_of_file, labels_of_notes
-from demeanor.results.stored_runs import StoredRun, find_stored_run
+from demeanor.results.runs import StoredRun, find_stored_run
 from demeanor.runner.selection import choose_evals
 from demeanor.statistics.intervals import wilson
 from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa
@@ -34,7 +34,7 @@ from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.runs.judge_answers import read_judge_answers
 
-_LABEL = "demeanor note TRIAL --label real TEXT"
+_LABEL = "demeanor trace TRIAL --label real"
 
 
 class NoLabels(UsageError):

@@ -11,6 +11,7 @@ from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.decide.comparison import CompareOutcome, Comparison, EvalComparison, compare
 from demeanor.render.documents import ReportDocument
+from demeanor.statistics.power import SampleSize
 
 
 def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:
@@ -110,3 +111,50 @@ def _counts(evals: Iterable[EvalComparison]) -> dict[str, int]:
 
 def _note(side: Side) -> SideNote:
     return SideNote(name=side.name, kind=side.kind, runs=side.runs, commit=side.commit)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DetectableDrop:
+    """The smallest drop that a number of trials detects."""
+
+    trials: int
+    """The number of trials."""
+
+    each_side: float | None
+    """The drop, if each side of a comparison has this many; None if not even a drop to 0 is detected."""
+
+    known_rate: float | None
+    """The drop, compared with a rate that is known from many trials; None if not even a drop to 0 is detected."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparisonPlan:
+    """How many trials detect a drop of the pass rate, and the smallest drop that a number of trials detects."""
+
+    base: float
+    """The pass rate before the drop."""
+
+    new: float
+    """The pass rate after the drop."""
+
+    level: float
+    """The accepted rate of false alarms."""
+
+    power: float
+    """The required probability of detecting the drop."""
+
+    each_side: int
+    """The trials on each side of a comparison."""
+
+    exact: bool
+    """Whether that was calculated exactly, rather than by the normal approximation."""
+
+    known_rate: SampleSize | None
+    """The trials that are compared with a rate known from many trials; None if 5000 are not enough."""
+
+    drops: tuple[DetectableDrop, ...]
+    """The smallest detectable drops."""
+
+
+PLAN_DOCUMENT = ReportDocument("comparison-plan", ComparisonPlan)
+"""The JSON document of a plan."""

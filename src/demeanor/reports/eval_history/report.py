@@ -99,7 +99,7 @@ class EvalHistory:
     """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
 
 
-HISTORY_DOCUMENT = ReportDocument("history", EvalHistory)
+HISTORY_DOCUMENT = ReportDocument("eval-history", EvalHistory)
 """The JSON document of this report."""
 
 

@@ -52,7 +52,7 @@ def _lines(triage: Triage, screen: Screen, most: int) -> Iterator[Text]:
         yield Text(screen.safe(f"and {count(hidden, 'more group')}: show all with --all"), "dim")
     if triage.groups:
         yield Text()
-        hint = "demeanor triage --brief N prints a group as a task for an engineer or an agent"
+        hint = "demeanor report --brief N prints a group as a task for an engineer or an agent"
         yield from paragraph(hint, screen, "dim")
 
 
@@ -135,7 +135,7 @@ def group_brief(group: Group) -> str:
 
 
 def _overview(triage: Triage) -> Iterator[str]:
-    yield f"# Triage of {_code(triage.run)}"
+    yield f"# Failures of {_code(triage.run)}"
     yield f"{count(triage.trials, 'trial')}: {triage.failed} failed, {triage.voided} void."
     for note in triage.notes:
         yield f"Note: {_code(note)}"

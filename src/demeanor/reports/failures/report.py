@@ -114,7 +114,7 @@ class Triage:
     """Notes for the reader."""
 
 
-TRIAGE_DOCUMENT = ReportDocument("triage", Triage)
+TRIAGE_DOCUMENT = ReportDocument("failures", Triage)
 """The JSON document of this report."""
 
 

@@ -123,7 +123,7 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
             yield from paragraph(error_rates_line(found), screen, "dim")
         for sentence in report.suite.sentences() if report.suite else ():
             yield from paragraph(sentence, screen)
-        yield from paragraph(f"more: demeanor power --rule {report.rule}", screen, "dim")
+        yield from paragraph("more: demeanor help decide", screen, "dim")
     yield from details(run, screen, resumable=False)
 
 

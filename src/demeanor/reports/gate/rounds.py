@@ -25,8 +25,8 @@ from demeanor.core.verdict import Void
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.characteristics import applied_rates, gate_suite, unrejectable_notes
 from demeanor.decide.gate.effort import STANDARD, Effort, effort_named
+from demeanor.decide.gate.error_rates import applied_rates, gate_suite, unrejectable_notes
 from demeanor.decide.gate.rules import DEFAULT, gate, next_trials, rule_named
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.reports.gate.render import gate_markdown

@@ -63,14 +63,13 @@ def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen:
     ]
     names += [Text(f"mean of {one.judged}", "dim")] if mean else []
     policies = [Text(policy_word(row.tally.policy, screen.width), "dim") for row in rows]
-    mark = "~" if found.estimator == "plug-in" else ""
     yield Column(title="eval", cells=names, comfort=34, least=8)
     yield Column(title="policy", cells=[*policies, *([Text()] if mean else [])])
     yield column("passed", _counts)
     yield column("pass rate", lambda row: figures.rate(row.tally.rate), figures.rate(one.rate))
     for k in found.ks[1:]:
-        yield column(f"{mark}pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=3)
-        yield column(f"{mark}pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=2)
+        yield column(f"pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=3)
+        yield column(f"pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=2)
     yield column("flakiness", lambda row: figures.UNKNOWN if row.flakiness is None else f"{row.flakiness:.2f}", rank=4)
     yield column("void", lambda row: str(row.tally.voided or ""), rank=5)
     yield column("time", lambda row: figures.duration(row.tally.spent.seconds) if row.tally.attempts else "", rank=7)
@@ -98,8 +97,6 @@ def _mean(mean: Mean | None) -> str:
 
 
 def _notes(found: Analysis) -> Iterator[str]:
-    if found.estimator == "plug-in":
-        yield "~ plug-in estimates, from the observed rate: on average pass@k is too low and pass^k too high"
     if any(row.differs for row in found.rows):
         yield (
             "◆ the eval or the subject changed between runs: one row for each version, and the mean is of the latest "

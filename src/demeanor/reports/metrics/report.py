@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, last_attempts
-from demeanor.core.tally import Estimator, Summary, Tally
+from demeanor.core.tally import Summary, Tally
 from demeanor.core.usage import price_notes
 from demeanor.core.verdict import Void
 from demeanor.render.documents import ReportDocument
@@ -105,9 +105,6 @@ class Analysis:
     classified: tuple[Classified, ...]
     """Each trial that did not pass."""
 
-    estimator: Estimator = "unbiased"
-    """The estimator of pass@k and pass^k."""
-
     notes: tuple[str, ...] = ()
     """Remarks, such as a price without a rate for cached tokens."""
 
@@ -115,7 +112,7 @@ class Analysis:
     """Whether `--across` was given; `mixed` of a row says whether it combines versions of a subject."""
 
 
-ANALYSIS_DOCUMENT = ReportDocument("analysis", Analysis)
+ANALYSIS_DOCUMENT = ReportDocument("metrics", Analysis)
 """The JSON document of this report."""
 
 
@@ -124,11 +121,10 @@ def analysis(
     *,
     ks: Sequence[int] = (1, 3),
     patterns: Sequence[Pattern] = (),
-    estimator: Estimator = "unbiased",
     across: bool = False,
 ) -> Analysis:
     """Analyse some runs; with `across`, trials of different versions of a subject are combined."""
-    rows = [row for name in _names(sources) for row in _rows(name, sources, ks, estimator, across=across)]
+    rows = [row for name in _names(sources) for row in _rows(name, sources, ks, across=across)]
     trials = [
         (trial, source.imported)
         for source in sources
@@ -143,7 +139,6 @@ def analysis(
         summaries=summary([row.tally for row in rows if row.latest]),
         categories=by_category(found),
         classified=tuple(found),
-        estimator=estimator,
         notes=price_notes(note for source in sources for record in source.records for note in record.notes),
         across=across,
     )
@@ -175,9 +170,7 @@ class _Group:
     missing: int = 0
 
 
-def _rows(
-    name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], estimator: Estimator, *, across: bool
-) -> Iterator[AnalysisRow]:
+def _rows(name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], *, across: bool) -> Iterator[AnalysisRow]:
     groups: dict[tuple[str, str], _Group] = {}
     policy, skipped = Policy.USUALLY_PASSES, None
     newest: _Group | None = None
@@ -205,7 +198,6 @@ def _rows(
             missing=0 if reason is not None else group.missing,
             skipped=reason,
             ks=ks,
-            estimator=estimator,
         )
         score = flakiness(tally.judged, tally.passed)
         yield AnalysisRow(

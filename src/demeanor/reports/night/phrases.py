@@ -253,7 +253,7 @@ def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
     if report.nights[-1].origin == "demeanor":
         yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(report.run.id)}"
     kinds = "" if report.run.kind == "nightly" else " --kind all"  # by default, only nights are shown
-    yield f"demeanor history {shlex.quote(name)} --subject {shlex.quote(subject)}{kinds}"
+    yield f"demeanor report --eval {shlex.quote(name)} --subject {shlex.quote(subject)}{kinds}"
 
 
 def commit_range(first: str, last: str) -> str:

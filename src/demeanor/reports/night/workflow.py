@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
 from demeanor.decide.shifts import RateShift
 from demeanor.reports.night.build import failing, failing_cell, night_report, voided
@@ -18,44 +15,6 @@ from demeanor.reports.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import TrialOutcome, outcomes, void_causes
 from demeanor.store.history.price_notes import stored_price_notes
-from demeanor.store.runs.run_dirs import LATEST, find_run
-from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
-
-if TYPE_CHECKING:
-    from demeanor.core.ports import History
-
-
-def find_past_run(
-    history: History, name: str | None, *, branch: str | None = None, results: Path | None = None
-) -> PastRun:
-    """A run by its name, its uid or its folder; None means the latest nightly run, or else the latest run, of `branch`
-    if given. `latest` is the latest run in `results`, as for every command; if there is none, that of the history."""
-    if name is None:
-        found = history.runs(kind="nightly", branch=branch, limit=1) or history.runs(branch=branch, limit=1)
-        if not found and branch is not None:
-            known = {run.info.branch for run in history.runs() if run.info.branch}
-            raise UnknownName("branch", branch, known, where="the history")
-        if not found:
-            raise UsageError(
-                "the history has no run yet\n  → demeanor nightly starts one, demeanor import imports others"
-            )
-        return found[0]
-    folder = _latest_of(results) if name == LATEST and results is not None else Path(name)
-    if (folder / RUN_FILE).is_file():
-        info = RunFolder(folder).info()
-        try:
-            return history.run(info.uid or info.id)
-        except UnknownName:
-            raise UsageError(f"{folder}: this run is not in the history\n  → demeanor import {folder}") from None
-    return history.run(name)
-
-
-def _latest_of(results: Path) -> Path:
-    """The folder of the latest run on this machine; a path that is not a run if there is none."""
-    try:
-        return find_run(results).folder
-    except UnknownName:
-        return results / LATEST
 
 
 def make_night_report(

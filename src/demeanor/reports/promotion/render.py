@@ -1,4 +1,4 @@
-"""The report of `promote` and `demote` for the terminal, and the commit message for applied changes."""
+"""Promotions or demotions for the terminal, and the commit message for applied changes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
         yield from paragraph(text, screen, "dim")
     yield from paragraph(error_rates_line(report.characteristics), screen, "dim")
     if report.ready:
-        yield Text(screen.safe(f"next: demeanor {report.action} --apply"), "cyan")
+        yield Text(screen.safe(f"next: {report.command} --apply"), "cyan")
 
 
 def _columns(found: Sequence[Candidate], screen: Screen) -> Iterator[Column]:

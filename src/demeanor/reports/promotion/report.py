@@ -1,4 +1,4 @@
-"""The report of `promote` and `demote`: which evals are ready for another policy, and what the others still need."""
+"""Promotions or demotions: which evals are ready for another policy, and what the others still need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PromotionReport:
     """Which evals should be promoted or demoted."""
 
     action: Literal["promote", "demote"]
-    """The command."""
+    """The direction."""
 
     rule: str
     """The rule, by name."""
@@ -34,6 +34,11 @@ class PromotionReport:
 
     across: bool = False
     """Whether nights before a change of the subject count together with those after it."""
+
+    @property
+    def command(self) -> str:
+        """The command that makes this report."""
+        return "demeanor promote --demote" if self.action == "demote" else "demeanor promote"
 
     @property
     def ready(self) -> tuple[Candidate, ...]:

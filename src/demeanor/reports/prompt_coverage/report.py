@@ -66,7 +66,7 @@ class CoveredInstruction:
     """One instruction of the prompt, and what the evals say about it."""
 
     id: str
-    """Its id, as `demeanor prompt` prints it."""
+    """Its id, as `demeanor trace --prompt` prints it."""
 
     kind: InstructionKind
     """What it is."""

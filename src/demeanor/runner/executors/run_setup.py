@@ -21,11 +21,11 @@ from demeanor.core.trial import Plan
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import shown_path
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import not_on_a_cluster, plan_engines
 from demeanor.runner.executors.archive import Archive, ArchiveError, pack
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_run import PYTHON
 from demeanor.runner.secrets import strings_of
-from demeanor.runner.engines import not_on_a_cluster, plan_engines
 from demeanor.runner.users import plan_users
 
 _PROJECT_BYTES = 512 * 2**20

@@ -40,6 +40,7 @@ from demeanor.runner.attempt import AttemptContext, make_attempt, path_tools
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.archive import unpack
 from demeanor.runner.executors.messages import AttemptReply, AttemptRequest, RunSetup, WorkerReport
+from demeanor.runner.features import features
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
@@ -184,8 +185,7 @@ class WorkerRun:
             facts=self._facts,
             idle=setup.idle_timeout,
             output_bytes=setup.limits.output,
-            canary=setup.canary,
-            agent_debug=setup.agent_debug,
+            features=features(canary=setup.canary, agent_debug=setup.agent_debug),
             user=UserContext(
                 gateway=self._gateway,
                 ask_function=ask_user_here,  # not called: no code is sent to workers

@@ -2,7 +2,7 @@
 
 The folder is written first: an attempt that is stored there can't be lost. A thread writes the history, many attempts
 per transaction, so a slow or locked database neither delays nor voids a trial. Attempts that could not be written
-during the run are written when it ends, by the next run in the same results folder, or by `demeanor import`.
+during the run are written when it ends, by the next run in the same results folder, or by `demeanor store import`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class RunStore:
             work()
         except StoreError as error:
             first, _, _ = str(error).partition("\n")
-            self.notes += (f"{what}: {first}; → demeanor import {self.folder}",)
+            self.notes += (f"{what}: {first}; → demeanor store import {self.folder}",)
             return False
         return True
 

@@ -128,8 +128,7 @@ def _point(past: PastCell, name: str, subject: str, links: Links) -> ChartPoint:
 
 def _source(definition: Eval, root: Path) -> tuple[str, str]:
     """Where the eval is defined, and its text as far as it is short."""
-    path, line = definition.source.path, definition.source.line
-    file = policy_file(definition)
+    file, line = policy_file(definition), definition.source.line
     shown = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     try:
         lines = file.read_text("utf-8", "replace").splitlines()

@@ -42,7 +42,7 @@ _PAGES: Mapping[str, _Page] = {
     "overview": overview_page,
     "compare": compare_page,
     "board": board_page,
-    "triage": triage_page,
+    "failures": triage_page,
     "cost": cost_page,
     "cover": cover_page,
     "live": live_page,

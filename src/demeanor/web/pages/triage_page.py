@@ -12,7 +12,7 @@ from demeanor.core.verdict import Pass
 from demeanor.reports.failures.render import group_brief
 from demeanor.reports.failures.report import Group, group_failures
 from demeanor.reports.failures.workflow import with_commands
-from demeanor.results.stored_runs import StoredRun
+from demeanor.results.runs import StoredRun
 from demeanor.results.trial_steps import TrialSteps, load_steps
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
@@ -30,7 +30,7 @@ def triage_page(context: PageContext, parts: Mapping[str, str], query: Mapping[s
     cells = [cell for cell in context.cells(run.name) if cell.failed or cell.voided]
     cells.sort(key=_attention)
     state = context.state([run.name])
-    groups = context.cached(("triage", run.name), state, lambda: _groups(context, history, run, cells[:MOST_CELLS]))
+    groups = context.cached(("failures", run.name), state, lambda: _groups(context, history, run, cells[:MOST_CELLS]))
     return {
         "run": run,
         "groups": groups[:MOST_GROUPS],

@@ -18,7 +18,7 @@ from demeanor.reports.failures.workflow import reproduce, with_commands
 from demeanor.reports.trial.divergence import find_divergence, nearest_pass
 from demeanor.reports.trial.step_rows import step_rows
 from demeanor.results.fork_scan import stored_scan
-from demeanor.results.stored_runs import StoredRun, request_of_run
+from demeanor.results.runs import StoredRun, request_of_run
 from demeanor.results.trial_steps import TrialSteps, load_steps, user_replies
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
@@ -197,7 +197,7 @@ def _neighbour(trials: Sequence[Any], number: int, step: int) -> int | None:
 def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     """What to do next, in words and as a command line."""
     trial = one_line(record.trial, width=_LONGEST)
-    history = ["demeanor", "history", one_line(record.eval, width=_LONGEST)]
+    history = ["demeanor", "report", "--eval", one_line(record.eval, width=_LONGEST)]
     history += ["--subject", one_line(record.subject, width=_LONGEST)]
     if run.origin != "demeanor":
         return [("Its pass rate over time", history)]
@@ -206,7 +206,7 @@ def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     found.append(("This trial in the terminal", trace))
     if not isinstance(record.verdict, Pass):
         found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
-        found.append(("Group the failures of this run", ["demeanor", "triage", run.name]))
+        found.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
     found.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
     found.append(("Its pass rate over time", history))
     return found

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.plugins.harbor.rules import HarborRules
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice, engine_problem, task_environment
+from demeanor.plugins.harbor.rules import HarborRules
 
 
 @pytest.fixture(autouse=True)

@@ -39,9 +39,9 @@ from demeanor.core.tree import Entry, Tree, changes
 from demeanor.core.tree_io import scan
 from demeanor.core.tree_restore import restore
 from demeanor.core.user import ScriptedUser, UserReply
-from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from demeanor.plugins.harbor.export import verifier as harbor_verifier
 from demeanor.plugins.harbor.export.task_files import _UNEXPORTABLE, exportable, exported_task, unexportable, write_task
+from demeanor.plugins.harbor.format.task_folder import read_task_folder
 
 
 def eval_with(*checks: Check, **scenario) -> Eval:

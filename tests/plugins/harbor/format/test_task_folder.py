@@ -8,9 +8,9 @@ import pytest
 
 from demeanor.core.checks import RewardCheck
 from demeanor.core.errors import BadInput
-from demeanor.plugins.harbor.format.task import HarborTask, TaskNetwork
 from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES
 from demeanor.define.discover import discover
+from demeanor.plugins.harbor.format.task import HarborTask, TaskNetwork
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from tests.helpers.harbor_task_files import MINIMAL, STEPS, stepped, task, write
 

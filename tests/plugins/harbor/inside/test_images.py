@@ -13,10 +13,10 @@ import pytest
 from demeanor.plugins.harbor.environments.base_image import BaseImages
 from demeanor.plugins.harbor.images.cache import ImageCache
 from demeanor.plugins.harbor.images.pull import import_layout
-from tests.plugins.harbor.inside.helpers import HarborProject, HarborTrial, by_task
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.image_registry import image_registry, manifest, write_layout
 from tests.helpers.small_rootfs import small_rootfs
+from tests.plugins.harbor.inside.helpers import HarborProject, HarborTrial, by_task
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
 

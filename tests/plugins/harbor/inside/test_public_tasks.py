@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.plugins.harbor.verb.rootfs import own_mounts
 from demeanor.core.program_tree import program_tree
+from demeanor.plugins.harbor.verb.rootfs import own_mounts
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.image_registry import image_registry, manifest
 from tests.helpers.project import Project

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from demeanor.agents import CODING_AGENTS
-from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules, breaks_results
 from demeanor.core.subject import Subject
+from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules, breaks_results
 from demeanor.plugins.harbor.trials.agents import AGENTS, WITHOUT_MODEL, only_for_tasks, task_agent_spec
 
 URL = "http://127.0.0.1:11811/t/abc"

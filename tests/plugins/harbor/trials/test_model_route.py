@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from demeanor.plugins.harbor.rules import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.gateway.script import scripted
 from demeanor.gateway.server.http_server import GatewayServer
-from demeanor.plugins.harbor.trials.agents import AGENTS, TaskAgentSpec
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+from demeanor.plugins.harbor.rules import HarborRules
+from demeanor.plugins.harbor.trials.agents import AGENTS, TaskAgentSpec
 from demeanor.plugins.harbor.trials.model_route import UNSEEN, ModelRoute, open_route
 from tests.helpers.harbor_tasks import greet, trial_of
 

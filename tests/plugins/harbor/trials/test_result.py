@@ -11,8 +11,8 @@ import pytest
 
 from demeanor.core.trajectory import Said
 from demeanor.core.verdict import VoidCause
-from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder, read_trial
 from demeanor.core.whole_task import VERIFIER_OUTPUT
+from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder, read_trial
 
 JOBS = Path(__file__).parent / "jobs"
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from demeanor.plugins.harbor.rules import Images
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.plugins.harbor.dockerfile.image import ImageSpec
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache
 from demeanor.plugins.harbor.images.pull import ShowProgress, pull
 from demeanor.plugins.harbor.images.reference import parse_reference
+from demeanor.plugins.harbor.rules import Images
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

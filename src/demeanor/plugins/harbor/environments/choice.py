@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from demeanor.plugins.harbor.rules import HarborRules
 from demeanor.core.container_hints import podman_hint
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import one_line
 from demeanor.plugins.harbor.environments.build_variables import BUILD_VARIABLES
+from demeanor.plugins.harbor.rules import HarborRules
 
 BUBBLEWRAP = "bubblewrap"
 CLASS = "demeanor.plugins.harbor.inside:BubblewrapEnvironment"

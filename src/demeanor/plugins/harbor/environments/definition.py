@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput, UsageError
-from demeanor.plugins.harbor.format.task import HarborTask, TaskEnvironment
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, Run
 from demeanor.plugins.harbor.dockerfile.planner import PATH, read
 from demeanor.plugins.harbor.environments.build_context import copied_files
+from demeanor.plugins.harbor.format.task import HarborTask, TaskEnvironment
 from demeanor.plugins.harbor.images.reference import parse_reference
 
 _REFUSED = ("docker-compose.yaml", ".dockerignore")

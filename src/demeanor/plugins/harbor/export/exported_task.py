@@ -14,9 +14,9 @@ from demeanor.core.temp_names import temp_prefix
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan
 from demeanor.judge.simulation import rehearse
+from demeanor.plugins.harbor.export.task_files import exportable, exported_task, task_name, unexportable, write_task
 from demeanor.runner.checks import build_workspace
 from demeanor.runner.template import build_template
-from demeanor.plugins.harbor.export.task_files import exportable, exported_task, task_name, unexportable, write_task
 
 _ORG = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 
@@ -50,7 +50,7 @@ def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) ->
         raise UsageError(f"{one.name!r} has no check that can be exported, so the task could not fail")
     folder = out / task_name(one)
     if folder.exists():
-        raise BadInput("already exists", where=folder, remedy="move it away, or choose another --out")
+        raise BadInput("already exists", where=folder, remedy="move it away, or choose another --output")
     solution = _solution(one)
     with tempfile.TemporaryDirectory(prefix=temp_prefix()) as work:
         start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree

@@ -155,7 +155,7 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
     scenario = one.scenario
     network = "no-network" if scenario.network == "none" else "public"  # agents are installed in there
     lines = [
-        "# Written by `demeanor export --harbor`; change the eval, not this file.",
+        "# Written by `demeanor store export --harbor`; change the eval, not this file.",
         'schema_version = "1.4"',
         'artifacts = ["/app"]',
         "",

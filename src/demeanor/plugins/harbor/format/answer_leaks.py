@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.core.git import GitError, blob_contents, git
-from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.text import count
+from demeanor.plugins.harbor.format.task import HarborTask
 
 _LARGEST = 2**20
 _MIN_LENGTH = 12

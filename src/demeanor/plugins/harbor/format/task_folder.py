@@ -19,12 +19,12 @@ from demeanor.config.table import Table
 from demeanor.core.checks import RewardCheck
 from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval, Source
-from demeanor.plugins.harbor.format.task import HarborTask, TaskStep
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.field import Field, read_fields, text
 from demeanor.define.folder.cline_folder import folder_name
+from demeanor.plugins.harbor.format.task import HarborTask, TaskStep
 from demeanor.plugins.harbor.format.task_digest import content_of, reject_unsafe_links
 from demeanor.plugins.harbor.format.task_environment import read_environment
 from demeanor.plugins.harbor.format.task_steps import agent_machine, resolve_step
@@ -36,6 +36,7 @@ from demeanor.plugins.harbor.format.task_tables import (
     read_step,
     read_verifier,
 )
+from demeanor.plugins.harbor.source import FILE
 
 SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*")
@@ -48,7 +49,7 @@ def read_task_folder(folder: Path) -> Eval:
         raise BadInput(
             f"this looks like a Harbor task, but it has no {FILE}",
             where=folder,
-            remedy="`demeanor task new` creates an example",
+            remedy="add it, or move the folder away: demeanor help harbor describes a task",
         )
     data = read_toml(where)
     table = Table(data, where=where)

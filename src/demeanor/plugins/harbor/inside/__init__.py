@@ -1,4 +1,6 @@
-"""What Harbor imports: `--env demeanor.plugins.harbor.inside:BubblewrapEnvironment`, `-a demeanor.plugins.harbor.inside:NativeAgent`.
+"""What Harbor imports into its own process: an environment on bubblewrap, and our native agent.
+
+`harbor run --env demeanor.plugins.harbor.inside:BubblewrapEnvironment -a demeanor.plugins.harbor.inside:NativeAgent`.
 
 Harbor runs a task's commands in an environment, usually a container. This environment needs only bubblewrap:
 docs/harbor-environment.md says what it guarantees, and what it refuses.

@@ -21,7 +21,13 @@ from demeanor.plugins.harbor.dockerfile.image import ImageSpec
 from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.base_image import BaseImages
 from demeanor.plugins.harbor.environments.build_variables import build_variables
-from demeanor.plugins.harbor.environments.definition import ONLY_ROOT, check_definition, check_users, is_root, read_definition
+from demeanor.plugins.harbor.environments.definition import (
+    ONLY_ROOT,
+    check_definition,
+    check_users,
+    is_root,
+    read_definition,
+)
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build, StepFailed, replay
 from demeanor.plugins.harbor.inside.file_filter import filtered, not_excluded
 from demeanor.plugins.harbor.inside.image_build import build_root

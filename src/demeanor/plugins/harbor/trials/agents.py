@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
-from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules
 from demeanor.core.subject import Subject
+from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules
 
 NATIVE = "demeanor.plugins.harbor.inside:NativeAgent"
 ORACLE, NOP = "oracle", "nop"

@@ -15,11 +15,11 @@ from pathlib import Path
 from demeanor.core.capture import Capture
 from demeanor.core.errors import WorldError
 from demeanor.core.fingerprints import TASK_ENVIRONMENT, scenario_hashes
-from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.ports import SandboxSession
 from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
+from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.plugins.harbor.trials.agents import TaskAgentSpec, task_agent_spec
 from demeanor.plugins.harbor.trials.context import TaskContext
 from demeanor.plugins.harbor.trials.job import agent_config, job_config, max_seconds

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.plugins.harbor.rules import HarborRules
 from demeanor.core.agent import Agent
 from demeanor.core.ports import Gateway, Sandbox, Template
 from demeanor.core.subject import Subject
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+from demeanor.plugins.harbor.rules import HarborRules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

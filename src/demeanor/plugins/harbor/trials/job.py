@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.trial import Trial
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+from demeanor.plugins.harbor.format.task import HarborTask
 
 JOB = "attempt"
 """The name of the job and of its folder."""

@@ -8,16 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from demeanor.plugins.harbor.rules import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.core.exchange import Exchange
-from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.core.ports import GatewaySession, SandboxSession
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
+from demeanor.core.whole_task import WholeTask
+from demeanor.plugins.harbor.environments.choice import PORT, EnvironmentChoice
+from demeanor.plugins.harbor.format.task import HarborTask
+from demeanor.plugins.harbor.rules import HarborRules
 from demeanor.plugins.harbor.trials.agents import WITHOUT_MODEL, TaskAgentSpec
 from demeanor.plugins.harbor.trials.context import TaskContext
-from demeanor.plugins.harbor.environments.choice import PORT, EnvironmentChoice
 from demeanor.plugins.harbor.trials.socket_handoff import SOCKET_NAME, accept_listeners
 
 UNSEEN = "the agent connected directly to its provider: the gateway did not see its requests"
@@ -87,9 +88,9 @@ async def open_route(
         yield ModelRoute(url=url, session=session, options=options, facts=facts)
 
 
-def _shares_network(environment: EnvironmentChoice, task: HarborTask | None) -> bool:
+def _shares_network(environment: EnvironmentChoice, task: WholeTask | None) -> bool:
     """Whether the bubblewrap environment uses this machine's network, so that the gateway can be reached directly."""
-    public = task is not None and task.environment.network.mode == "public"
+    public = isinstance(task, HarborTask) and task.environment.network.mode == "public"
     return environment.ours and public and environment.kwargs.get("network") == "host"
 
 

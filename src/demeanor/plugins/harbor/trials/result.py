@@ -20,9 +20,10 @@ from demeanor.core.nofollow import find_beneath, read_beneath
 from demeanor.core.process import Output
 from demeanor.core.text import printable, shortened
 from demeanor.core.trajectory import Event, Kind
-from demeanor.plugins.harbor.trials.job import JOB
+from demeanor.core.whole_task import VERIFIER_OUTPUT
 from demeanor.observe.atif import atif_events
 from demeanor.plugins.harbor.format.trial_result import HarborOutcome, read_outcome
+from demeanor.plugins.harbor.trials.job import JOB
 
 TRAJECTORY = "trajectory.json"
 

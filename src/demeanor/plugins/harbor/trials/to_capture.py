@@ -14,9 +14,9 @@ from demeanor.core.process import ProcessEnd
 from demeanor.core.text import excerpt
 from demeanor.core.trajectory import Event
 from demeanor.core.verdict import VoidCause
+from demeanor.plugins.harbor.format.trial_result import PROVIDER_CAUSES, HarborOutcome, read_spent
 from demeanor.plugins.harbor.trials.agents import NOP, ORACLE
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder
-from demeanor.plugins.harbor.format.trial_result import PROVIDER_CAUSES, HarborOutcome, read_spent
 
 
 def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:

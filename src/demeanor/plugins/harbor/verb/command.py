@@ -6,9 +6,17 @@ import argparse
 import os
 import sys
 
-from demeanor.cli.options import config_argument, load_config, size_argument
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
+
+SUMMARY = "show or install Harbor, which runs whole tasks; manage its images"
+GROUP = "machine"
+EXAMPLES = (
+    ("demeanor harbor", "which Harbor is used"),
+    ("demeanor harbor install", "install the tested version"),
+    ("demeanor harbor images pull python:3.12-slim", "get a base image of tasks"),
+    ("demeanor harbor images prune --max-gb 5", "remove what was not used"),
+)
 
 _ACTIONS = {"show": (0, 0), "install": (0, 1), "images": (0, 3), "rootfs": (2, 2)}
 """The actions, with how many words each takes after its name."""
@@ -16,6 +24,8 @@ _ACTIONS = {"show": (0, 0), "install": (0, 1), "images": (0, 3), "rootfs": (2, 2
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
+    from demeanor.cli.options import config_argument, size_argument
+
     parser.add_argument(
         "action",
         choices=tuple(_ACTIONS),
@@ -64,6 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _show(args: argparse.Namespace) -> ExitCode:
+    from demeanor.cli.options import load_config
     from demeanor.plugins.harbor.program import find_harbor, harbor_problem, harbor_version
 
     config = load_config(args)

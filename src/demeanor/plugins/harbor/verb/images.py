@@ -11,9 +11,9 @@ from pathlib import Path
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count
+from demeanor.plugins.harbor.environments.task_images import progress_lines
 from demeanor.plugins.harbor.images.cache import ImageCache
 from demeanor.plugins.harbor.images.pull import import_archive, import_layout, pull
-from demeanor.plugins.harbor.environments.task_images import progress_lines
 
 _DAY = 86400
 _WORDS = {"list": "no further words", "pull": "NAME", "import": "PATH NAME", "prune": "no further words"}

@@ -1,1 +1,0 @@
-"""`demeanor analyze`: pass@k, pass^k and flakiness of runs, and the classes of their failures."""

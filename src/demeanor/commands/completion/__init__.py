@@ -1,1 +1,0 @@
-"""`demeanor completion`: print a completion script for your shell."""

@@ -1,1 +1,0 @@
-"""`demeanor contract`: check the wire formats of the model APIs, without a model."""

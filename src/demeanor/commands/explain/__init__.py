@@ -1,1 +1,0 @@
-"""`demeanor explain`: explain an error, a void cause or an exit code."""

@@ -1,0 +1,27 @@
+"""`demeanor help schema`: print the JSON schema of a file or of a command's output."""
+
+from __future__ import annotations
+
+import argparse
+
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the schema, such as scenario (default: list them)")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Print a schema, or the names of all."""
+    from demeanor.cli.docs_folder import schemas
+    from demeanor.core.errors import UnknownName
+
+    found = schemas()
+    if args.name is None:
+        print("\n".join(found))
+        return ExitCode.ACCEPTED
+    if args.name not in found:
+        raise UnknownName("schema", args.name, found)
+    print(found[args.name].read_text("utf-8"), end="")
+    return ExitCode.ACCEPTED

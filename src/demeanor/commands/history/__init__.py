@@ -1,1 +1,0 @@
-"""`demeanor history`: show the pass rate of an eval over time."""

@@ -1,1 +1,0 @@
-"""`demeanor import`: add results of other tools or machines to the history."""

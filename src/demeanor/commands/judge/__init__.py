@@ -1,1 +1,0 @@
-"""`demeanor judge`: measure the error rates of an eval's judge."""

@@ -1,1 +1,0 @@
-"""`demeanor list`: show the evals that are defined."""

@@ -1,1 +1,0 @@
-"""`demeanor note`: label a trial, or list the labels."""

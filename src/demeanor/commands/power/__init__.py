@@ -1,1 +1,0 @@
-"""`demeanor power`: how many trials it takes to detect a drop, and the error rates of each rule."""

@@ -1,0 +1,47 @@
+"""`demeanor report [RUN ...] --metrics`: pass@k, pass^k and flakiness of runs, and why trials did not pass."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.cli.options import output_format, positive_int
+
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.render.terminal import Screen
+
+FORMATS = ("terminal", "json")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this form."""
+    group = parser.add_argument_group("metrics of runs (--metrics)")
+    group.add_argument(
+        "--k",
+        type=positive_int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="for pass@k and pass^k; repeatable (default: 3)",
+    )
+    group.add_argument(
+        "--patterns", type=Path, action="append", default=[], metavar="FILE", help="known failures (YAML); repeatable"
+    )
+
+
+def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
+    """Read the runs, and show their metrics."""
+    from demeanor.reports.metrics.pattern_file import read_patterns
+    from demeanor.reports.metrics.render import analysis_terminal
+    from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, analysis
+    from demeanor.reports.metrics.workflow import sources_of
+    from demeanor.results.history import open_project_history
+
+    patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
+    with open_project_history(config, os.environ, results=results) as history:
+        sources = sources_of(history, args.runs, results)
+    found = analysis(sources, ks=(1, *(args.k or (3,))), patterns=patterns, across=args.across)
+    return ANALYSIS_DOCUMENT.write(found) if output_format(args) == "json" else analysis_terminal(found, screen)

@@ -1,0 +1,96 @@
+"""`demeanor report [RUN]`: a night and the nights before it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.cli.options import positive_int
+from demeanor.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.core.history import PastRun
+    from demeanor.core.ports import History
+    from demeanor.render.terminal import Screen
+    from demeanor.reports.night.report import NightReport
+
+FORMATS = ("terminal", "markdown", "json", "junit", "html")
+_NIGHTS, _DETAILS = 7, 20
+_COMPACT_FROM_ROWS = 500
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this form."""
+    group = parser.add_argument_group("a night")
+    group.add_argument(
+        "--nights", type=positive_int, metavar="N", help=f"number of earlier nights to show (default: {_NIGHTS})"
+    )
+    group.add_argument("--branch", metavar="NAME", help="only runs of this branch (default: all)")
+    group.add_argument(
+        "--details", type=positive_int, metavar="N", help=f"number of failures to show in full (default: {_DETAILS})"
+    )
+
+
+def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
+    """Find the run, and show it with the nights before it."""
+    from demeanor.reports.night.near import near_of_night
+    from demeanor.reports.night.workflow import make_night_report
+    from demeanor.results.history import open_project_history
+
+    with open_project_history(config, os.environ, results=results) as history:
+        chosen = _chosen(history, args, results)
+        report = make_night_report(
+            history,
+            chosen,
+            nights=args.nights or _NIGHTS,
+            branch=args.branch,
+            details=args.details or _DETAILS,
+            across=args.across,
+            needed=config.evidence.needed,
+            near=near_of_night(history, chosen, config),
+        )
+        return _in_format(args, report, history, config, results, screen)
+
+
+def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:
+    """The run of the report; with --branch, it must be one of that branch."""
+    from demeanor.results.runs import find_past_run
+
+    found = find_past_run(history, args.runs[0] if args.runs else None, branch=args.branch, results=results)
+    if args.branch is not None and found.info.branch != args.branch:
+        where = f"on {found.info.branch}" if found.info.branch else "on no branch"
+        raise UsageError(f"--branch {args.branch}: {found.name} ran {where}\n  → leave out --branch, or the run")
+    return found
+
+
+def _in_format(
+    args: argparse.Namespace, report: NightReport, history: History, config: Config, results: Path, screen: Screen
+) -> str:
+    """The report in the chosen format; the renderers are imported lazily."""
+    from demeanor.cli.options import output_format
+
+    how = output_format(args)
+    if how == "json":
+        from demeanor.reports.night.report import NIGHTS_DOCUMENT
+
+        rows = sum(len(subject.rows) for subject in report.subjects)
+        return NIGHTS_DOCUMENT.write(report, compact=rows > _COMPACT_FROM_ROWS)
+    if how == "junit":
+        from demeanor.reports.night.junit import night_junit
+
+        return night_junit(report)
+    if how == "markdown":
+        from demeanor.reports.night.markdown import night_markdown
+
+        return night_markdown(report)
+    if how == "html":
+        from demeanor.reports.night.step_pairs import load_step_pairs
+        from demeanor.web.night_html import night_html
+
+        return night_html(report, load_step_pairs(history, report, config, results))
+    from demeanor.reports.night.terminal import MOST_ROWS, night_terminal
+
+    return night_terminal(report, screen, most_rows=10**9 if args.all else MOST_ROWS)

@@ -1,1 +1,0 @@
-"""`demeanor schema`: print a JSON schema."""

@@ -1,0 +1,69 @@
+"""`demeanor store export`: write a run for other tools."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from demeanor.cli.options import config_argument, load_config
+from demeanor.cli.output_path import file_problem, folder_problem
+from demeanor.core.errors import BadInput
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count
+
+_ADDRESSES = ("http:/", "https:/")  # a path has no double slash
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
+    parser.add_argument(
+        "--format",
+        default="json",
+        metavar="FORMAT",
+        help="json (can be imported again), csv, parquet, junit, atif (a folder of trajectories), otlp (OpenTelemetry "
+        "spans), or the name of an installed reporter (default: json)",
+    )
+    parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (demeanor help store)")
+    spans.add_argument(
+        "--endpoint", metavar="URL", help="send the spans to this collector (OTLP over HTTP) instead of writing them"
+    )
+    spans.add_argument("--content", action="store_true", help="include arguments and results of tools")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Write the run."""
+    from demeanor.commands.store.run_export import SpanOptions, export
+    from demeanor.results.history import open_history_of
+    from demeanor.store.captures.capture_store import open_capture_store
+
+    config = load_config(args)
+    if args.out and str(args.out).startswith(_ADDRESSES):
+        address = str(args.out).replace(":/", "://", 1)
+        raise BadInput("is an address, not a file", where="--out", remedy=f"--endpoint {address}, with --format otlp")
+    if args.endpoint and (args.format != "otlp" or args.out):
+        raise BadInput("is for --format otlp without --out", where="--endpoint", remedy="use one or the other")
+    if args.endpoint and not args.endpoint.startswith(("http://", "https://")):
+        raise BadInput(
+            f"{args.endpoint!r} is not a URL", where="--endpoint", remedy="for example http://localhost:4318"
+        )
+    problem = folder_problem if args.format == "atif" else file_problem
+    if args.out is not None and (found := problem(args.out)):
+        raise BadInput(found, where="--out", remedy="choose another path")
+    results = args.results or config.root / config.results
+    with open_history_of(args.run, config, os.environ, results) as history:
+        captures = open_capture_store(config)
+        spans = SpanOptions(endpoint=args.endpoint, content=args.content)
+        text, attempts = export(
+            history, args.run, args.format, args.out, results=results, captures=captures, spans=spans
+        )
+    if text is None:
+        print(f"{args.endpoint or args.out}: {count(attempts, 'attempt')}")
+    else:
+        sys.stdout.write(text)
+    return ExitCode.ACCEPTED

@@ -1,0 +1,163 @@
+"""Export a run of the history for other tools."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.commands.store.reporters import check_format, render
+from demeanor.core.errors import BadInput
+from demeanor.core.exchange import Exchange
+from demeanor.core.file_set import new_folder, unwritable, write_files
+from demeanor.core.history import PastRun, RunCell
+from demeanor.core.installation import install_extra
+from demeanor.core.ports import History
+from demeanor.core.record import Record
+from demeanor.core.text import slug
+from demeanor.core.trajectory import Event
+from demeanor.core.trial import Cell, Plan, named_cell
+from demeanor.reports.run.report import RunReport
+from demeanor.reports.run.workflow import make_report
+from demeanor.results.runs import find_past_run
+from demeanor.results.trial_steps import load_capture, read_steps
+from demeanor.runner.execute import RunResult
+from demeanor.store.captures.capture_store import CaptureStore
+from demeanor.store.runs.run_dirs import RunPlace, place_of
+
+
+def report_of_past_run(history: History, name: str = "latest") -> RunReport:
+    """Return the report of a run in the history; values that only the eval files contain are empty."""
+    run = history.run(name)
+    plan = Plan(cells=tuple(_cell(one) for one in history.cells(run.name)))
+    records = history.records(run.name)
+    return make_report(RunResult(plan=plan, info=run.info, folder=run.path, records=records))
+
+
+def _cell(found: RunCell) -> Cell:
+    """Rebuild a cell of the plan from the history."""
+    return named_cell(
+        found.eval,
+        found.subject,
+        policy=found.policy,
+        trials=found.planned,
+        skipped=found.skip_reason,
+        layer=found.layer,
+    )
+
+
+def export(
+    history: History,
+    name: str,
+    form: str,
+    out: Path | None,
+    *,
+    results: Path,
+    captures: CaptureStore | None = None,
+    spans: SpanOptions | None = None,
+) -> tuple[str | None, int]:
+    """Write a run for other tools; return the text, if there is no file to write, and the number of attempts."""
+    check_format(form)
+    run = find_past_run(history, name, results=results)
+    records = history.records(run.name)
+    if form == "parquet":
+        from demeanor.store.exports.table import write_parquet
+
+        path = _require_out(out, form)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(run, records, path)
+        except OSError as error:
+            raise unwritable(path, error) from None
+        return None, len(records)
+    if form == "atif":
+        return None, _write_trajectories(place_of(run, results), records, _require_out(out, form), captures)
+    if form == "otlp":
+        text = _spans(run, place_of(run, results), records, captures, spans or SpanOptions())
+        if text is None:
+            return None, len(records)
+    else:
+        text = _text(history, run, records, form)
+    if out is not None:
+        write_files({out: text})
+    return (text if out is None else None), len(records)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpanOptions:
+    """How spans are exported."""
+
+    endpoint: str | None = None
+    """The URL of a collector to send them to; None to return them as text."""
+
+    content: bool = False
+    """Whether to include arguments and results of tools."""
+
+
+def _spans(
+    run: PastRun, place: RunPlace, records: tuple[Record, ...], captures: CaptureStore | None, options: SpanOptions
+) -> str | None:
+    """Send the spans of a run to a collector, or return them as text."""
+    try:
+        from demeanor.store.exports.otlp import SpanExport, as_lines, send_spans
+    except ImportError as error:
+        raise BadInput(f"needs a package: {error}", where="--format otlp", remedy=install_extra("otlp")) from None
+    found = SpanExport(run.info, content=options.content)
+    for record in records:
+        found.add(record, *_events_and_exchanges(place, record, captures))
+    if options.endpoint is None:
+        return as_lines(found.finished())
+    send_spans(found.finished(), options.endpoint)
+    return None
+
+
+def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str) -> str:
+    if form == "csv":
+        from demeanor.store.exports.table import as_csv
+
+        return as_csv(run, records)
+    report = report_of_past_run(history, run.name)
+    if form == "junit":
+        from demeanor.reports.run.junit import junit
+
+        return junit(report)
+    from demeanor.reports.run.to_json import json_report
+
+    return json_report(report) if form == "json" else render(form, json_report(report))
+
+
+def _require_out(out: Path | None, form: str) -> Path:
+    if out is None:
+        raise BadInput("missing", where="--out", remedy=f"name a file or folder: --format {form} --out PATH")
+    return out
+
+
+def _write_trajectories(
+    place: RunPlace, records: tuple[Record, ...], folder: Path, captures: CaptureStore | None
+) -> int:
+    """Write one file per attempt; raise StoreError at the first one that can't be reached. A new folder appears only
+    when it is complete."""
+    if not folder.exists():
+        with new_folder(folder) as fresh:
+            return _write_into(fresh, place, records, captures)
+    return _write_into(folder, place, records, captures)
+
+
+def _write_into(folder: Path, place: RunPlace, records: tuple[Record, ...], captures: CaptureStore | None) -> int:
+    from demeanor.store.exports.atif import trajectory
+
+    for record in records:
+        events, exchanges = _events_and_exchanges(place, record, captures)
+        own = folder / slug(record.eval) / slug(record.subject)
+        again = f".{record.attempt}" if record.attempt > 1 else ""
+        text = json.dumps(trajectory(record, events, exchanges), indent=2)
+        write_files({own / f"trial-{record.number}{again}.json": text + "\n"})
+    return len(records)
+
+
+def _events_and_exchanges(
+    place: RunPlace, record: Record, captures: CaptureStore | None
+) -> tuple[tuple[Event, ...], tuple[Exchange, ...]]:
+    if place.folder is not None and place.folder.packed_capture(record) is None:
+        return place.folder.events(record), ()
+    return read_steps(place, record, captures), load_capture(place, record, captures).exchanges

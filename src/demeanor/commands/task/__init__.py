@@ -1,1 +1,0 @@
-"""`demeanor task`: create a new task in the Harbor format."""

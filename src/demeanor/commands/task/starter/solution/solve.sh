@@ -1,3 +1,0 @@
-#!/bin/sh
-set -e
-grep -c '' /app/notes.txt > /app/count.txt

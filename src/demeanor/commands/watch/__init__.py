@@ -1,1 +1,0 @@
-"""`demeanor watch`: judge stored trials again whenever an eval is edited."""

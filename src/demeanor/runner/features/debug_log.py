@@ -1,0 +1,27 @@
+"""Asks the agent for a verbose log, and keeps it with the attempt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from demeanor.core.agent import DEBUG_VARIABLE, Orders, Task
+from demeanor.core.bounded_output import bounded
+from demeanor.core.capture import Capture
+from demeanor.core.scenario import Scenario
+from demeanor.runner.features.feature import AttemptEnd, Feature
+
+
+class DebugLog(Feature):
+    """The verbose log of the agent, without its middle if it is too large."""
+
+    def with_task(self, task: Task, scenario: Scenario) -> Task:
+        return replace(task, debug=True)
+
+    def with_orders(self, orders: Orders, task: Task, scenario: Scenario) -> Orders:
+        launches = (replace(launch, env={DEBUG_VARIABLE: "1", **launch.env}) for launch in orders.launches)
+        return replace(orders, launches=tuple(launches))
+
+    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
+        files = end.sandbox.collect_files(end.orders.debug_files)
+        logs = {name: bounded(content, end.output_bytes) for name, content in files.items()}
+        return replace(capture, task_files={**capture.task_files, **logs})

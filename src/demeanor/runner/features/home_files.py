@@ -1,0 +1,82 @@
+"""What an eval says about HOME and about commands after the agent: files before, files kept after, `then`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from demeanor.core.agent import Orders, Task
+from demeanor.core.capture import Capture
+from demeanor.core.globs import matches
+from demeanor.core.ports import SandboxSession
+from demeanor.core.process import Launch
+from demeanor.core.scenario import Scenario
+from demeanor.core.tree import Entry, Tree
+from demeanor.runner.features.feature import AttemptEnd, Feature
+
+
+class HomeFiles(Feature):
+    """The eval's files in HOME, which win over those of the adapter; and those that it keeps."""
+
+    def with_orders(self, orders: Orders, task: Task, scenario: Scenario) -> Orders:
+        values = _values(task)
+        files = {path: _filled(content, values) for path, content in scenario.home_files.items()}
+        return replace(orders, home_files={**orders.home_files, **files})
+
+    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
+        before = _kept_before(end.orders, end.scenario)
+        return replace(capture, home_before=before, home_after=await _kept_after(end.sandbox, end.scenario))
+
+
+def then_launches(orders: Orders, task: Task, scenario: Scenario) -> tuple[Launch, ...]:
+    """How the commands after the agent are started: as its last launch, with other words."""
+    if not scenario.then:
+        return ()
+    last = orders.launches[-1]
+    program = orders.program or last.argv[:1]
+    values = _values(task)
+    return tuple(
+        replace(last, argv=tuple(part for word in words for part in _word(word, program, values)))
+        for words in scenario.then
+    )
+
+
+def _kept_before(orders: Orders, scenario: Scenario) -> Tree:
+    """The kept files of HOME at the start."""
+    found = {path: content for path, content in orders.home_files.items() if _is_kept(path, scenario)}
+    return Tree(entries={path: _entry(content) for path, content in sorted(found.items())})
+
+
+async def _kept_after(sandbox: SandboxSession, scenario: Scenario) -> Tree | None:
+    """The kept files of HOME at the end; None if the eval keeps none."""
+    if not scenario.keep_home:
+        return None
+    home = await sandbox.snapshot(home=True)
+    return replace(home, entries={path: entry for path, entry in home.entries.items() if _is_kept(path, scenario)})
+
+
+def _is_kept(path: str, scenario: Scenario) -> bool:
+    return any(matches(path, pattern) for pattern in scenario.keep_home)
+
+
+def _entry(content: bytes) -> Entry:
+    return Entry(kind="file", size=len(content), sha256=hashlib.sha256(content).hexdigest(), content=content)
+
+
+def _values(task: Task) -> dict[str, str]:
+    return {"{workspace}": str(task.workspace), "{home}": str(task.home), "{model}": task.model}
+
+
+def _filled(content: bytes, values: Mapping[str, str]) -> bytes:
+    for name in ("{workspace}", "{home}"):
+        content = content.replace(name.encode(), values[name].encode())
+    return content
+
+
+def _word(word: str, program: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
+    if word == "{agent}":
+        return program
+    for name, value in values.items():
+        word = word.replace(name, value)
+    return (word,)

@@ -1,0 +1,94 @@
+"""`demeanor gateway contract`: our dialects, another converter, and a server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.helpers.project import Project
+from tests.journeys.test_live_provider import serving
+
+LOSSY = """\
+import json
+from demeanor.gateway.contract import builtin_converter
+
+def convert(source, target, kind, body):
+    out = builtin_converter(source, target, kind, body)
+    return out.replace(b"call_", b"kall_") if kind == "request" else out
+
+def broken(source, target, kind, body):
+    raise RuntimeError("not today")
+"""
+
+
+def test_our_own_dialects_pass(project: Project):
+    """Every case passes."""
+    ran = project.demeanor("gateway", "contract")
+    assert ran.returncode == 0, ran.stdout
+    assert ran.stdout.endswith(" 0 failed\n")
+    assert int(ran.stdout.split()[0]) > 500
+
+
+def test_a_lossy_converter_fails_with_details(project: Project):
+    """Each failure names the case, why it matters, and what was found."""
+    project.write(lossy_py=LOSSY)
+    ran = project.demeanor("gateway", "contract", "--converter", "lossy:convert", "-k", "ids")
+    assert ran.returncode == 1
+    assert "kall_" in ran.stdout
+    everything = json.loads(project.demeanor("gateway", "contract", "--converter", "lossy:broken", "--json").stdout)
+    assert everything["passed"] == 0
+    assert "RuntimeError: not today" in everything["cases"][0]["problems"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--converter", "nothing"], "use the form MODULE:FUNCTION"),
+        (["--converter", "no_such_module:f"], "can't be imported"),
+        (["--converter", "json:f"], "this function does not exist"),
+        (["-k", "nosuchcase"], "no case matches"),
+        (["--url", "http://127.0.0.1:1"], "--url needs --dialect and --model"),
+    ],
+)
+def test_wrong_options_are_reported(project: Project, words: list[str], complaint: str):
+    """Before anything runs."""
+    ran = project.demeanor("gateway", "contract", *words)
+    assert ran.returncode == 2
+    assert complaint in ran.stderr
+
+
+WEATHER = """\
+from demeanor.gateway.script import Answer
+
+def play(turn):
+    if turn.request.tools and not turn.done:
+        return Answer(calls=(turn.call_tool("get_weather", {"city": "Oslo"}),))
+    return Answer(text="It rains in Oslo.")
+"""
+
+
+def test_a_server_is_probed(project: Project):
+    """Our own gateway preserves ids, streams valid events and reports usage, in each dialect."""
+    project.write(demeanor_toml='[models.weather]\nscript = "weather.py"\n', weather_py=WEATHER)
+    with serving(project, "--model", "weather") as (url, key):
+        for dialect in ("anthropic", "openai-chat", "openai-responses", "gemini"):
+            words = (
+                "gateway",
+                "contract",
+                "--url",
+                url,
+                "--dialect",
+                dialect,
+                "--model",
+                "weather",
+                "--key-env",
+                "KEY",
+            )
+            ran = project.demeanor(*words, KEY=key)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            assert "0 failed" in ran.stdout
+    silent = project.demeanor("gateway", "contract", "--url", url, "--dialect", "anthropic", "--model", "m")
+    assert silent.returncode == 3
+    assert silent.stdout.count("can't be reached") == 1
+    assert silent.stdout.endswith("7 probes, 0 failed, 7 undecided\n")
