@@ -161,9 +161,8 @@ def _documented_by(path: str, rules: type) -> Iterator[tuple[str, Sequence[type]
     """The classes that document the keys of an engine's table, and of the tables by name in it, by path."""
     yield path, [rules]
     for key, hint in get_type_hints(rules).items() if is_dataclass(rules) else ():
-        yield from (
-            (f"{path}.{key}.*", [kind]) for kind in get_args(hint) if isinstance(kind, type) and is_dataclass(kind)
-        )
+        kinds = [kind for kind in get_args(hint) if isinstance(kind, type)]
+        yield from ((f"{path}.{key}.*", [kind]) for kind in kinds if is_dataclass(kind))
 
 
 def _adapter(name: str) -> Schema:

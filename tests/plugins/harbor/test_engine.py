@@ -12,10 +12,12 @@ from demeanor.core.errors import UsageError
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
-from demeanor.plugins.harbor.engine import find_harbor, harbor_problem, only_tasks, task_environment
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
 from demeanor.plugins.harbor.environments.task_images import prepare_images, with_image_cache
+from demeanor.plugins.harbor.format.task import harbor_task
+from demeanor.plugins.harbor.program import find_harbor, harbor_problem
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import only_tasks, task_environment
 from demeanor.runner.plan import plan_run
 from tests.helpers.harbor_tasks import greet
 
@@ -53,8 +55,8 @@ def test_tasks_are_planned_beside_other_evals(tmp_path: Path):
     """The agents oracle and nop run tasks only."""
     plan = planned(project(tmp_path), "native:scripted", "oracle", "nop", env="bubblewrap")
     assert skipped(plan) == {
-        "hi/oracle": "oracle runs Harbor tasks only",
-        "hi/nop": "nop runs Harbor tasks only",
+        "hi/oracle": "oracle runs whole tasks only",
+        "hi/nop": "nop runs whole tasks only",
     }
     assert not only_tasks(plan)
 
@@ -65,7 +67,7 @@ def test_tasks_are_selected_by_a_part_of_their_name(tmp_path: Path):
     plan = planned(config, "oracle", tasks=("gre",), env="bubblewrap")
     assert [cell.id for cell in plan.cells] == ["greet/oracle"]
     assert only_tasks(plan)
-    assert task_environment(config, RunRequest(env="bubblewrap"), plan) == "bubblewrap"
+    assert task_environment(Catalog(config=config, environ={}), RunRequest(env="bubblewrap"), plan) == "bubblewrap"
 
 
 def test_what_would_be_refused_is_skipped_with_the_reason(tmp_path: Path):
@@ -110,11 +112,11 @@ def test_every_refusal_is_foreseen(tmp_path: Path, files: dict[str, str], reason
 def test_images_that_are_missing_are_named(tmp_path: Path):
     """Unless this machine's programs are asked for."""
     config = project(tmp_path)
-    plan = planned(config, "nop", tasks=("greet",), env="bubblewrap")
+    tasks = [harbor_task(cell.eval) for cell in planned(config, "nop", tasks=("greet",), env="bubblewrap").cells]
     environ = {"DEMEANOR_CACHE": str(tmp_path / "cache")}
     for choice, notes in {"cached": 1, "host": 0}.items():
         environment = EnvironmentChoice(name="bubblewrap", kwargs={"images": choice})
-        found = prepare_images(plan, with_image_cache(environment, environ), environ)
+        found = prepare_images(tasks, with_image_cache(environment, environ), environ)
         assert len(found) == notes
         assert not notes or found[0].startswith("Not in the cache of images: debian:12. ")
 

@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.config.config import Config, read_config
 from demeanor.core.errors import BadInput
-from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules
+from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules, harbor_rules
 
 
 def configured(folder: Path, text: str) -> Config:
@@ -19,8 +19,8 @@ def configured(folder: Path, text: str) -> Config:
 
 def test_everything_may_be_left_out(tmp_path: Path):
     """The defaults hold."""
-    assert configured(tmp_path, "").harbor == HarborRules()
-    assert configured(tmp_path, "[harbor]").harbor == HarborRules()
+    assert harbor_rules(configured(tmp_path, "")) == HarborRules()
+    assert harbor_rules(configured(tmp_path, "[harbor]")) == HarborRules()
 
 
 def test_all_keys(tmp_path: Path):
@@ -50,7 +50,7 @@ output = "openhands.txt"
         keys=("LLM_API_KEY",),
         output="openhands.txt",
     )
-    assert configured(tmp_path, text).harbor == HarborRules(
+    assert harbor_rules(configured(tmp_path, text)) == HarborRules(
         program=("./bin/harbor",),
         env="docker",
         env_kwargs={"network": "host"},
@@ -59,7 +59,8 @@ output = "openhands.txt"
         pass_env=("MY_REGISTRY",),
         agents={"hands": own},
     )
-    assert configured(tmp_path, '[harbor]\nprogram = ["uvx", "harbor"]').harbor.program == ("uvx", "harbor")
+    words = configured(tmp_path, '[harbor]\nprogram = ["uvx", "harbor"]')
+    assert harbor_rules(words).program == ("uvx", "harbor")
 
 
 @pytest.mark.parametrize(

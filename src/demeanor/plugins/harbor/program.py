@@ -51,9 +51,8 @@ def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
     """Why tasks can't run here, with the remedy; None if they can."""
     command = find_harbor(config, environ)
     if not command:
-        return (
-            f"harbor, which runs whole tasks, is not installed\n  → {_INSTALL}, or set its path: [harbor] program = …"
-        )
+        remedy = f"{_INSTALL}, or set its path: [harbor] program = …"
+        return f"harbor, which runs whole tasks, is not installed\n  → {remedy}"
     version = harbor_version(command)
     if not version:
         return f"{' '.join(command)} does not report its version\n  → {_INSTALL}"

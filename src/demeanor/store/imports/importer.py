@@ -87,9 +87,8 @@ def _read_folder(folder: Path, options: ImportOptions) -> Iterator[Imported]:
         elif path.suffix == ".eval" or junit.matches(read_bytes(path)):
             others.append(_read_file(path, options))
     if not reports and not others:
-        raise BadInput(
-            "contains nothing that can be imported", where=folder, remedy=f"expected {_FORMATS}{other_formats()}"
-        )
+        remedy = f"expected {_FORMATS}{other_formats()}"
+        raise BadInput("contains nothing that can be imported", where=folder, remedy=remedy)
     if reports:
         yield vitest.read(reports, folder, options)
     yield from others

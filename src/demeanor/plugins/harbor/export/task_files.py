@@ -133,7 +133,7 @@ def exported_task(
         "environment/Dockerfile": _text(f"FROM {image}\nWORKDIR /app\n{copied}"),
         **{f"environment/app/{path}": _file(path, entry) for path, entry in entries.items() if entry.kind != "folder"},
         "tests/test.sh": _text(_TEST, executable=True),
-        "tests/verify.py": _text((files("demeanor.store.exports") / "harbor_verifier.py").read_text("utf-8")),
+        "tests/verify.py": _text((files("demeanor.plugins.harbor.export") / "verifier.py").read_text("utf-8")),
         "tests/checks.json": _text(_checks(exportable(one), entries)),
     }
     return found if solution is None else found | _solution(solution)
@@ -155,7 +155,7 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
     scenario = one.scenario
     network = "no-network" if scenario.network == "none" else "public"  # agents are installed in there
     lines = [
-        "# Written by `demeanor store export --harbor`; change the eval, not this file.",
+        "# Written by `demeanor harbor export`; change the eval, not this file.",
         'schema_version = "1.4"',
         'artifacts = ["/app"]',
         "",
