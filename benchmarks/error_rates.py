@@ -24,7 +24,6 @@ from benchmarks.nightly_scan import draw, nights_to_first_alarm, scan  # noqa: E
 from benchmarks.plots import Line, Panel, Point, svg  # noqa: E402
 
 from demeanor.core.percent import share  # noqa: E402
-from demeanor.decide.gate.effort import EFFORTS  # noqa: E402
 from demeanor.statistics.binomial import at_most, table  # noqa: E402
 from demeanor.statistics.change import NIGHTS_BETWEEN_FALSE_ALARMS, find_changes  # noqa: E402
 from demeanor.statistics.cusum import chart  # noqa: E402
@@ -133,7 +132,7 @@ def best_date(before: float, after: float, times: int = 20_000) -> float:
 def frontier_plot() -> str:
     """The rules of the gate, and the line below which no rule can be."""
     rules = gate_rules.all_rules()
-    names = ("lean", "standard", "thorough", "classic", "three or ten", "screen")
+    names = ("standard", "thorough", "two of three", "three or ten")
     panels = []
     for title, drop in (("95 % → 80 %", 0), ("95 % → 50 %", 1)):
         points = [
@@ -141,7 +140,7 @@ def frontier_plot() -> str:
                 x=own.trials,
                 y=(own.misses_80, own.misses_50)[drop] * 100,
                 name=name,
-                ours=name in EFFORTS,
+                ours=name != "three or ten",
                 left=name in {"standard", "thorough"},
                 below=name in {"standard", "three or ten"},
             )

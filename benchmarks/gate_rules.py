@@ -8,15 +8,17 @@ from functools import lru_cache
 
 from demeanor.core.error_rates import Operating
 from demeanor.core.percent import share
-from demeanor.decide.gate import classic
+from demeanor.decide.gate import check_in
 from demeanor.decide.gate.effort import EFFORTS, SECOND_LOOK, STANDARD, Effort
 from demeanor.decide.gate.frontier import average_rates, plan_after
-from demeanor.decide.gate.rules import RULES
 from demeanor.statistics.operating import Stop, operate
 from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
 
 RATES = (0.99, 0.95, 0.8, 0.5)
-HISTORIES = (0, 3, 21, 60, 300)
+HISTORIES = (3, 21, 60, 300)
+PAST = 60
+"""Trials of the history of the cells whose rules are compared."""
+
 LONGEST = 60
 """Plans of up to this many trials are compared."""
 
@@ -58,7 +60,7 @@ def of_plan(stop: Stop, cap: int) -> RuleFigures:
     return figures({p: Operating(rate=p, chance=one.chance("reject"), trials=one.trials) for p, one in found.items()})
 
 
-def of_effort(effort: Effort, *, past: int = 0) -> RuleFigures:
+def of_effort(effort: Effort, *, past: int = PAST) -> RuleFigures:
     """Of the rule `optimal`, for histories of this many trials at 95 %."""
     return figures({row.rate: row for row in average_rates(RATES, past=past, base=0.95, effort=effort)})
 
@@ -73,22 +75,18 @@ def three_or_ten(passed: int, failed: int) -> str | None:
 @lru_cache(maxsize=1)
 def all_rules() -> dict[str, RuleFigures]:
     """By name, as in docs/decide.md."""
-    screen = {row.rate: row for row in RULES["screen"].error_rates(RATES).rows}
     return {
-        **{f'`effort = "{name}"`': of_effort(effort) for name, effort in EFFORTS.items()},
-        "`classic`: two of three": of_plan(classic.verdict, 3),
-        "three passes, else ten and at most two failures": of_plan(three_or_ten, 10),
-        "`screen`, with 60 trials of history": figures(screen),
+        **{f"`{effort.name}`": of_effort(effort) for effort in EFFORTS},
+        "two of three, without nights": of_plan(check_in.verdict, check_in.TRIALS),
+        "*three passes, else ten and at most two failures*": of_plan(three_or_ten, 10),
     }
 
 
 PRICES = {
-    '`effort = "lean"`': (22.11, 2.82, 4.394),
-    '`effort = "standard"`': (13.40, 0.0857, 12.737),
-    '`effort = "thorough"`': (34.913, 4.505, 117.448),
-    "`classic`: two of three": (8.9287, 0.0413, 5.1131),
-    "three passes, else ten and at most two failures": (13.8839, 0.2266, 12.5786),
-    "`screen`, with 60 trials of history": (12.5814, 0.0004, 9.8355),
+    "`standard`": (13.2994, 0.0574, 12.7656),
+    "`thorough`": (36.1037, 5.06, 95.2257),
+    "two of three, without nights": (8.9287, 0.0413, 5.1131),
+    "*three passes, else ten and at most two failures*": (13.8839, 0.2266, 12.5786),
 }
 """The prices of errors at which the lower limit is highest (`best_prices`)."""
 
@@ -143,25 +141,26 @@ def rules_table() -> Iterator[str]:
 
 
 def history_table() -> Iterator[str]:
-    """`standard` and `lean`, by the length of the history."""
-    yield "| history | none | 3 | 21 | 60 | 300 |"
-    yield "|---|--:|--:|--:|--:|--:|"
-    for effort in (STANDARD, EFFORTS["lean"]):
-        found = [of_effort(effort, past=past) for past in HISTORIES]
-        rows = {
-            f"`{effort.name}`: trials at 95 %": [f"{one.trials:.2f}" for one in found],
-            "false alarms": [share(one.false_alarms) for one in found],
-            "misses 95→80 %": [f"{one.misses_80 * 100:.1f} %" for one in found],
-            "misses 95→50 %": [f"{one.misses_50 * 100:.1f} %" for one in found],
-        }
-        yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
-    for base in (0.9, 0.7):
-        rates = [average_rates((base,), past=past, base=base, effort=STANDARD)[0].chance for past in HISTORIES]
-        yield (
-            f"| `standard`: false alarms of a {base:.0%} eval | ".replace("%", " %")
-            + " | ".join(map(share, rates))
-            + " |"
-        )
+    """`standard` by the length of the history, beside the check-in rule of cells without one."""
+    yield f"| trials in the history | none: two of three | {' | '.join(map(str, HISTORIES))} |"
+    yield "|---|" + "--:|" * (1 + len(HISTORIES))
+    lengths = [of_plan(check_in.verdict, check_in.TRIALS), *(of_effort(STANDARD, past=past) for past in HISTORIES)]
+    rows = {
+        "trials at 95 %": [f"{own.trials:.2f}" for own in lengths],
+        "false alarms": [share(own.false_alarms) for own in lengths],
+        "misses 95→80 %": [f"{own.misses_80 * 100:.1f} %" for own in lengths],
+        "misses 95→50 %": [f"{own.misses_50 * 100:.1f} %" for own in lengths],
+        "false alarms of a 90 % eval": list(map(share, false_alarms(0.9))),
+        "false alarms of a 70 % eval": list(map(share, false_alarms(0.7))),
+    }
+    yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
+
+
+def false_alarms(base: float) -> Iterator[float]:
+    """How often an eval that passes so often is rejected, without nights and after each length of history."""
+    yield check_in.error_rates([base]).rows[0].chance
+    for past in HISTORIES:
+        yield average_rates((base,), past=past, base=base, effort=STANDARD)[0].chance
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

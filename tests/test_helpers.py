@@ -12,7 +12,7 @@ from tests.journeys.test_survival import until
 def test_a_command_that_does_not_end_is_described_and_killed(project: Project):
     """Otherwise a test that hangs once in a thousand runs says nothing about the reason."""
     with pytest.raises(AssertionError) as caught:
-        preloaded.run("demeanor", ("gateway", "--port", "0"), cwd=project.folder, env=project.env, timeout=5)
+        preloaded.run("demeanor", ("gateway", "serve", "--port", "0"), cwd=project.folder, env=project.env, timeout=5)
     text = str(caught.value)
     assert text.startswith("`demeanor gateway serve --port 0` did not end within 5 s\n"), text
     assert "tests.helpers.preloaded" in text

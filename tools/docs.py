@@ -192,11 +192,10 @@ def _modules(folder: Path) -> Iterator[str]:
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code calculates it."""
     from demeanor.core.percent import rate, share
-    from demeanor.decide.gate import always
-    from demeanor.decide.gate.rules import VARIANTS
+    from demeanor.decide.gate.rules import error_rates
     from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 
-    every = [always.error_rates(), *(rule.error_rates() for rule in VARIANTS)]
+    every = list(error_rates())
     every += [rule.error_rates() for named in (PROMOTE, DEMOTE) for rule in named.values()]
     parts = []
     for found in every:

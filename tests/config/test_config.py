@@ -35,17 +35,6 @@ def test_pyproject_has_a_table_for_it(tmp_path: Path):
     assert config.agents == {"a": {"x": 1}}
 
 
-def test_a_file_with_the_former_name_gets_a_hint(tmp_path: Path):
-    """With or without a demeanor.toml beside it; it is never read."""
-    assert read_config(tmp_path).hint == ""
-    (tmp_path / "holdfast.toml").write_text("trials = 5\n")
-    for _ in range(2):
-        config = read_config(tmp_path)
-        assert config.hint == "holdfast.toml is not read any more: rename it to demeanor.toml"
-        assert config.trials is None
-        (tmp_path / "demeanor.toml").write_text("")
-
-
 def test_budgets_are_read(tmp_path: Path):
     """Per trial, per eval and per run."""
     (tmp_path / "demeanor.toml").write_text("[budgets.trial]\ntokens = 5\n[budgets.run]\nusd = 1\n")

@@ -26,7 +26,7 @@ fixer = "claude-code:large"
 allowed = ["prompts/**"]
 evals = true
 subjects = ["mine:a", "mine:b"]
-rule = "screen"
+rule = "optimal"
 trials = 5
 guard = ["one", "two"]
 rounds = 2
@@ -38,7 +38,7 @@ budget_usd = 1.5
         allowed=("prompts/**",),
         evals=True,
         subjects=("mine:a", "mine:b"),
-        rule="screen",
+        rule="optimal",
         trials=5,
         guard=("one", "two"),
         rounds=2,
@@ -51,7 +51,7 @@ budget_usd = 1.5
     ("line", "expected"),
     [
         ('fixxer = "x"', "did you mean 'fixer'?"),
-        ('rule = "screem"', "did you mean 'screen'?"),
+        ('rule = "optimum"', "did you mean 'optimal'?"),
         ('guard = "some"', "expected one of: always, all, none"),
         ('allowed = ["/etc/**"]', "is outside the repository"),
         ('allowed = ["ok/**", "a/../../b"]', "fix.allowed[1]"),

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from demeanor.cli.registry import COMMANDS
+from demeanor.cli.registry import COMMANDS, command_of
 from tests.helpers.project import Project
 
 TWO = """\
@@ -66,8 +66,8 @@ run --scheduler nosuch | --fault nosuch | --record=file.txt/x | --replay=nosuch 
 run --config absent.toml | --config key.toml | --config store.toml | --config captures.toml | --config evals
 run --without nosuch | --replace x | --swap a | --resume nosuch | --resume ../.. | --update-snapshots --replay
 nightly nosuch | --trials 0 | --resume nosuch | --config key.toml | --config store.toml | --junit evals | -k nosuch
-gate --rule nosuch | --base nosuch | --max-trials 0 | --comment-from nosuch | --config store.toml | --junit evals
-gate --effort nosuch | -k nosuch | --subject nosuch | --budget-usd 0
+gate --base nosuch | --max-trials 0 | --comment-from nosuch | --config store.toml | --junit evals
+gate -k nosuch | --subject nosuch | --budget-usd 0
 compare a b | latest nosuch | --base nowhere | --base HEAD --trials 0 | --base HEAD --subject nosuch | --last 0
 compare --base HEAD -k nosuch | --base HEAD --config store.toml | broken.json broken.json
 bisect one --good x --bad y | one --good HEAD --bad HEAD | nosuch --good HEAD~1 | one --good HEAD~1 --confidence 2 | one
@@ -96,37 +96,41 @@ rejudge --watch nosuch | --watch --trials 0 | --watch --config key.toml | --watc
 report nosuch --failures | latest --failures --against nosuch | latest --brief 0 | latest --brief 99
 report latest --failures --results nosuch | latest --failures --format html | latest nosuch
 fix nosuch | one --run nosuch | one --fixer nosuch | one --rounds 0 | one --subject nosuch | one --config store.toml
-import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
-export nosuch --format csv --out out.csv | latest --format nosuch --out x | --harbor nosuch --out tasks
-export latest --format csv --out evals | latest --format atif --out file.txt | --harbor one --out file.txt
-export latest --format otlp --endpoint nosuch
+store nosuch | --nosuch
+store import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
+store export nosuch --format csv --out out.csv | latest --format nosuch --out x | --harbor nosuch --out tasks
+store export latest --format csv --out evals | latest --format atif --out file.txt | --harbor one --out file.txt
+store export latest --format otlp --endpoint nosuch
 compare --plan 2 1 | --plan 0.9 0.9 | --plan a b | --plan 0.9 | --plan --trials 0 | --plan --base main
-simulate nosuch | --workers 0 | --concurrency x | --plot evals | --plot file.txt/x.svg
-contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
+gateway nosuch | --nosuch
+gateway contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
 agents install nosuch | install | install codex --dir file.txt | install codex --dir file.txt/x | check nosuch | nosuch
 agents check quick --timeout 0 | check quick --ability nosuch | install codex@^1
 cluster check --scheduler nosuch | certs file.txt | certs file.txt/x | certs out --days 0 | certs | nosuch
 harbor images pull :: | images nosuch | rootfs nosuch | nosuch | images prune --max-gb -1
 models fetch nosuch | remove nosuch | nosuch
-gateway nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
-gateway --keep file.txt | --keep file.txt/x
-gateway --keep kept --unix file.txt | --fault nosuch | --config key.toml | --keep kept --host nosuch.invalid
-task new ../x | new a --dir file.txt | new a --dir file.txt/x | nosuch x
+gateway serve nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
+gateway serve --keep file.txt | --keep file.txt/x
+gateway serve --keep kept --unix file.txt | --fault nosuch | --config key.toml | --keep kept --host nosuch.invalid
 init --nosuch | file.txt | file.txt/x | new --agent nosuch | new --from-sessions nosuch | new --ci nosuch
-skills --for nosuch | install --dir file.txt | install --dir file.txt/x | nosuch
+init guides --for nosuch | file.txt | file.txt/x | nosuch
 doctor --nosuch | --sandboxes nosuch
 help nosuch | ../../etc/passwd
-explain nosuch
-schema nosuch | ../x
-completion nosuch | --names nosuch
+help commands nosuch | --nosuch
+help schema nosuch | ../x
+help completion nosuch | --names nosuch
 """
 """A line: a command, and the arguments of several calls of it."""
 
 
 def calls_of(command: str) -> list[list[str]]:
     """The invalid calls of a command."""
-    lines = [line.removeprefix(f"{command} ") for line in INVALID.splitlines() if line.split()[0] == command]
-    return [[command, *words.split()] for line in lines for words in line.split(" | ")]
+    lines = [line.removeprefix(f"{command} ") for line in INVALID.splitlines() if command_in(line) == command]
+    return [[*command.split(), *words.split()] for line in lines for words in line.split(" | ")]
+
+
+def command_in(line: str) -> str:
+    return command_of(line.split())[0]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +159,7 @@ def everything(project: Project) -> dict[str, tuple[object, ...]]:
 
 def test_every_command_has_invalid_calls() -> None:
     """No command of the registry is left out, and most have several."""
-    assert {line.split()[0] for line in INVALID.splitlines()} == set(COMMANDS)
+    assert {command_in(line) for line in INVALID.splitlines()} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

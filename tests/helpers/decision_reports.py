@@ -24,7 +24,7 @@ def gate_cell(name: str, outcomes: str, policy: Policy = Policy.USUALLY_PASSES, 
     return GateCell(eval=name, subject="a:m", policy=policy, outcomes=judged, voided=outcomes.count("v"), **more)
 
 
-def a_gate(rule: str = "optimal") -> tuple[GateReport, RunReport]:
+def a_gate() -> tuple[GateReport, RunReport]:
     """One of each answer."""
     answers = gate(
         [
@@ -33,18 +33,16 @@ def a_gate(rule: str = "optimal") -> tuple[GateReport, RunReport]:
             gate_cell("forgiven", "pf" + "p" * 8, past=PAST),
             gate_cell("gone", "vvvv"),
             gate_cell("known", "", Policy.USUALLY_FAILS),
-        ],
-        rule=rule,
+        ]
     )
     run = make_mixed()
     report = gate_report(
         run,
         answers,
-        rule=rule,
-        effort=STANDARD.name if rule == "optimal" else None,
+        thorough=False,
         base="0" * 40,
         edited={"gone": "new"},
-        characteristics=applied_rates(answers, rule=rule, effort=STANDARD),
+        characteristics=applied_rates(answers, effort=STANDARD),
         notes=("a note | with <b>signs</b>",),
     )
     assert gate_exit_code(answers) == 1

@@ -49,7 +49,7 @@ script = "small.yaml"
 [budgets.run]
 usd = 1.0
 [gate]
-rule = "classic"
+thorough = true
 """
 JUNIT = b"""\
 <testsuites><testsuite name="evals"><testcase classname="a" name="b" time="1.5"/>

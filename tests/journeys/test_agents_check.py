@@ -158,7 +158,7 @@ def test_options_may_stand_before_the_names(project: Project, tmp_path: Path):
         ran = project.demeanor("agents", "install", *words)
         assert (ran.returncode, "unknown adapter 'no-such-agent'" in ran.stderr) == (2, True), ran.stderr
     ran = project.demeanor("agents", "install", "--dri", str(tmp_path), "goose")
-    assert (ran.returncode, "unrecognized arguments: --dri" in ran.stderr) == (2, True), ran.stderr
+    assert (ran.returncode, "unknown option '--dri'\n  → did you mean '--dir'?" in ran.stderr) == (2, True), ran.stderr
 
 
 def test_the_list_shows_every_adapter_and_its_limits(project: Project):

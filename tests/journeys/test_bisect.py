@@ -61,7 +61,7 @@ def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
     assert report["built"] < len(commits)
     assert stderr.count("building") == report["built"]  # each commit once, however often it is visited
     assert toy.worktrees() == []
-    done = project.demeanor("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "seatbelt")  # not used
+    done = project.demeanor("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "docker")  # not used
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Found: {commits[6][:12]} changed {EVAL} (")
     assert f"spent   0 trials, {report['trials']} reused; 0 builds" in done.stdout

@@ -96,7 +96,7 @@ def test_prints_are_kept_with_their_trial_and_out_of_reports(project: Project) -
     """Whatever a file, its setup and its checks print, `--json` prints one document; `trace` shows it."""
     ran = run(project, "--json", evals__eval_prints_py=HEAD + PRINTING.format(folder=str(project.folder)))
     assert ran.returncode == 1, ran.stderr
-    assert json.loads(ran.stdout)["schema"] == "demeanor-report/2"
+    assert json.loads(ran.stdout)["schema"] == "demeanor-report/1"
     ledger = (project.folder / "results/latest/ledger.jsonl").read_text().splitlines()
     outcomes = {record["eval"]: record["verdict"]["outcome"] for record in map(json.loads, ledger)}
     assert outcomes == {"prints": "pass", "prints_and_fails": "fail"}

@@ -214,7 +214,7 @@ def test_a_tool_description_is_fixed_for_several_subjects(project: Project):
     toy = ToyAgent(project)
     evals = (toy.folder / "evals/eval_toy.py").read_text().partition("def _saves")[0]
     project.write(evals__eval_toy_py=evals)
-    rules = 'rule = "screen"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\nwire_trials = 1\n'
+    rules = 'rule = "optimal"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\nwire_trials = 1\n'
     fixer = CONFIG.format(python=sys.executable, world=toy.world)
     toy.configure(f'{fixer}{rules}\n[models.mind]\nscript = "{toy.world}/model.py"\n')
     broken = toy.break_deleting()

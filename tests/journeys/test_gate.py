@@ -73,29 +73,26 @@ def test_after_one_fail_more_trials_decide(versions: Versions):
     assert 3 < row["passed"] + row["failed"] < 13
 
 
-def test_effort_and_rule_are_configurable(versions: Versions):
-    """A lean gate accepts after two passes; `screen` shows its p-values."""
+def test_a_thorough_gate_runs_more_trials(versions: Versions):
+    """By the option or the configuration."""
+    by_option = versions.project.demeanor("gate", "--json", "-k", "usually", "--thorough")
     with (versions.folder / "demeanor.toml").open("a") as config:
-        config.write('\n[gate]\neffort = "lean"\n')
-    lean = versions.project.demeanor("gate", "--json", "-k", "usually")
-    assert (json.loads(lean.stdout)["effort"], rows(lean.stdout)["usually"]["passed"]) == ("lean", 2)
-    versions.behave("ppfp")
-    screen = versions.project.demeanor("gate", "--json", "-k", "usually", "--rule", "screen")
-    assert rows(screen.stdout)["usually"]["p_value"] > 0.1
-    unknown = versions.project.demeanor("gate", "--effort", "least")
-    assert (unknown.returncode, "lean" in unknown.stderr) == (2, True)
+        config.write("\n[gate]\nthorough = true\n")
+    configured = versions.project.demeanor("gate", "--json", "-k", "usually")
+    for done in (by_option, configured):
+        assert json.loads(done.stdout)["thorough"]
+        assert rows(done.stdout)["usually"]["passed"] > 3
 
 
-def test_two_of_three_are_enough_for_the_rule_classic(versions: Versions):
-    """`seed` is its former name: the report shows `classic`."""
-    for name in ("classic", "seed"):
-        versions.behave("pfp")
-        classic = versions.project.demeanor("gate", "--json", "-k", "usually", "--rule", name)
-        (row,) = rows(classic.stdout).values()
-        assert (classic.returncode, row["passed"], row["failed"]) == (0, 2, 1)
-        assert (json.loads(classic.stdout)["rule"], row["decision"]["rule"]) == ("classic", "classic")
-    unknown = versions.project.demeanor("gate", "--rule", "clasic")
-    assert (unknown.returncode, "did you mean 'classic'?" in unknown.stderr) == (2, True)
+def test_two_of_three_are_enough_for_an_edited_eval(versions: Versions):
+    """It has no nights to compare with; fewer are rejected."""
+    versions.evals.write_text(EVALS.replace("Write out.txt, usually.", "Write out.txt, please."))
+    versions.behave("pfp")
+    done = versions.project.demeanor("gate", "--json", "-k", "usually")
+    (row,) = rows(done.stdout).values()
+    assert (done.returncode, row["passed"], row["failed"], row["decision"]["rule"]) == (0, 2, 1, "two_of_three")
+    versions.behave("f")
+    assert versions.project.demeanor("gate", "-k", "usually").returncode == 1
 
 
 def test_too_few_trials_leave_it_undecided(versions: Versions):
@@ -222,5 +219,5 @@ def test_a_gate_says_which_cells_it_can_not_reject(project: Project):
     note = "can't be rejected by this gate, since too few trials passed at night: usually · writer (0 of 3)"
     assert note in done.stdout
     assert "rejected by this gate" in (versions.folder / "results/latest/summary.md").read_text()
-    thorough = project.demeanor("gate", "-k", "usually", "--effort", "thorough", COLUMNS="200")
+    thorough = project.demeanor("gate", "-k", "usually", "--thorough", COLUMNS="200")
     assert (thorough.returncode, "can't be rejected" in thorough.stdout) == (1, False)

@@ -126,15 +126,14 @@ def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(p
         assert not (project.folder / "results").exists()
 
 
-@pytest.mark.parametrize("level", ["seatbelt", "chroot"])
-def test_a_level_that_is_not_there_is_an_error(project: Project, level: str) -> None:
+def test_a_level_that_is_not_there_is_an_error(project: Project) -> None:
     """Also in the configuration."""
-    write(project, SCRIPT, config=f'sandbox = "{level}"')
+    write(project, SCRIPT, config='sandbox = "chroot"')
     ran = project.demeanor("run")
     assert ran.returncode == 2
-    assert level in ran.stderr
+    assert "chroot" in ran.stderr
     assert "none" in ran.stderr
-    assert project.demeanor("run", "--sandbox", level).returncode == 2
+    assert project.demeanor("run", "--sandbox", "chroot").returncode == 2
 
 
 def test_doctor_tries_every_level(project: Project, temp: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -249,16 +247,6 @@ def test_a_removed_eval_is_reported(ran: Project):
     assert len(found["trials"]) == 4
 
 
-def test_captures_of_an_older_version_are_judged_if_their_eval_is_unchanged(ran: Project):
-    """They have no start hash, so an edited eval may have other files."""
-    _downgrade(run_folder(ran))
-    assert refusals(rejudged(ran)) == set()
-    edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
-    ((name, refusal),) = refusals(rejudged(ran))
-    assert name == "looks_first"
-    assert "older Demeanor" in refusal
-
-
 def test_the_latest_runs_of_an_eval_are_judged(ran: Project):
     """Each run separately; an unknown name is an error with a suggestion."""
     ran.write(hasty_py=SCRIPT)
@@ -368,25 +356,6 @@ def test_a_corrected_reader_reads_stored_logs(project: Project):
     project.write(demeanor_toml=READER.format(tool="did"))
     (flip,) = changed(rejudged(project))
     assert flip[3] == "pass"
-
-
-def _downgrade(run: Path) -> None:
-    """Rewrite a run's captures in the first version of the format, which has no start hash."""
-    shutil.rmtree(run / "starts")
-    packed = (run / "captures.jsonl.gz").read_bytes()
-    lines, out = [], b""
-    for line in (run / "ledger.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        offset, length = record["capture"]
-        data = json.loads(gzip.decompress(packed[offset : offset + length]))
-        del data["start"], data["scenario"]
-        text = json.dumps({**data, "schema": "demeanor-capture/1"}).encode() + b"\n"
-        piece = gzip.compress(text)
-        record |= {"capture": [len(out), len(piece)], "capture_hash": hashlib.sha256(text).hexdigest()}
-        out += piece
-        lines.append(json.dumps(record) + "\n")
-    (run / "captures.jsonl.gz").write_bytes(out)
-    (run / "ledger.jsonl").write_text("".join(lines))
 
 
 def test_tasks_are_judged_again_without_harbor_and_without_a_sandbox(project: Project):

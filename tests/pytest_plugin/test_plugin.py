@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -119,9 +120,12 @@ def test_what_could_not_be_written_is_noted(evals: Project):
 
 def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
     """On the command line and in pytest."""
-    evals.write(demeanor_toml=f'sandbox = "seatbelt"\n{CONFIG}')
-    for shown in (evals.demeanor("run"), evals.pytest("evals")):
-        assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
+    evals.write(demeanor_toml=f'sandbox = "docker"\n{CONFIG}')
+    (evals.folder / "tools").mkdir()
+    (evals.folder / "tools/git").symlink_to(shutil.which("git") or "git")
+    path = str(evals.folder / "tools")
+    for shown in (evals.demeanor("run", PATH=path), evals.pytest("evals", PATH=path)):
+        assert "the sandbox 'docker'" in shown.stdout + shown.stderr
     assert not (evals.folder / "results").exists()
     assert "Traceback" not in shown.stdout
     assert "runner/sandbox.py" not in shown.stdout

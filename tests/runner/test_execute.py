@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -132,10 +133,15 @@ def test_latest_is_a_run_from_its_start(project: Project):
     assert latest == [run.folder.folder] * 4
 
 
-def test_a_sandbox_that_does_not_work_leaves_no_run_folder(project: Project):
+def test_a_sandbox_that_does_not_work_leaves_no_run_folder(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """It is opened before the folder is created."""
-    project.catalog.config = replace(project.catalog.config, sandbox="seatbelt")
-    with pytest.raises(UsageError, match="seatbelt"):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/git").symlink_to(shutil.which("git") or "git")
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"))
+    project.catalog.config = replace(project.catalog.config, sandbox="docker")
+    with pytest.raises(UsageError, match="the sandbox 'docker' does not work on this machine"):
         project.prepare()
     assert not project.results.exists()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,12 +37,33 @@ def test_a_level_below_the_required_one_is_refused(tmp_path: Path) -> None:
     assert caught.value.remedy == "run with --sandbox bubblewrap"
 
 
+@pytest.fixture
+def only_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PATH without docker."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/git").symlink_to(shutil.which("git") or "git")
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"))
+
+
+@pytest.mark.usefixtures("only_git")
 def test_a_level_that_does_not_work_names_the_remedy_and_weaker_levels(tmp_path: Path) -> None:
-    """They are only suggested, and only those of this platform."""
-    with pytest.raises(UsageError, match="the sandbox 'seatbelt' does not work on this machine") as caught:
-        verified_sandbox("seatbelt", Config(root=tmp_path))
-    assert "seatbelt needs macOS" in str(caught.value)
-    assert "→ use weaker isolation: --sandbox none" in str(caught.value)
+    """They are only suggested."""
+    with pytest.raises(UsageError, match="the sandbox 'docker' does not work on this machine") as caught:
+        verified_sandbox("docker", Config(root=tmp_path))
+    problem, *remedies = str(caught.value).split("\n  → ")
+    assert "docker is not on PATH" in problem
+    assert remedies[0].startswith("install docker")
+    assert remedies[1:] == [f"or use weaker isolation: --sandbox {level}" for level in ("landlock", "none")]
+
+
+@pytest.mark.usefixtures("only_git")
+def test_outside_linux_only_the_level_none_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(UsageError) as caught:
+        verified_sandbox("docker", Config(root=tmp_path))
+    _, *remedies = str(caught.value).split("\n  → ")
+    assert remedies == ["only --sandbox none works here, without isolation"]
 
 
 def test_no_isolation_needs_no_probe(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from demeanor.cli.registry import (
@@ -117,25 +117,15 @@ def _environment_redactor() -> Callable[[str], str]:
 
 def _parse(argv: Sequence[str]) -> tuple[str, argparse.Namespace]:
     """The command and its arguments. If a command sets `more_words`, options may stand between its words."""
-    name, words = command_of(argv)
-    if not name:
-        known = {command.rpartition(" ")[2]: command for command in reversed(tuple(all_commands()))}
-        if argv[0].startswith("-"):
-            known = {option: option for option in ("--help", "--version")}
-        raise _unknown("option" if argv[0].startswith("-") else "command", argv[0], known, "see demeanor --help")
-    if name in NOTHING_ALONE and words[:1] not in (["-h"], ["--help"]):
-        known = {word: f"{name} {word}" for word in SUB_COMMANDS[name]}
-        remedy = " | ".join(f"demeanor {command}" for command in known.values())
-        if words:
-            raise _unknown("sub-command", words[0], known, remedy, name)
-        raise UsageError(f"{name}: no sub-command is named\n  → {remedy}")
+    name, words = _command(argv)
     parser = parser_of(name)
     args, rest = parser.parse_known_args(words)
-    wrong = next((word.partition("=")[0] for word in rest if word.startswith("-")), None)
-    more = getattr(args, getattr(args, "more_words", ""), None)
     remedy = f"see its options: demeanor {name} --help"
-    if wrong is not None:
-        raise _unknown("option", wrong, {option: option for option in parser._option_string_actions}, remedy, name)
+    option = next((word.partition("=")[0] for word in rest if word.startswith("-")), None)
+    if option is not None:
+        close = surely_meant(option, parser._option_string_actions)
+        raise _unknown(f"{name}: unknown option {option!r}", close, remedy)
+    more = getattr(args, getattr(args, "more_words", ""), None)
     if rest and more is None:
         raise UsageError(f"{name}: unexpected argument {rest[0]!r}\n  → {remedy}")
     if more is not None:
@@ -143,8 +133,25 @@ def _parse(argv: Sequence[str]) -> tuple[str, argparse.Namespace]:
     return name, args
 
 
-def _unknown(kind: str, word: str, known: Mapping[str, str], otherwise: str, command: str = "") -> UsageError:
-    """The error for a word that is not known; `known` maps words to what a message calls them."""
-    close = surely_meant(word, known)
-    remedy = f"did you mean {known[close]!r}?" if close else otherwise
-    return UsageError(f"{f'{command}: ' if command else ''}unknown {kind} {word!r}\n  → {remedy}")
+def _command(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The command or sub-command that is named, and the words after it."""
+    name, words = command_of(argv)
+    if not name and argv[0].startswith("-"):
+        close = surely_meant(argv[0], ("--help", "--version"))
+        raise _unknown(f"unknown option {argv[0]!r}", close, "see demeanor --help")
+    if not name:
+        by_last_word = {command.rpartition(" ")[2]: command for command in reversed(tuple(all_commands()))}
+        close = surely_meant(argv[0], by_last_word)
+        raise _unknown(f"unknown command {argv[0]!r}", by_last_word.get(close or ""), "see demeanor --help")
+    if name in NOTHING_ALONE and words[:1] not in (["-h"], ["--help"]):
+        remedy = " | ".join(f"demeanor {name} {word}" for word in SUB_COMMANDS[name])
+        if not words:
+            raise UsageError(f"{name}: no sub-command is named\n  → {remedy}")
+        close = surely_meant(words[0], SUB_COMMANDS[name])
+        raise _unknown(f"{name}: unknown sub-command {words[0]!r}", close and f"{name} {close}", remedy)
+    return name, words
+
+
+def _unknown(problem: str, close: str | None, otherwise: str) -> UsageError:
+    remedy = f"did you mean {close!r}?" if close else otherwise
+    return UsageError(f"{problem}\n  → {remedy}")

@@ -284,8 +284,6 @@ def load_config(args: argparse.Namespace, *, near: Path | None = None) -> Config
     if args.config is not None and not args.config.is_file():
         raise BadInput("there is no such file", where=args.config, remedy="correct the path, or leave --config out")
     config = read_config(near if near is not None and near.is_dir() else Path.cwd(), args.config)
-    if config.hint:
-        sys.stderr.write(f"demeanor: {config.hint}\n")
     return with_executor(config, args)
 
 

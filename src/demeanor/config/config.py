@@ -35,7 +35,6 @@ from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 
 FILE = "demeanor.toml"
-_FORMER_FILE = "holdfast.toml"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +85,7 @@ class Config:
     """A folder or `s3://…` to publish captures to when a run ends (default: they stay in the run's folder)."""
 
     sandbox: str = DEFAULT_LEVEL
-    """The sandbox level: `bubblewrap` (default), `docker`, `podman`, `landlock`, `seatbelt` or `none`; see
+    """The sandbox level: `bubblewrap` (default), `docker`, `podman`, `landlock` or `none`; see
     [Sandboxes](sandboxes.md).
     """
 
@@ -130,7 +129,7 @@ class Config:
     """
 
     gate: GateRules = field(default_factory=GateRules)
-    """For the gate: key `subjects`, `rule`, `effort`, `confirm`, `budget_usd`, `max_trials`, `empty`,
+    """For the gate: key `subjects`, `thorough`, `confirm`, `budget_usd`, `max_trials`, `empty`,
     `manual_promotion`; see [Gate and promote](decide.md).
     """
 
@@ -168,13 +167,6 @@ class Config:
 
     engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The tables of engines for whole tasks, by name, as they are written: an engine reads its own."""
-
-    @property
-    def hint(self) -> str:
-        """A line for the user about a file that was written for an earlier version; empty if there is none."""
-        if (self.root / _FORMER_FILE).is_file():
-            return f"{_FORMER_FILE} is not read any more: rename it to {FILE}"
-        return ""
 
     @property
     def where(self) -> Path:

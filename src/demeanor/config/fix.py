@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from demeanor.config.rule_names import FORMER_NAMES, rule_name
 from demeanor.config.table import Table
 
-RULES = ("trials", "optimal", "screen", "classic")
+RULES = ("trials", "optimal")
 """The rules for testing the evals before and after a fix."""
 
 GUARDS = ("always", "all", "none")
@@ -35,8 +34,8 @@ class FixRules:
     """The subjects to test the fix on (default: all subjects of the run that had the evals)."""
 
     rule: str = "trials"
-    """How the fix is tested: `trials` (a fixed number, the default), or the gate's `optimal`, `screen` or `classic`,
-    which run trials until the result is clear."""
+    """How the fix is tested: `trials` (a fixed number, the default), or the gate's `optimal`, which runs trials until
+    the result is clear."""
 
     trials: int = 3
     """Trials per eval and subject, before and after the fix, for the rule `trials` (default: 3)."""
@@ -73,7 +72,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
         allowed=table.texts("allowed"),
         evals=table.flag("evals"),
         subjects=table.texts("subjects"),
-        rule=rule_name(table.choice("rule", (*RULES, *FORMER_NAMES)) or default.rule),
+        rule=table.choice("rule", RULES) or default.rule,
         trials=table.whole("trials", least=1, most=10_000) or default.trials,
         wire_trials=default.wire_trials if wire_trials is None else wire_trials,
         guard=_guard(table),

@@ -50,10 +50,6 @@ class NightRules:
     """Whether nights before a change of the subject count together with those after it, as with `--across`."""
 
 
-EFFORTS = ("lean", "standard", "thorough")
-"""How much a gate spends."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateRules:
     """Overrides for `demeanor gate`."""
@@ -61,11 +57,8 @@ class GateRules:
     subjects: tuple[str, ...] = ()
     """The key subjects, which decide about a change (default: the same as in other runs)."""
 
-    rule: str | None = None
-    """The rule for USUALLY_PASSES evals."""
-
-    effort: Literal["lean", "standard", "thorough"] = "standard"
-    """How much the rule `optimal` spends: fewer trials, or fewer misses."""
+    thorough: bool = False
+    """Whether a gate runs more trials to miss fewer drops, as with `--thorough`."""
 
     confirm: int = 0
     """Fresh trials that confirm a rejection: one of them must fail too."""
@@ -173,8 +166,7 @@ def read_gate(table: Table) -> GateRules:
     with table.section("gate") as own:
         return GateRules(
             subjects=own.texts("subjects"),
-            rule=own.maybe_text("rule"),
-            effort=cast("Literal['lean', 'standard', 'thorough']", own.choice("effort", EFFORTS, "standard")),
+            thorough=own.flag("thorough"),
             confirm=own.whole("confirm", least=0, most=100) or 0,
             budget_usd=own.number("budget_usd", least=0),
             max_trials=own.whole("max_trials", least=1),

@@ -43,7 +43,7 @@ class Capture:
     """1 for the first attempt, 2 for the first retry …"""
 
     prompts: tuple[str, ...] = ()
-    """What the agent was asked, turn by turn, also by a user; empty in captures that don't contain it."""
+    """What the agent was asked, turn by turn, also by a user; empty for a whole task."""
 
     exchanges: tuple[Exchange, ...] = ()
     """The exchanges with the model."""

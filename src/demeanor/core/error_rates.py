@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+RATES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.5)
+"""The true pass rates that error rates are printed for."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Operating:

@@ -41,14 +41,12 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
 
     names = {name.lstrip("-"): name for name in known}
     plain = word.lstrip("-")
+    close = [name for name in names if sorted(name) == sorted(plain)]
+    close += difflib.get_close_matches(plain, names, n=1, cutoff=0.8)
+    close += [name for name in names if plain.startswith(f"{name}-")]
     longer = [name for name in names if name.startswith(plain)]
-    same_letters = [name for name in names if sorted(name) == sorted(plain)]
-    close = (
-        same_letters
-        or difflib.get_close_matches(plain, names, n=1, cutoff=0.8)
-        or (longer if len(longer) == 1 else [])
-        or [name for name in names if plain.startswith(f"{name}-")]
-    )
+    if len(longer) == 1:
+        close += longer
     return names[close[0]] if close else None
 
 

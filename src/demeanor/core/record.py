@@ -155,7 +155,7 @@ def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def _order(record: Record) -> tuple[bool, str, int]:
-    """Final attempts come last, then by time: in older runs, attempt numbers start again when a run is resumed."""
+    """Final attempts come last, then by time."""
     return record.final, record.ended, record.attempt
 
 

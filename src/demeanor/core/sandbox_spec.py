@@ -12,7 +12,7 @@ Network: TypeAlias = Literal["gateway", "none", "host"]
 
 NETWORKS: tuple[Network, ...] = ("gateway", "none", "host")
 
-RANKS: Mapping[str, int] = {"bubblewrap": 2, "docker": 2, "podman": 2, "landlock": 1, "seatbelt": 1, "none": 0}
+RANKS: Mapping[str, int] = {"bubblewrap": 2, "docker": 2, "podman": 2, "landlock": 1, "none": 0}
 """The sandbox levels ranked by isolation; `min_isolation` requires at least the rank of a level."""
 
 DEFAULT_LEVEL = "bubblewrap"

@@ -53,12 +53,6 @@ def _landlock(config: Config) -> Level:
     return LandlockSandbox(ceilings=config.limits, network=config.network)
 
 
-def _seatbelt(config: Config) -> Level:
-    from demeanor.sandboxes.levels.seatbelt import SeatbeltSandbox
-
-    return SeatbeltSandbox(network=config.network)
-
-
 def _container(engine: EngineName, config: Config) -> Level:
     from demeanor.sandboxes.levels.container import ContainerSandbox
 
@@ -70,12 +64,9 @@ MAKERS: Mapping[str, Callable[[Config], Level]] = {
     "docker": partial(_container, "docker"),
     "podman": partial(_container, "podman"),
     "landlock": _landlock,
-    "seatbelt": _seatbelt,
     "none": _none,
 }
 """The functions that create sandboxes, by level."""
-
-_ONLY_ON = {"bubblewrap": "linux", "docker": "linux", "podman": "linux", "landlock": "linux", "seatbelt": "darwin"}
 
 _REMEDIES = {
     "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow user namespaces",
@@ -106,20 +97,17 @@ def verified_sandbox(name: str, config: Config) -> Level:
     sandbox = make_sandbox(name, config)
     if RANKS[name] == 0:  # no isolation to verify; a program that can't be started voids its trial
         return sandbox
-    here = sys.platform
     try:
         sandbox.verify()
     except WorldError as error:
+        _run_in_thread(sandbox.stop())
         _require_temporary_space()
-        weaker = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
-        can_work = _ONLY_ON.get(name, here) == here
-        remedies = [
-            _remedy(name, error.detail) if can_work else "",
-            *(f"{'or ' if can_work else ''}use weaker isolation: --sandbox {level}" for level in weaker),
-        ]
-        remedy = "\n  → ".join(filter(None, remedies))
         problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
-        raise UsageError(f"{problem}\n  → {remedy}") from None
+        if sys.platform != "linux":
+            raise UsageError(f"{problem}\n  → only --sandbox none works here, without isolation") from None
+        weaker = [f"or use weaker isolation: --sandbox {level}" for level in MAKERS if RANKS[level] < RANKS[name]]
+        remedies = "\n  → ".join(filter(None, [_remedy(name, error.detail), *weaker]))
+        raise UsageError(f"{problem}\n  → {remedies}") from None
     return sandbox
 
 

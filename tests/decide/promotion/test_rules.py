@@ -6,7 +6,7 @@ import pytest
 
 from demeanor.core.errors import UnknownName
 from demeanor.core.policy import Policy
-from demeanor.decide.promotion.rules import DEMOTE, PROMOTE, demote, policy_rule, promote
+from demeanor.decide.promotion.rules import DEMOTE, PROMOTE, demote, promote
 from tests.helpers.histories import SUBJECTS, drawn, night, nights
 from tests.helpers.reference_rules import may_be_promoted, must_be_demoted
 
@@ -217,11 +217,3 @@ def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
     """Before anything is judged."""
     with pytest.raises(UnknownName, match="did you mean 'sprt'"):
         promote([], ONE, rule="sprr")
-
-
-def test_seed_is_the_former_name_of_classic() -> None:
-    """Decisions show the current name."""
-    assert policy_rule("promote", "seed") is PROMOTE["classic"]
-    assert policy_rule("demote", "seed") is DEMOTE["classic"]
-    assert promote(nights([3] * 10), ONE, rule="seed")[0].rule == "classic"
-    assert demote(nights([3] * 10), ONE, rule="seed")[0].rule == "classic"

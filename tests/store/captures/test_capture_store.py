@@ -100,7 +100,7 @@ def test_starting_states_are_published_too(tmp_path: Path, store: CaptureStore):
     run, records, _ = stored_run(tmp_path / "r")
     publish(store, run, records)
     text, where = capture_text(records[0], captures=store)
-    assert read_start(read_start_hash(text, where=where) or "", captures=store) == START
+    assert read_start(read_start_hash(text, where=where), captures=store) == START
     assert read_start("0" * 64, run=run, captures=store) is None
 
 

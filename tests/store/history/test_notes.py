@@ -10,9 +10,7 @@ import pytest
 from demeanor.core.errors import UnknownName
 from demeanor.core.notes import TrialNote
 from demeanor.store.history import SqlHistory, open_history
-from demeanor.store.history.connect import migrations, open_database
 from demeanor.store.history.copy import copy_notes, copy_runs
-from demeanor.store.history.derived import run_states
 from demeanor.store.history.notes import add_note, read_notes
 from tests.helpers.runs import a_run, records, write
 
@@ -54,23 +52,3 @@ def test_notes_are_copied_with_a_history(history: SqlHistory, tmp_path: Path):
             assert len(list(copy_runs(source, history))) == 1
             assert copy_notes(source, history) == 1
         assert read_notes(history) == read_notes(source)
-
-
-def test_a_history_from_before_notes_gets_their_table(address: str):
-    """And keeps what it has."""
-    database = open_database(address)
-    write(database, a_run(), records("pf"))
-    for name in list(migrations())[1:]:
-        database.rows("DELETE FROM migrations WHERE name = ?", (name,))
-    for table in ("notes", "run_states", "derived"):
-        database.rows(f"DROP TABLE {table}")
-    database.rows("ALTER TABLE cells DROP COLUMN layer")
-    database.close()
-    with open_history(address) as history:
-        add_note(history, NOTE)
-        assert len(read_notes(history)) == 1
-        assert [cell.passed for cell in history.cells("night-1")] == [1]
-        assert history.run("night-1").cells == 1
-        before = run_states(history, ["night-1"])
-        write(history.database, a_run(), records("pfp"))
-        assert run_states(history, ["night-1"]) != before

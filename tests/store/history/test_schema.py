@@ -12,7 +12,7 @@ import pytest
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, StoreError, StoreUnavailable
 from demeanor.store.history import history_address, open_history
-from demeanor.store.history.connect import migrations, open_database
+from demeanor.store.history.connect import migrate, migrations, open_database
 from demeanor.store.history.postgres import without_password
 from demeanor.store.history.sqlite import Sqlite
 from tests.helpers.runs import a_run, records, write
@@ -40,6 +40,21 @@ def test_migrations_are_applied_in_order_and_recorded(address: str):
     assert applied == list(migrations()) == sorted(migrations())
     database.close()
     open_database(address).close()
+
+
+def test_the_next_migration_is_applied_once_and_keeps_what_is_there(address: str):
+    """And a version that does not know it refuses the database."""
+    database = open_database(address)
+    write(database, a_run(), records("pp"))
+    known = {**migrations(), "0002_teams": "ALTER TABLE runs ADD COLUMN team TEXT NOT NULL DEFAULT 'all';"}
+    for _ in range(2):
+        migrate(database, known)
+    assert database.rows("SELECT name FROM migrations ORDER BY name") == [(name,) for name in known]
+    assert database.rows("SELECT name, team FROM runs") == [("night-1", "all")]
+    assert database.rows("SELECT passed FROM tallies") == [(2,)]
+    database.close()
+    with pytest.raises(StoreError, match="migrated the schema"):
+        open_database(address)
 
 
 def test_concurrent_first_connections_create_one_schema(address: str):

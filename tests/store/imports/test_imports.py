@@ -161,7 +161,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "a newer report": (
         "r.json",
         {"schema": "demeanor-report/9"},
-        "schema: expected 'demeanor-report/2'.*\n  → upgrade",
+        "schema: expected 'demeanor-report/1'.*\n  → upgrade",
     ),
     "an edited report": ("r.json", {"schema": "demeanor-report/1", "run": {"id": 3}, "cells": []}, "can't be read"),
     "other XML": ("r.xml", "<html/>", "is XML, but not a JUnit report"),

@@ -269,7 +269,6 @@ def _store(config: Config) -> Iterator[DoctorItem]:
 _PROMISES = {
     "none": "separate workspace, HOME and environment, reliable cleanup; no protection against hostile code",
     "landlock": "reads an allow-list, writes its own folders, connects to one port; sees its own processes",
-    "seatbelt": "reads an allow-list, writes its own folders, connects to one port; best effort",
     "docker": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",
     "podman": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",
     "bubblewrap": "sees an allow-list of the host, reaches only its gateway, limits, reliable cleanup",

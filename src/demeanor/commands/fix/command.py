@@ -19,7 +19,6 @@ from demeanor.cli.options import (
     trial_arguments,
 )
 from demeanor.config.fix import RULES
-from demeanor.config.rule_names import rule_name
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
@@ -53,9 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="AGENT:MODEL",
         help="a subject to verify the fix with; repeatable",
     )
-    how.add_argument(
-        "--rule", type=rule_name, choices=RULES, help="how the fix is verified, before and after (default: trials)"
-    )
+    how.add_argument("--rule", choices=RULES, help="how the fix is verified, before and after (default: trials)")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
     out = parser.add_argument_group("output")

@@ -1,4 +1,4 @@
-"""Verify evals on a checkout with a fixed number of trials or by a gate's rule, and compare two verifications."""
+"""Verify evals on a checkout with a fixed number of trials or by the gate's plan, and compare two verifications."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
 from demeanor.core.verdict import Void
+from demeanor.decide.baseline import Baseline
 from demeanor.decide.comparison import p_drop
 from demeanor.decide.policies import decide
 from demeanor.reports.gate.rounds import GateState
@@ -59,7 +60,7 @@ def verify(
     """Run evals with the programs of a checkout, whose configuration is `config`, and store the run in `folder`."""
     catalog = Catalog(config=config, environ=environ)
     plan = plan_evals(catalog, evals, request, environ)
-    gate = None if rule == "trials" else _gate(plan, config, request, rule)
+    gate = None if rule == "trials" else _gate(plan, config, request)
     if gate is not None:
         gate.round()
         plan = gate.planned()
@@ -77,11 +78,11 @@ def verify(
     )
 
 
-def _gate(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateState:
-    """Return a gate without a baseline: the past results are those that are to be fixed."""
+def _gate(plan: Plan, config: Config, request: RunRequest) -> GateState:
+    """Return a gate with empty baselines: the past results are those that are to be fixed."""
     return GateState(
         plan=Plan(cells=tuple(replace(cell, trials=()) for cell in plan.cells)),
-        rule=rule,
+        pasts={cell.id: Baseline(passed=0, failed=0, nights=0) for cell in plan.cells},
         timeout=config.timeout or DEFAULT_TIMEOUT,
         timeout_override=request.timeout,
     )

@@ -107,13 +107,13 @@ def _eval_of(run: StoredRun, record: Record, config: Config) -> Eval:
     return with_faults(load_prefixes([one])[0], run.request.faults or config.faults)
 
 
-def _require_same_scenario(one: Eval, capture: Capture, start: str | None, record: Record) -> None:
+def _require_same_scenario(one: Eval, capture: Capture, start: str, record: Record) -> None:
     """Raise UsageError if the agent would find another situation than the recorded one."""
     now = scenario_hashes(one.scenario)
     edited = [part for part in {**capture.scenario, **now} if now.get(part) != capture.scenario.get(part)]
     if start and start != _current_start(one):
         edited.append("files")
-    if capture.scenario and edited:
+    if capture.breakdown is None and edited:
         raise UsageError(
             f"{record.trial}: the scenario of its eval has changed since ({', '.join(edited)}), so its agent would not"
             f" do the same again\n  → run the eval again, and fork a trial of that run: demeanor run {one.source.path}"

@@ -25,7 +25,7 @@ from demeanor.cli.options import (
     trial_arguments,
 )
 from demeanor.cli.output_path import new_file
-from demeanor.config.tables import EFFORTS, Limit
+from demeanor.config.tables import Limit
 from demeanor.core.errors import DemeanorError
 from demeanor.core.exit_code import ExitCode
 
@@ -90,13 +90,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def _rule_arguments(how: argparse._ArgumentGroup) -> None:
     """How the gate decides."""
     how.add_argument(
-        "--rule", metavar="NAME", help="the rule for USUALLY_PASSES evals: optimal (default), screen or classic"
-    )
-    how.add_argument(
-        "--effort",
-        choices=EFFORTS,
-        help="how much the rule optimal spends: lean (2.6 trials per healthy cell), standard (3.8, the default) or "
-        "thorough (8.1)",
+        "--thorough",
+        action="store_true",
+        help="run more trials to miss fewer drops: 8.1 trials per healthy cell with nights instead of 3.8",
     )
     how.add_argument(
         "--confirm",
@@ -123,7 +119,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
-    """Run rounds of trials until the rule has all answers; then report and record the decisions."""
+    """Run rounds of trials until all cells are answered; then report and record the decisions."""
     from demeanor.cli.interrupts import make_ui
     from demeanor.cli.plan import print_plan
     from demeanor.decide.policies import empty_exit_code
@@ -199,8 +195,7 @@ def _for_gates(config: Config, args: argparse.Namespace) -> Config:
     """The configuration with the settings of [gate] and of the command line."""
     own = replace(
         config.gate,
-        rule=args.rule or config.gate.rule,
-        effort=args.effort or config.gate.effort,
+        thorough=args.thorough or config.gate.thorough,
         confirm=config.gate.confirm if args.confirm is None else args.confirm,
         max_trials=args.max_trials or config.gate.max_trials,
     )

@@ -33,7 +33,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="check another converter: function(source, target, kind, body: bytes) -> bytes",
     )
     parser.add_argument("--url", help="check a server instead: its streams, ids and usage")
-    parser.add_argument("--dialect", choices=_DIALECTS, help="the API of the server (with --url)")
+    parser.add_argument(
+        "--dialect",
+        choices=_DIALECTS,
+        metavar="API",
+        help=f"the API of the server (with --url): {', '.join(_DIALECTS)}",
+    )
     parser.add_argument("--model", default="", help="the model to request (with --url)")
     parser.add_argument("--key-env", metavar="VARIABLE", help="the environment variable with its API key (with --url)")
     parser.add_argument(

@@ -9,7 +9,7 @@ from functools import lru_cache
 from demeanor.core.capture import Capture
 from demeanor.core.errors import DemeanorError, StoreError
 from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import eval_hash, scenario_hashes
+from demeanor.core.fingerprints import scenario_hashes
 from demeanor.core.record import Record
 from demeanor.core.starting_state import SECRETS, start_hash
 from demeanor.core.tree import Tree
@@ -60,16 +60,14 @@ class Restorer:
             capture = read_capture_json(text, Tree(), where=where)
             if capture.breakdown is not None:
                 return capture
-            before = await self._starting_tree(record, one, capture, read_start_hash(text, where=where))
+            before = await self._starting_tree(one, capture, read_start_hash(text, where=where))
             return read_capture_json(text, before, where=where)
         except StoreError as error:
             raise NotRestorable(str(error).splitlines()[0]) from None
 
-    async def _starting_tree(self, record: Record, one: Eval, capture: Capture, start: str | None) -> Tree:
+    async def _starting_tree(self, one: Eval, capture: Capture, start: str) -> Tree:
         """Return the starting state of the workspace."""
         current = await self._current(one)
-        if start is None:
-            return _without_start_hash(record, one, current)
         if not start:
             raise NotRestorable(SECRETS)
         stored = await asyncio.to_thread(self._start, start)
@@ -95,18 +93,6 @@ class Restorer:
         except DemeanorError as error:
             return _CurrentFiles(tree=None, problem=str(error).splitlines()[0])
         return _CurrentFiles(tree=template.tree)
-
-
-def _without_start_hash(record: Record, one: Eval, current: _CurrentFiles) -> Tree:
-    """Return the current files for a capture that has no start hash, if its eval is unchanged."""
-    if current.tree is None:
-        raise NotRestorable(f"its starting files can't be created any more: {current.problem}")
-    if not record.eval_hash or eval_hash(one, current.tree) != record.eval_hash:
-        raise NotRestorable(
-            "it was stored by an older Demeanor, without its starting files, and its eval has been edited since:"
-            " the files may have changed"
-        )
-    return current.tree
 
 
 def _edited_parts(one: Eval, capture: Capture, current: _CurrentFiles, start: str) -> list[str]:

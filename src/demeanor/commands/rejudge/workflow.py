@@ -156,7 +156,7 @@ def store_verdicts(
 
 def _plan(run: RunFolder, records: Sequence[Record]) -> Plan:
     """Return a plan with the cells of some records, in the layers of the original run."""
-    layers = {(one.eval, one.subject): one.layer for one in planned_cells_of(run, records)}
+    layers = {(one.eval, one.subject): one.layer for one in planned_cells_of(run)}
     cells: dict[tuple[str, str], tuple[Policy, int]] = {}
     for record in records:
         _, known = cells.get((record.eval, record.subject), (record.policy, 0))
@@ -227,8 +227,7 @@ async def _judge(
     except DemeanorError as error:
         raise NotRestorable(f"its agent is not configured: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
-    # The first version of captures has no agent log; for a task, Harbor has read it already.
-    if capture.scenario and one.task is None:
+    if capture.breakdown is None and one.task is None:  # for a task, Harbor has read the log already
         capture = with_agent_log(agent, capture)
     redactor = catalog.redactor
     trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)

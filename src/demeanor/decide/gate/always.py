@@ -1,4 +1,4 @@
-"""What every gate does, whatever its rule: ALWAYS_PASSES evals must pass every trial, and some cells are skipped."""
+"""ALWAYS_PASSES evals must pass every trial, and some cells are skipped; also what all rules of a gate answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from demeanor.core.error_rates import ErrorRates
+from demeanor.core.error_rates import RATES, ErrorRates
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
 from demeanor.core.text import count
@@ -21,12 +21,9 @@ TRIALS = 3
 MAX_VOIDS = 3
 """A cell with more void trials than this is given up and stays undecided."""
 
-RATES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.5)
-"""The true pass rates that error rates are printed for."""
-
 
 def applies_to(cell: GateCell) -> bool:
-    """Whether the cell is judged here instead of by the chosen rule."""
+    """Whether the cell is judged here."""
     return cell.policy is not Policy.USUALLY_PASSES or not cell.key
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
@@ -33,7 +33,8 @@ class GateCell:
     """Void trials of this change."""
 
     past: Baseline | None = None
-    """Its nightly results, if there are any for the current version of the eval."""
+    """Its nightly results for the current version of the eval; None if there are none. An empty baseline is compared
+    with the rate that a plan expects without nights."""
 
     key: bool = True
     """Whether the subject is one of the key subjects, which decide the gate."""
@@ -57,20 +58,11 @@ class GateAnswer:
     more: int = 0
     """The number of further trials needed now: the fewest that can decide it."""
 
-    p_value: float | None = None
-    """The p-value of the new trials given the cell's history; None if it was not tested."""
-
-    adjusted: float | None = None
-    """The p-value adjusted for the number of cells tested."""
-
     used: int | None = None
     """The number of trials that a rejection depends on, the rest are fresh; None if it can't be confirmed."""
 
-    bound: Literal["=", "<=", ">="] = "="
-    """Whether both p-values are exact, or limits that hold whatever the trials to come show."""
-
     rates: CellRates | None = None
-    """The error rates of its plan, for its own history; None if the rule makes no plan."""
+    """The error rates of its rule, for its own history; None for ALWAYS_PASSES and skipped cells."""
 
     doubt: float = 0.0
     """How uncertain the decision is, 0 to 1; with a limited budget, the most uncertain cell comes first."""

@@ -10,29 +10,23 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate as percent
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
-from demeanor.decide.gate import always, optimal
+from demeanor.decide.gate import always, check_in, optimal
 from demeanor.decide.gate.cell import GateAnswer
 from demeanor.decide.gate.confirmation import confirmed
-from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
-from demeanor.decide.gate.frontier import expected_rate
-from demeanor.decide.gate.rules import GateRule, rule_named
+from demeanor.decide.gate.effort import Effort
 from demeanor.decide.gate.suite import ADVISED, CellOdds, GateSuite, always_odds, suite_rates
 
 _MAX_GROUPS, _MAX_NAMED = 4, 3
 _ALWAYS_RATE, _PSEUDO_TRIALS = 0.99, 20
 
 
-def applied_rates(
-    answers: Sequence[GateAnswer], *, rule: str, effort: Effort, confirm: int = 0
-) -> tuple[ErrorRates, ...]:
-    """The error rates for the cells' own histories: one entry per rule and group of cells with the same history."""
-    policies = {one.cell.policy for one in answers}
-    found = [_confirmed(always.error_rates(), confirm)] if Policy.ALWAYS_PASSES in policies else []
-    if Policy.USUALLY_PASSES not in policies:
-        return tuple(found)
-    if rule != optimal.NAME:
-        return (*found, *_own_histories(answers, rule_named(rule)))
-    return (*found, *(_confirmed(one, confirm) for one in _plans(answers, effort)))
+def applied_rates(answers: Sequence[GateAnswer], *, effort: Effort, confirm: int = 0) -> tuple[ErrorRates, ...]:
+    """The error rates for the cells' own histories: one entry per rule and group of cells with the same plan."""
+    found = [always.error_rates()] if any(one.cell.policy is Policy.ALWAYS_PASSES for one in answers) else []
+    found += _plans(answers, effort)
+    if any(one.decision.rule == check_in.NAME for one in answers):
+        found.append(check_in.error_rates())
+    return tuple(_confirmed(one, confirm) for one in found)
 
 
 def _confirmed(found: ErrorRates, confirm: int) -> ErrorRates:
@@ -42,11 +36,11 @@ def _confirmed(found: ErrorRates, confirm: int) -> ErrorRates:
     return replace(found, about=about, rows=tuple(confirmed(row, confirm) for row in found.rows))
 
 
-def gate_suite(answers: Sequence[GateAnswer], *, rule: str, confirm: int) -> GateSuite | None:
-    """The error rates of all cells together, at the rates of their histories; None for other rules than `optimal`."""
+def gate_suite(answers: Sequence[GateAnswer], *, confirm: int) -> GateSuite | None:
+    """The error rates of all cells together, at the rates of their histories; None if no cell can block a change."""
     odds = [always_odds(_always_rate(one)) for one in answers if one.decision.rule == always.NAME]
     odds += [CellOdds.of(one.rates) for one in answers if one.rates is not None]
-    if rule != optimal.NAME or not odds:
+    if not odds:
         return None
     return GateSuite(
         now=suite_rates(odds, confirm=confirm),
@@ -61,24 +55,9 @@ def _always_rate(answer: GateAnswer) -> float:
     return (passed + _ALWAYS_RATE * _PSEUDO_TRIALS) / (judged + _PSEUDO_TRIALS)
 
 
-def _own_histories(answers: Sequence[GateAnswer], rule: GateRule) -> list[ErrorRates]:
-    """The error rates of a rule that makes no plans, for the histories of the cells; the most frequent ones first."""
-    tried = [one.cell for one in answers if one.decision.rule == rule.name]
-    groups = Counter((expected_rate(one.past.passed, one.past.failed), one.past.judged) for one in tried if one.past)
-    found = []
-    for (healthy, judged), cells in groups.most_common(_MAX_GROUPS):
-        rates = [round(healthy * left, 2) for left in (1.0, SMALL_DROP, LARGE_DROP)]
-        one = rule.error_rates(rates, base=healthy, past=judged)
-        setting = (
-            f"{count(cells, 'cell')} with {count(judged, 'trial')} of history, expected to pass {percent(healthy)}"
-        )
-        found.append(replace(one, setting=setting))
-    return found or [rule.error_rates()]
-
-
 def _plans(answers: Sequence[GateAnswer], effort: Effort) -> list[ErrorRates]:
     """The error rates of the cells' own plans; the most frequent plans first."""
-    groups = Counter(one.rates for one in answers if one.rates is not None)
+    groups = Counter(one.rates for one in answers if one.rates is not None and one.decision.rule == optimal.NAME)
     left_out = sum(cells for _, cells in groups.most_common()[_MAX_GROUPS:])
     more = (f"{count(left_out, 'cell')} with other plans: see `rates` in gate.json",) if left_out else ()
     return [
@@ -106,6 +85,6 @@ def unrejectable_notes(answers: Sequence[GateAnswer]) -> list[str]:
     if not names:
         return []
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    remedy = "repair or demote to USUALLY_FAILS, or use --effort thorough"
+    remedy = "repair or demote to USUALLY_FAILS, or use --thorough"
     listed = ", ".join(names[:_MAX_NAMED])
     return [f"can't be rejected by this gate, since too few trials passed at night: {listed}{more}; {remedy}"]

@@ -1,4 +1,4 @@
-"""The default rule `optimal`: the sequential plan with the fewest expected trials at its error rates.
+"""The rule `optimal`: the sequential plan with the fewest expected trials at its error rates.
 
 Each cell follows a plan that is made for its own history. The trials are taken in the order of their numbers, and those
 after the plan's answer are ignored, so an answer never changes.
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from demeanor.core.error_rates import ErrorRates
+from demeanor.core.error_rates import RATES, ErrorRates
 from demeanor.core.percent import rate as percent
 from demeanor.core.text import count
-from demeanor.decide.gate.always import RATES, ask_for, decide, given_up
+from demeanor.decide.gate.always import ask_for, decide, given_up
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import SECOND_LOOK, STANDARD, Effort
 from demeanor.decide.gate.frontier import EXPECTED, average_rates, cell_rates, expected_rate, plan_after
@@ -89,7 +89,7 @@ def _ask(cell: GateCell, plan: SequentialPlan, why: str = "") -> GateAnswer:
 
 def _score(cell: GateCell, used: int) -> str:
     past = cell.past
-    if past is None:
+    if past is None or not past.judged:
         known = "without a history"
     else:
         mixed = f" (with {len(past.fingerprints)} different fingerprints)" if past.mixed else ""
@@ -114,7 +114,6 @@ def error_rates(
         about=about(effort),
         setting=f"one eval with one subject, with a history of {count(past, 'trial')} at {percent(base)}",
         rows=average_rates(rates, past=past, base=base, effort=effort),
-        notes=(f"without a history, a cell is expected to pass {percent(EXPECTED)} of the time",),
     )
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from demeanor.core.error_rates import ErrorRates, Operating
+from demeanor.core.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy
 from demeanor.core.text import all_of, count
-from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Candidate, Night
 from demeanor.decide.promotion.incubation import Incubation, incubation

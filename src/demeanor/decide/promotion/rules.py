@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from demeanor.config.rule_names import rule_name
-from demeanor.core.error_rates import ErrorRates
+from demeanor.core.error_rates import RATES, ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.history import RunCell
-from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
 from demeanor.decide.promotion import classic, cusum, sprt
 from demeanor.decide.promotion.candidate import Candidate
@@ -122,9 +120,9 @@ def near_promotion(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def policy_rule(action: Literal["promote", "demote"], name: str) -> PolicyRule:
-    """The rule of this name. `seed` is accepted for `classic`."""
+    """The rule of this name."""
     rules = PROMOTE if action == "promote" else DEMOTE
-    found = rules.get(rule_name(name))
+    found = rules.get(name)
     if found is None:
         raise UnknownName("promotion rule" if action == "promote" else "demotion rule", name, rules)
     return found

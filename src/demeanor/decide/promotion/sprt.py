@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from demeanor.core.error_rates import ErrorRates, Operating
+from demeanor.core.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
-from demeanor.decide.gate.always import RATES
 from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import Incubation, incubation

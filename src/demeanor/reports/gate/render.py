@@ -14,7 +14,6 @@ from demeanor.core.text import all_of, count, one_line
 from demeanor.decide.baseline import Baseline
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
-from demeanor.render.numbers import p_value
 from demeanor.render.table import Column, paragraph, table, text_column, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.gate.report import GateReport, GateRow
@@ -25,7 +24,6 @@ from demeanor.reports.run.terminal import details
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _ERROR_RATES = "Error rates of the rules, by true pass rate"
 _RATES = (0.95, 0.8, 0.5)
-_BOUNDS = {"<=": "≤", ">=": "≥"}
 _MAX_OPEN = 30
 _MAX_ROWS = 1000
 
@@ -93,12 +91,6 @@ def _score(row: GateRow) -> str:
     return f"{row.passed}/{row.judged}" + (f" +{row.voided} void" if row.voided else "")
 
 
-def _bounded(value: float | None, row: GateRow) -> str:
-    """A p-value; a limit of one with its sign."""
-    shown = p_value(value)
-    return shown if value is None or row.bound == "=" or shown.startswith("<") else f"{_BOUNDS[row.bound]} {shown}"
-
-
 def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]:
     yield from paragraph(headline(report), screen, exit_style(report.exit_code))
     yield Text()
@@ -123,7 +115,7 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
             yield from paragraph(error_rates_line(found), screen, "dim")
         for sentence in report.suite.sentences() if report.suite else ():
             yield from paragraph(sentence, screen)
-        yield from paragraph("more: demeanor help decide", screen, "dim")
+        yield from paragraph("more: demeanor help rules", screen, "dim")
     yield from details(run, screen, resumable=False)
 
 
@@ -146,19 +138,14 @@ def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
         yield text_column("change", [row.edit for row in rows], screen, rank=3)
     yield text_column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows], screen)
     yield text_column("history", [_history(row.past) for row in rows], screen, "dim", rank=2)
-    if any(row.p_value is not None for row in rows):
-        yield text_column("p", [_bounded(row.p_value, row) for row in rows], screen, align="right", rank=1)
-        yield text_column("adjusted", [_bounded(row.adjusted, row) for row in rows], screen, align="right")
     yield text_column("rule", [row.decision.rule for row in rows], screen, "dim", rank=5)
 
 
 def _markdown(report: GateReport) -> Iterator[str]:
     yield markdown.headline(headline(report), report.exit_code)
     yield ""
-    tested = any(row.p_value is not None for row in report.rows)
-    titles, sides = ("p | adjusted | ", "--: | --: | ") if tested else ("", "")
-    yield f"| Decision | Eval | Subject | Policy | Change | Passed | History | {titles}Why |"
-    yield f"| --- | --- | --- | --- | --- | --: | --- | {sides}--- |"
+    yield "| Decision | Eval | Subject | Policy | Change | Passed | History | Why |"
+    yield "| --- | --- | --- | --- | --- | --: | --- | --- |"
     for row in report.rows[:_MAX_ROWS]:
         answer = row.decision.answer
         yield markdown.table_row(
@@ -170,7 +157,6 @@ def _markdown(report: GateReport) -> Iterator[str]:
                 row.edit,
                 _score(row),
                 _history(row.past),
-                *(_bounded(one, row).replace("<", "&lt;") for one in (row.p_value, row.adjusted) if tested),
                 f"{row.decision.rule}: {_code(row.decision.reason)}",
             ]
         )

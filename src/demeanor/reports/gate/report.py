@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
@@ -50,20 +49,11 @@ class GateRow:
     past: Baseline | None
     """Its history: nights with the same version of the eval."""
 
-    p_value: float | None
-    """The p-value of the fresh trials, given the history; None if the rule did not calculate one."""
-
-    adjusted: float | None
-    """The p-value, adjusted for the number of escalated cells."""
-
     wanted: int
     """Trials that are still needed."""
 
-    bound: Literal["=", "<=", ">="] = "="
-    """Whether both p-values are exact, or limits that hold whatever further trials would have shown."""
-
     rates: CellRates | None = None
-    """The error rates of the cell's plan, for its own history; None if the rule makes no plan."""
+    """The error rates of the cell's rule, for its own history; None for ALWAYS_PASSES and skipped cells."""
 
     @property
     def judged(self) -> int:
@@ -78,8 +68,8 @@ class GateReport:
     run: RunInfo
     """The run that contains its trials."""
 
-    rule: str
-    """The rule for USUALLY_PASSES evals."""
+    thorough: bool
+    """Whether its plans were thorough: more trials, and fewer missed drops."""
 
     base: str | None
     """The commit that evals were compared with, to find new and edited ones; None if there is none."""
@@ -93,11 +83,8 @@ class GateReport:
     exit_code: ExitCode
     """The exit code that follows from all decisions."""
 
-    effort: str | None = None
-    """How much the rule `optimal` spends; None for other rules."""
-
     suite: GateSuite | None = None
-    """The error rates of all cells together; None if the rule's cells depend on one another."""
+    """The error rates of all cells together; None if no cell can block a change."""
 
     notes: tuple[str, ...] = ()
     """Warnings and remarks."""
@@ -121,8 +108,7 @@ def gate_report(
     report: RunReport,
     answers: Iterable[GateAnswer],
     *,
-    rule: str,
-    effort: str | None,
+    thorough: bool,
     base: str | None,
     edited: Mapping[str, str],
     characteristics: tuple[ErrorRates, ...],
@@ -143,9 +129,6 @@ def gate_report(
             failed=len(one.cell.outcomes) - sum(one.cell.outcomes),
             voided=one.cell.voided,
             past=one.cell.past,
-            p_value=one.p_value,
-            adjusted=one.adjusted,
-            bound=one.bound,
             rates=one.rates,
             wanted=one.more,
         )
@@ -153,8 +136,7 @@ def gate_report(
     )
     return GateReport(
         run=report.run,
-        rule=rule,
-        effort=effort,
+        thorough=thorough,
         base=base,
         rows=rows,
         characteristics=characteristics,

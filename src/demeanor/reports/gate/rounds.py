@@ -1,4 +1,4 @@
-"""Run a gate: after each round of trials, ask the rule for answers and for the trials of the next round."""
+"""Run a gate: after each round of trials, ask the rules for answers and for the trials of the next round."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from demeanor.core.verdict import Void
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.effort import STANDARD, Effort, effort_named
+from demeanor.decide.gate.effort import STANDARD, THOROUGH, Effort
 from demeanor.decide.gate.error_rates import applied_rates, gate_suite, unrejectable_notes
-from demeanor.decide.gate.rules import DEFAULT, gate, next_trials, rule_named
+from demeanor.decide.gate.rules import gate, next_trials
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.reports.gate.render import gate_markdown
 from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
@@ -49,11 +49,8 @@ class GateState:
     plan: Plan
     """All cells; a skipped cell has a reason."""
 
-    rule: str = DEFAULT
-    """The rule for USUALLY_PASSES evals."""
-
     effort: Effort = STANDARD
-    """How much the rule `optimal` spends."""
+    """How much its plans spend."""
 
     confirm: int = 0
     """Fresh trials that confirm a rejection."""
@@ -111,10 +108,7 @@ class GateState:
         }
         found = rejected | left_out
         judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in found]
-        found |= {
-            answer.cell.name: answer
-            for answer in gate(judged, rule=self.rule, effort=self.effort, confirm=self.confirm)
-        }
+        found |= {answer.cell.name: answer for answer in gate(judged, effort=self.effort, confirm=self.confirm)}
         return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
 
     def round(self) -> list[Trial]:
@@ -197,7 +191,6 @@ def make_gate_state(
 ) -> GateState:
     """The initial state: the selected evals, and all evals that the change adds or edits."""
     config = catalog.config
-    name = rule_named(config.gate.rule or DEFAULT).name
     every = collect_evals(config, request.paths)
     chosen = {one.name for one in select_evals(every, replace(request, policy=request.policy or "all"))}
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
@@ -213,8 +206,7 @@ def make_gate_state(
     )
     return GateState(
         plan=plan,
-        rule=name,
-        effort=effort_named(config.gate.effort),
+        effort=THOROUGH if config.gate.thorough else STANDARD,
         confirm=config.gate.confirm,
         key_subjects=frozenset(() if request.subjects or request.model else _key(catalog, config)),
         pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
@@ -303,12 +295,11 @@ def make_gate_report(state: GateState, report: RunReport, *, accepted: Container
     return gate_report(
         report,
         answers,
-        rule=state.rule,
-        effort=state.effort.name if state.rule == DEFAULT else None,
+        thorough=state.effort is THOROUGH,
         base=state.base.base,
         edited=state.edited,
-        characteristics=applied_rates(answers, rule=state.rule, effort=state.effort, confirm=state.confirm),
-        suite=gate_suite(answers, rule=state.rule, confirm=state.confirm),
+        characteristics=applied_rates(answers, effort=state.effort, confirm=state.confirm),
+        suite=gate_suite(answers, confirm=state.confirm),
         notes=report.notes,
         empty=nothing_gated(state),
         removed={name: place for name, place in state.collection.removed.items() if name not in accepted},
@@ -340,9 +331,6 @@ def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, .
                 "failed": row.failed,
                 "voided": row.voided,
                 "past": encode(row.past),
-                "p_value": row.p_value,
-                "adjusted": row.adjusted,
-                "bound": row.bound,
                 "rates": encode(row.rates),
             },
         )

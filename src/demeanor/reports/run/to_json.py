@@ -1,7 +1,7 @@
 """Renders the report of a run as JSON, report.json, for programs.
 
 The schema is versioned and generated from the values. In records, of which a large run has many, fields with their
-default value are left out, as in the ledger; version 1 had all of them. The document also has the fields of an earlier
+default value are left out, as in the ledger. The document also has the fields of a common
 smoke-test format (`results`, `summary` and those around them), so that tools for that format can read it. A void is
 neither a pass nor a fail, so these fields leave it out; `cells` has everything.
 """
@@ -35,11 +35,8 @@ from demeanor.reports.run import phrases as words
 from demeanor.reports.run.report import CellReport, RunReport
 from demeanor.statistics.flakiness import flakiness
 
-SCHEMA = "demeanor-report/2"
+SCHEMA = "demeanor-report/1"
 """Changes with every incompatible change."""
-
-READ = (SCHEMA, "demeanor-report/1")
-"""The versions that can be read."""
 
 _OWN = ("run", "cells", "summaries", "case_groups", "exit_code", "seconds", "folder", "notes", "collection")
 _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
@@ -78,7 +75,7 @@ def read_json_report(text: str) -> RunReport:
     """Read what `json_report` wrote; raises ValueError if the text is something else."""
     document = json.loads(text)
     found = document.get("schema") if isinstance(document, dict) else None
-    if found not in READ:
+    if found != SCHEMA:
         raise ValueError(f"schema: expected {SCHEMA!r}, found {found!r}")
     known = {name: document[name] for name in _OWN if name in document}
     known["cells"] = [{name: cell[name] for name in cell if name != "status"} for cell in known.get("cells", ())]
@@ -86,7 +83,7 @@ def read_json_report(text: str) -> RunReport:
 
 
 def json_schema() -> Schema:
-    """The schema of `demeanor-report/2`, by the rules of JSON Schema 2020-12."""
+    """The schema of `demeanor-report/1`, by the rules of JSON Schema 2020-12."""
     definitions: dict[str, Schema] = {}
     own = dataclass_schema(RunReport, definitions)
     cell = definitions[CellReport.__name__]

@@ -30,7 +30,7 @@ from demeanor.core.scenario import Scenario
 from demeanor.mcp.record import ServerFile
 from demeanor.runner.features.feature import AttemptEnd, Feature
 
-_CANNOT_LISTEN = ("landlock", "seatbelt")
+_CANNOT_LISTEN = ("landlock",)
 """Sandboxes without a network of their own, which allow connections to the gateway only."""
 
 _LAUNCHER = str(Path(PACKAGE_ROOT) / "demeanor" / "mcp" / "http_launch.py")

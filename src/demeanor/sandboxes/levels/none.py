@@ -74,23 +74,15 @@ class NoneSandbox(SandboxLevel):
         if copy is None:
             copy = self._templates[template.folder] = await asyncio.to_thread(read_template, template.folder)
         attempt_dir = await self._take_dir(copy, self._runtime.new_path())
-        session = self._new_session(attempt_dir, template, network)
+        env = self._environment(attempt_dir.path)
+        session = NoneSession(attempt_dir, self._runtime.launcher(), env, template.tree)
         session.spool = Path(self._runtime.unused_path())
         clean = False
         try:
             yield session
             clean = session.clean
         finally:
-            session.close()
             await self._release_dir(attempt_dir, copy, clean)
-
-    def _new_session(self, attempt_dir: AttemptDir, template: Template, network: Network | None) -> NoneSession:
-        env = self._environment(attempt_dir.path)
-        return NoneSession(attempt_dir, self._runtime.launcher(), env, template.tree)
-
-    def wrap(self, launch: Launch, folder: str, network: Network, port: int | None) -> Launch:
-        """The launch as this level carries it out: unchanged."""
-        return launch
 
     async def _take_dir(self, template: TemplateCopy, path: str) -> AttemptDir:
         if idle := self._idle.get(template.folder):
@@ -123,8 +115,7 @@ class NoneSandbox(SandboxLevel):
         """Run a command in a temporary copy of a workspace; for checks, called from a worker thread."""
         launcher = self._runtime.launcher()
         with self._runtime.temporary_workspace(tree) as folder:
-            launch = self.wrap(Launch(argv=argv), folder, "none", None)
-            message = encode_plain_launch(f"{folder}/{WORKSPACE}", launch.argv, self._environment(folder))
+            message = encode_plain_launch(f"{folder}/{WORKSPACE}", argv, self._environment(folder))
             program = SupervisedProcess(launcher, message, argv=argv, limits=command_limits(timeout))
             return command_result(program)
 
@@ -180,9 +171,6 @@ class NoneSession(LevelSession):
         path = {"PATH": launch.path} if launch.path else {}
         message = encode_plain_launch(str(self.workspace), launch.argv, {**self._env, **path, **launch.env})
         return SupervisedProcess(self._starter, message, argv=launch.argv, limits=limits)
-
-    def close(self) -> None:
-        """Close what the session has open."""
 
     def collect_files(self, paths: tuple[str, ...]) -> dict[str, bytes]:
         """The files that the agent left in HOME; links are not followed."""

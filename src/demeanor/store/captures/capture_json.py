@@ -17,10 +17,8 @@ from demeanor.core.exchange import Exchange
 from demeanor.core.judge_question import JudgeAnswer
 from demeanor.core.tree import Tree
 
-SCHEMA = "demeanor-capture/2"
+SCHEMA = "demeanor-capture/1"
 T = TypeVar("T")
-_READ = {SCHEMA, "demeanor-capture/1"}
-"""Version 1 did not store the hash of the starting state."""
 
 
 def capture_json(capture: Capture, *, start: str = "") -> bytes:
@@ -50,12 +48,12 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
 
 
-def read_start_hash(text: bytes, *, where: str) -> str | None:
-    """The hash of the starting state; empty if it may contain a secret, None in files of version 1."""
+def read_start_hash(text: bytes, *, where: str) -> str:
+    """The hash of the starting state; empty if it may contain a secret."""
     found = _data(text, where).get("start")
-    if found and not re.fullmatch("[0-9a-f]{64}", str(found)):
+    if not isinstance(found, str) or (found and not re.fullmatch("[0-9a-f]{64}", found)):
         raise StoreError(f"{where}: the capture can't be read: {found!r} is not the hash of a starting state")
-    return None if found is None else str(found)
+    return found
 
 
 def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
@@ -92,7 +90,7 @@ def _data(text: bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
     found = data.pop("schema", None) if isinstance(data, dict) else None
-    if found not in _READ:
+    if found != SCHEMA:
         raise StoreError(f"{where}: the capture was written by another version of Demeanor ({found!r})")
     return data  # type: ignore[no-any-return]
 

@@ -72,7 +72,7 @@ def open_database(
         cache = CACHE_KIB if cache_kib is None else cache_kib
         database = Sqlite(MEMORY if missing else path, timeout=timeout, stands_for=missing, cache_kib=cache)
     try:
-        migrate(database)
+        migrate(database, migrations())
     except BaseException:
         database.close()
         raise
@@ -139,9 +139,9 @@ def migrations() -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in sorted(found)}
 
 
-def migrate(database: Database) -> None:
-    """Apply missing migrations; raises StoreError, without changes, if a newer version migrated the database."""
-    known = migrations()
+def migrate(database: Database, known: Mapping[str, str]) -> None:
+    """Apply the migrations that are missing; raises StoreError, without changes, if a newer version migrated the
+    database."""
     if _applied(database, known) == list(known):
         return
     with database.writing():
@@ -156,7 +156,7 @@ def migrate(database: Database) -> None:
                 database.rows("INSERT INTO migrations VALUES (?, ?, ?)", (name, now, __version__))
 
 
-def _applied(database: Database, known: dict[str, str]) -> list[str]:
+def _applied(database: Database, known: Mapping[str, str]) -> list[str]:
     """The migrations that were applied; raises StoreError unless they are the first ones of `known`."""
     tables = database.tables()
     if not tables:

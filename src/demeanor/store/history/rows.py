@@ -33,7 +33,7 @@ _OWN_COLUMNS = {  # all other fields of a record are in `more`
 
 
 def uid_of(run: RunInfo) -> str:
-    """The unique id of a run; calculated for runs of older versions, which had none."""
+    """The unique id of a run; calculated for imported runs, which have none."""
     return run.uid or blake2b(f"{run.id}\n{run.started}\n{run.seed}".encode(), digest_size=8).hexdigest()
 
 

@@ -14,8 +14,7 @@ from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 from demeanor.store.imports.common import Imported, ImportOptions, as_integer, expect, read_json
 
 ORIGIN = "demeanor"
-SCHEMA = "demeanor-report/2"
-_READ = (SCHEMA, "demeanor-report/1")
+SCHEMA = "demeanor-report/1"
 
 
 def matches(data: Any) -> bool:
@@ -26,7 +25,7 @@ def matches(data: Any) -> bool:
 def read(path: Path, options: ImportOptions) -> Imported:
     """Read the run of a report."""
     data = read_json(path)
-    if data["schema"] not in _READ:
+    if data["schema"] != SCHEMA:
         raise BadInput(
             f"expected {SCHEMA!r}, found {data['schema']!r}", where=path, key="schema", remedy="upgrade Demeanor"
         )

@@ -114,7 +114,7 @@ def _read_run(run: RunFolder, options: ImportOptions) -> Imported:
         run=info,
         origin=demeanor_report.ORIGIN,
         source=run.folder,
-        cells=tuple(planned_cells_of(run, records)),
+        cells=tuple(planned_cells_of(run)),
         records=written_records(run, records),
     )
 

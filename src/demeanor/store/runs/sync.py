@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from demeanor.store.runs.run_folder import RunFolder
 PENDING = "history-pending"
 """A file in the folder of a run that could not be written to the history, until it was."""
 
-_REWARD = re.compile(r"\S+ at least \S+")
-
 
 def sync_run(database: Database, run: RunFolder) -> int:
     """Write what is missing in the history; returns the number of new attempts."""
@@ -28,7 +25,7 @@ def sync_run(database: Database, run: RunFolder) -> int:
         return 0
     records = run.records()
     writer = RunWriter(database, info, source=address_of(run.folder))
-    return writer.write(planned_cells_of(run, records), written_records(run, records))
+    return writer.write(planned_cells_of(run), written_records(run, records))
 
 
 def sync_pending(database: Database, results: Path) -> tuple[str, ...]:
@@ -46,27 +43,17 @@ def written_records(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenR
     return tuple(WrittenRecord(record=one, usages=_usages(run, one)) for one in records)
 
 
-def planned_cells_of(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCell]:
-    """The plan in run.json. Older versions did not store policies and layers there; the records tell them."""
-    records = tuple(records)
-    policies = {record.cell: record.policy for record in records}
-    tasks = {record.eval for record in records if _is_task(record)}
+def planned_cells_of(run: RunFolder) -> Iterator[PlannedCell]:
+    """The plan in run.json."""
     for cell in run.cells():
-        name, subject = str(cell["eval"]), str(cell["subject"])
-        policy = cell.get("policy") or policies.get(f"{name}/{subject}", Policy.USUALLY_PASSES)
         yield PlannedCell(
-            eval=name,
-            subject=subject,
-            policy=Policy(policy),
+            eval=str(cell["eval"]),
+            subject=str(cell["subject"]),
+            policy=Policy(cell["policy"]),
             planned=int(cell["trials"]),
-            skipped=cell.get("skipped"),
-            layer=int(cell.get("layer") or (3 if name in tasks else 2)),
+            skipped=cell["skipped"],
+            layer=int(cell["layer"]),
         )
-
-
-def _is_task(record: Record) -> bool:
-    """Whether an attempt was made at a whole task: its only check is then a reward, such as `reward at least 1`."""
-    return any(_REWARD.fullmatch(one.check) for one in record.verdict.findings[:1])
 
 
 def _stored_attempts(database: Database, uid: str) -> int:

@@ -1,4 +1,4 @@
--- Everything here is appended to and never changed, except `tallies`, which is reckoned from `attempts`.
+-- Rows are added and never changed, except in `tallies` and `run_states`, which follow from the others, and `derived`.
 -- Times are ISO 8601 in UTC, flags are 0 or 1, and what is not known is NULL.
 -- {key} is a number that the database gives; a table's only key is an INTEGER, which in PostgreSQL becomes a BIGINT.
 
@@ -31,6 +31,7 @@ CREATE TABLE cells (
   policy TEXT NOT NULL,              -- the eval's policy at the time
   planned INTEGER NOT NULL,          -- trials
   skipped TEXT,                      -- why nothing was tried; NULL where trials were planned
+  layer INTEGER NOT NULL,            -- of the test pyramid: 2 for a behaviour, 3 for a whole task
   UNIQUE (run_id, eval, subject)
 );
 CREATE INDEX cells_by_eval ON cells (eval, subject);
@@ -138,3 +139,34 @@ CREATE TABLE decisions (
   evidence TEXT NOT NULL             -- JSON
 );
 CREATE INDEX decisions_by_eval ON decisions (ruling, eval, made);
+
+-- What people say about trials. Rows are added and never changed; the newest note about a trial counts.
+CREATE TABLE notes (
+  id {key},
+  digest BIGINT NOT NULL UNIQUE,     -- of everything below: the same note twice is one
+  run_id BIGINT NOT NULL REFERENCES runs (id),
+  eval TEXT NOT NULL,
+  subject TEXT NOT NULL,             -- agent:model
+  number INTEGER NOT NULL,           -- the trial within its cell
+  label TEXT NOT NULL,               -- 'real', 'flaky', 'eval-bug' or 'infra'
+  text TEXT NOT NULL,
+  author TEXT NOT NULL,              -- '' where it is not known
+  made TEXT NOT NULL
+);
+CREATE INDEX notes_by_trial ON notes (run_id, eval, subject, number);
+CREATE INDEX notes_by_eval ON notes (eval, made);
+CREATE INDEX notes_by_time ON notes (made);
+
+-- What is stored of each run, counted as it is added: pages and reports see from it whether a result is still valid.
+CREATE TABLE run_states (
+  run_id INTEGER PRIMARY KEY REFERENCES runs (id),
+  cells INTEGER NOT NULL,            -- the number of its cells
+  writes BIGINT NOT NULL             -- how often cells or attempts were added
+);
+
+-- Results that take long to calculate, by a digest of everything they follow from. Rows may be deleted at any time.
+CREATE TABLE derived (
+  digest BIGINT PRIMARY KEY,
+  made TEXT NOT NULL,
+  value TEXT NOT NULL                -- JSON
+);

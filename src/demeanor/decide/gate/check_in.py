@@ -1,0 +1,69 @@
+"""The check-in rule `two_of_three`, for a cell without nights: a new or edited eval, or one that never ran at night.
+
+There is no rate to compare with, so the policy itself decides: at least two of three trials must pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from demeanor.core.error_rates import RATES, ErrorRates
+from demeanor.decide.gate.always import ask_for, decide
+from demeanor.decide.gate.cell import GateAnswer, GateCell
+from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP
+from demeanor.decide.gate.frontier import EXPECTED, CellRates, operating
+
+NAME = "two_of_three"
+TRIALS = 3
+NEEDED = 2
+
+
+def applies_to(cell: GateCell) -> bool:
+    """Whether the cell has no nights to compare with."""
+    return cell.past is None
+
+
+def judge(cell: GateCell) -> GateAnswer:
+    """The answer. Does not ask for a third trial if it can't change the answer."""
+    return replace(_judge(cell), rates=cell_rates())
+
+
+def verdict(passed: int, failed: int) -> str | None:
+    """The answer after some trials; None to continue."""
+    if passed >= NEEDED:
+        return "accept"
+    return "reject" if failed > TRIALS - NEEDED else None
+
+
+def error_rates(rates: Sequence[float] = RATES) -> ErrorRates:
+    """How often a cell is rejected, given its true rate."""
+    return ErrorRates(
+        rule=NAME,
+        action="reject",
+        about=f"USUALLY_PASSES without nights: {TRIALS} trials, at least {NEEDED} of which must pass",
+        setting="one eval with one subject",
+        rows=tuple(operating(verdict, rate, cap=TRIALS) for rate in rates),
+        notes=("it compares with no history: an eval that passes 70 % of the time is rejected every fifth time",),
+    )
+
+
+def cell_rates() -> CellRates:
+    """The error rates of a cell that passes as often as an eval without nights is expected to."""
+    healthy, small, large = (
+        operating(verdict, round(EXPECTED * left, 2), cap=TRIALS) for left in (1.0, SMALL_DROP, LARGE_DROP)
+    )
+    return CellRates(healthy=healthy, small_drop=small, large_drop=large)
+
+
+def _judge(cell: GateCell) -> GateAnswer:
+    passed = 0
+    for used, outcome in enumerate(cell.outcomes[:TRIALS], start=1):  # later trials may only confirm a rejection
+        passed += outcome
+        answer = verdict(passed, used - passed)
+        if answer == "accept":
+            return decide(cell, NAME, "accept", f"{passed} of {used} passed, at least two of three")
+        if answer == "reject":
+            reason = f"{passed} of {used} passed, fewer than two of three"
+            return replace(decide(cell, NAME, "reject", reason), used=used)
+    return ask_for(cell, NAME, max(NEEDED - passed, 1), f"{passed} of {len(cell.outcomes)} passed")
