@@ -7,7 +7,7 @@ The name of an entry point is the verb (`harbor`) or a sub-command of it (`harbo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from demeanor.core.entry_points import EntryPoint, installed, loaded
@@ -27,20 +27,20 @@ def plugin_module(name: str) -> Any:
     return loaded(plugin_commands()[name])
 
 
-def plugin_summaries() -> dict[str, str]:
-    """What each verb and sub-command does; without those that can't be loaded."""
-    return {name: found.SUMMARY for name in sorted(plugin_commands()) if (found := _maybe(name)) is not None}
+def plugin_summaries(taken: Container[str]) -> dict[str, str]:
+    """What each verb and sub-command does; without those that can't be loaded, and those of verbs that are `taken`."""
+    names = sorted(name for name in plugin_commands() if name.partition(" ")[0] not in taken)
+    return {name: module.SUMMARY for name in names if (module := _maybe(name)) is not None}
 
 
-def plugin_groups() -> dict[str, dict[str, str]]:
+def plugin_groups(taken: Container[str]) -> dict[str, dict[str, str]]:
     """Group → verb → what it does, for `demeanor --help`."""
-    found: dict[str, dict[str, str]] = {}
-    for name in sorted(plugin_commands()):
-        if " " not in name:
-            module = _maybe(name)
-            summary = getattr(module, "SUMMARY", "can't be loaded; try it to see why")
-            found.setdefault(getattr(module, "GROUP", _GROUP), {})[name] = summary
-    return found
+    groups: dict[str, dict[str, str]] = {}
+    for name in sorted(name for name in plugin_commands() if " " not in name and name not in taken):
+        module = _maybe(name)
+        summary = getattr(module, "SUMMARY", "can't be loaded; try it to see why")
+        groups.setdefault(getattr(module, "GROUP", _GROUP), {})[name] = summary
+    return groups
 
 
 def _maybe(name: str) -> Any:

@@ -116,23 +116,23 @@ class _CommandParser(argparse.ArgumentParser):
 
 def all_commands() -> Mapping[str, str]:
     """Every command and sub-command, also those of other packages, and what it does."""
-    return {**COMMANDS, **{name: text for name, text in plugin_summaries().items() if name.split()[0] not in COMMANDS}}
+    return {**COMMANDS, **plugin_summaries(COMMANDS)}
 
 
 def sub_commands(name: str) -> Mapping[str, str]:
     """The sub-commands of a command, and what each does."""
     if name in COMMANDS:
         return SUB_COMMANDS.get(name, {})
-    own = f"{name} "
-    return {other.removeprefix(own): text for other, text in plugin_summaries().items() if other.startswith(own)}
+    own, others = f"{name} ", plugin_summaries(COMMANDS)
+    return {other.removeprefix(own): text for other, text in others.items() if other.startswith(own)}
 
 
 def program_help() -> str:
     """What `demeanor --help` prints."""
     lines = ["usage: demeanor COMMAND [OPTION …]"]
-    others = plugin_groups()
+    others = plugin_groups(COMMANDS)
     for group in dict.fromkeys((*GROUPS, *others)):
-        verbs = {**others.get(group, {}), **GROUPS.get(group, {})}
+        verbs = {**GROUPS.get(group, {}), **others.get(group, {})}
         lines += ["", group, *(f"  {name:<9} {summary}" for name, summary in verbs.items())]
     lines += ["", "options: demeanor COMMAND --help; of all commands: demeanor help commands"]
     lines += textwrap.wrap(EXIT_CODES, width=80, subsequent_indent=" " * len("exit codes: "))

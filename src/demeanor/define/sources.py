@@ -1,7 +1,8 @@
 """Sources: formats of evals that other packages read.
 
 A package names a file that may make a folder an eval, or that lists evals, as an entry point of the group
-`demeanor.sources`: `"task.toml" = "its.module"`. The module, a `Source`, is imported only where there is such a file.
+`demeanor.sources`: `"task.toml" = "its.module"`. The module, a `SourceModule`, is imported only where there is such a
+file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SOURCES = "demeanor.sources"
 
 
-class Source(Protocol):
+class SourceModule(Protocol):
     """A module that finds and reads evals of one format."""
 
     FILE: str
@@ -45,18 +46,18 @@ def source_files() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in installed(SOURCES)}
 
 
-def source_of(path: Path) -> Source | None:
+def source_of(path: Path) -> SourceModule | None:
     """The source that reads a file or folder; None if none does."""
     points = source_files()
     named = [points[path.name]] if path.name in points and path.is_file() else []
     for point in named or [point for name, point in points.items() if (path / name).is_file()]:
-        source: Source = loaded(point)
+        source: SourceModule = loaded(point)
         if source.looks_like(path):
             return source
     return None
 
 
-def sources() -> tuple[Source, ...]:
+def sources() -> tuple[SourceModule, ...]:
     """All sources, each once."""
     modules = {point.value: point for point in source_files().values()}
     return tuple(loaded(point) for point in modules.values())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from demeanor.define.sources import Source
+    from demeanor.define.sources import SourceModule
     from demeanor.pytest_plugin.batch import Batch
 
 _SETTINGS = {"demeanor.toml", "pyproject.toml"}
@@ -66,7 +66,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 @cache
-def _source_of(folder: Path) -> Source | None:
+def _source_of(folder: Path) -> SourceModule | None:
     """The source that reads a folder as an eval, if it is certainly one: other tools, too, have files of such names."""
     if not any(path.name not in _SETTINGS for path in folder.glob("*.toml")):
         return None

@@ -17,6 +17,7 @@ from demeanor.core.subject import Subject
 from demeanor.gateway.local import weights as local
 from demeanor.runner.engines import Engine, engine_class, installed_engines
 from demeanor.runner.secrets import known_secrets
+from demeanor.runner.task_agent import TaskAgent
 
 if TYPE_CHECKING:
     from demeanor.gateway.models.provider import Provider
@@ -82,12 +83,14 @@ class Catalog:
 
     def _task_agent(self, name: str, others: set[str]) -> Agent:
         """The agent of that name of an engine; raises UnknownName if none has it."""
-        own = {one: agent for engine in installed_engines() for one, agent in self.engine(engine).agents().items()}
-        if name not in own:
-            raise UnknownName("agent", name, {*others, *own}, where=self.config.file)
+        dialects: dict[str, str | None] = {}
+        for engine in installed_engines():
+            dialects |= self.engine(engine).agents()
+        if name not in dialects:
+            raise UnknownName("agent", name, {*others, *dialects}, where=self.config.file)
         self.only_for_tasks.add(name)
-        self.made[name] = own[name]
-        return own[name]
+        self.made[name] = TaskAgent(name=name, dialect=dialects[name])
+        return self.made[name]
 
     def use_built_files(self, subjects: Iterable[Subject]) -> None:
         """Create the agents of these subjects again, now that the project is built; a missing file is an error.

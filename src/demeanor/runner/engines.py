@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from demeanor.config.engine_tables import ENGINES
 from demeanor.config.table import Table
-from demeanor.core.agent import Agent
 from demeanor.core.capture import Capture
 from demeanor.core.entry_points import installed, loaded
 from demeanor.core.errors import UnknownName, UsageError
@@ -91,8 +90,8 @@ class Engine(Protocol):
     def read_config(table: Table) -> Any:
         """Read its table of the configuration; raises BadInput if it is invalid."""
 
-    def agents(self) -> Mapping[str, Agent]:
-        """The agents that run its tasks only, by name."""
+    def agents(self) -> Mapping[str, str | None]:
+        """The agents that run its tasks only: name → the dialect of their model; None for an agent without a model."""
         ...
 
     def status(self) -> EngineStatus:

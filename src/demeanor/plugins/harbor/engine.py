@@ -14,7 +14,6 @@ from demeanor.agents.folders import agents_folders
 from demeanor.agents.package import program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.table import Table
-from demeanor.core.agent import Agent
 from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.ports import Gateway, Template
@@ -26,7 +25,7 @@ from demeanor.core.verdict import VoidCause
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.program import HARBOR, find_harbor, harbor_problem, harbor_version, require_harbor
 from demeanor.plugins.harbor.rules import HarborRules, harbor_rules, read_rules
-from demeanor.runner.engines import EngineRun, EngineStatus, ShowProgress, TaskOptions
+from demeanor.runner.engines import Engine, EngineRun, EngineStatus, ShowProgress, TaskOptions
 
 if TYPE_CHECKING:
     from demeanor.judge.self_test import SelfTest
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parents[2]
 
 
-class HarborEngine:
-    """Runs tasks with Harbor; see `Engine` in runner/engines.py."""
+class HarborEngine(Engine):
+    """Runs tasks with Harbor."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -51,13 +50,12 @@ class HarborEngine:
         """The table `[harbor]`."""
         return read_rules(table)
 
-    def agents(self) -> Mapping[str, Agent]:
+    def agents(self) -> Mapping[str, str | None]:
         """The agents that only Harbor can start."""
         from demeanor.plugins.harbor.trials.agents import WITHOUT_MODEL, only_for_tasks
-        from demeanor.plugins.harbor.trials.task_agent import TaskAgent
 
         names = only_for_tasks(self._rules)
-        return {name: TaskAgent(name=name, dialect=None if name in WITHOUT_MODEL else "openai-chat") for name in names}
+        return {name: None if name in WITHOUT_MODEL else "openai-chat" for name in names}
 
     def status(self) -> EngineStatus:
         """Which Harbor is used; it is optional unless one is installed or configured."""

@@ -89,11 +89,7 @@ def harbor_rules(config: Config) -> HarborRules:
 
 def read_rules(table: Table) -> HarborRules:
     """The table `[harbor]`."""
-    agents = table.named("agents", read_task_agent)
-    for name in agents:
-        if ":" in name or not name.strip():
-            table.fail(f"agents.{name}", "a name must not contain a colon", "subjects are written agent:model")
-    return HarborRules(
+    rules = HarborRules(
         program=table.words("program"),
         env=table.maybe_text("env"),
         env_kwargs=table.mapping("env_kwargs"),
@@ -102,8 +98,12 @@ def read_rules(table: Table) -> HarborRules:
         gateway_host=table.maybe_text("gateway_host"),
         direct=table.flag("direct"),
         pass_env=table.texts("pass_env"),
-        agents=agents,
+        agents=table.named("agents", read_task_agent),
     )
+    for name in rules.agents:
+        if ":" in name or not name.strip():
+            table.fail(f"agents.{name}", "a name must not contain a colon", "subjects are written agent:model")
+    return rules
 
 
 def read_task_agent(table: Table) -> TaskAgentRules:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.plugins.harbor.format.file_names import DATASET, REGISTRY, TASK, looks_like_task
+
 if TYPE_CHECKING:
     from demeanor.core.eval import Eval
 
-FILE = "task.toml"
+FILE = TASK
 TABLE = ("metadata", "demeanor")
-DATASET = "dataset.toml"
-REGISTRY = "registry.json"
 
 
 def looks_like(path: Path) -> bool:
@@ -23,21 +23,13 @@ def looks_like(path: Path) -> bool:
     Many files are called registry.json, so it counts only if it is named.
     """
     if path.is_file():
-        return path.name in (FILE, DATASET, REGISTRY)
+        return path.name in (TASK, DATASET, REGISTRY)
     return looks_like_task(path) or (path / DATASET).is_file()
-
-
-def looks_like_task(folder: Path) -> bool:
-    """Whether a folder is a task, perhaps an incomplete one, for which reading gives an error."""
-    if (folder / FILE).is_file():
-        return True
-    parts = (folder / "instruction.md").is_file(), (folder / "environment").is_dir(), (folder / "tests").is_dir()
-    return all(parts)
 
 
 def is_complete(folder: Path) -> bool:
     """Whether a folder is certainly a task; other tools, too, have files called task.toml."""
-    if not (folder / FILE).is_file() or not (folder / "environment").is_dir():
+    if not (folder / TASK).is_file() or not (folder / "environment").is_dir():
         return False
     return (folder / "instruction.md").is_file() or (folder / "steps").is_dir()
 

@@ -17,8 +17,8 @@ import pytest
 from demeanor.core.capture import Capture
 from demeanor.core.process import ProcessEnd
 from demeanor.plugins.harbor.trials.result import TrialFolder
-from demeanor.plugins.harbor.trials.task_agent import TaskAgent
 from demeanor.plugins.harbor.trials.to_capture import to_capture
+from demeanor.runner.task_agent import TaskAgent
 from tests.helpers.harbor_engine import PROGRAM, WITHOUT
 from tests.helpers.processes import command_line, others
 

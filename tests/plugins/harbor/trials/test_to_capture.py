@@ -19,8 +19,8 @@ from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Called, Said
 from demeanor.core.verdict import VoidCause
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder
-from demeanor.plugins.harbor.trials.task_agent import TaskAgent
 from demeanor.plugins.harbor.trials.to_capture import to_capture
+from demeanor.runner.task_agent import TaskAgent
 from tests.plugins.harbor.trials.test_result import trial
 
 FAILED = ProviderError(status=500, reason="server", message="oops")

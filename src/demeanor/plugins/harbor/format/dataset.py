@@ -18,9 +18,9 @@ from demeanor.config.table import Table
 from demeanor.core.errors import BadInput, did_you_mean
 from demeanor.core.eval import Eval
 from demeanor.define.discover import all_of, places_below
+from demeanor.plugins.harbor.format.file_names import DATASET, looks_like_task
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
-from demeanor.plugins.harbor.source import DATASET, looks_like_task
 
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}")
 

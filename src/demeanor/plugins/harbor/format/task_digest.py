@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.errors import BadInput
-from demeanor.plugins.harbor.source import FILE
+from demeanor.plugins.harbor.format.file_names import TASK
 
-_FILES = (FILE, "instruction.md", "README.md", "trajectory.json")
+_FILES = (TASK, "instruction.md", "README.md", "trajectory.json")
 _FOLDERS = ("environment", "tests", "solution", "steps")
 _LITTER = (".pyc", ".swp", ".swo", "~")
 
@@ -26,7 +26,7 @@ def content_of(folder: Path, task: Mapping[str, Any]) -> tuple[str, str]:
     for path, file in sorted(_files(folder)):
         line = f"{path}\0{_hash(file)}\n".encode("utf-8", "surrogateescape")
         whole.update(line)
-        if path != FILE:
+        if path != TASK:
             asked.update(line)
     settings = {key: value for key, value in task.items() if key != "metadata"}
     asked.update(json.dumps(settings, sort_keys=True, default=str).encode())

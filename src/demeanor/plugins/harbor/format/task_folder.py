@@ -24,6 +24,7 @@ from demeanor.core.scenario import Scenario
 from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.field import Field, read_fields, text
 from demeanor.define.folder.cline_folder import folder_name
+from demeanor.plugins.harbor.format.file_names import TASK
 from demeanor.plugins.harbor.format.task import HarborTask, TaskStep
 from demeanor.plugins.harbor.format.task_digest import content_of, reject_unsafe_links
 from demeanor.plugins.harbor.format.task_environment import read_environment
@@ -36,7 +37,6 @@ from demeanor.plugins.harbor.format.task_tables import (
     read_step,
     read_verifier,
 )
-from demeanor.plugins.harbor.source import FILE
 
 SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*")
@@ -44,10 +44,10 @@ _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*")
 
 def read_task_folder(folder: Path) -> Eval:
     """The eval of the task in `folder`; it has the folder's name unless `[metadata.demeanor]` gives another."""
-    where = folder / FILE
+    where = folder / TASK
     if not where.is_file():
         raise BadInput(
-            f"this looks like a Harbor task, but it has no {FILE}",
+            f"this looks like a Harbor task, but it has no {TASK}",
             where=folder,
             remedy="add it, or move the folder away: demeanor help harbor describes a task",
         )

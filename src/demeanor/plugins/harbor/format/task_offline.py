@@ -12,9 +12,9 @@ import tomllib
 from pathlib import Path
 
 from demeanor.core.eval import Eval
+from demeanor.plugins.harbor.format.file_names import TASK
 from demeanor.plugins.harbor.format.task import harbor_task
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
-from demeanor.plugins.harbor.source import FILE
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*environment[ \t]*\][ \t]*(#.*)?$", re.MULTILINE)
 _LINE = 'network_mode = "no-network"'
@@ -25,13 +25,13 @@ def offline(one: Eval, into: Path) -> Eval | None:
     task = harbor_task(one)
     if any(step.verifier_network.declared for step in task.steps):
         return None
-    source = (task.folder / FILE).read_text("utf-8")
+    source = (task.folder / TASK).read_text("utf-8")
     text = without_network(source)
     if text is None:
         return None
     folder = into / task.folder.name
     shutil.copytree(task.folder, folder, symlinks=True)
-    (folder / FILE).write_text(text, "utf-8")
+    (folder / TASK).write_text(text, "utf-8")
     return read_task_folder(folder)
 
 

@@ -1,4 +1,4 @@
-"""Agents that can run tasks only: Harbor installs and starts them."""
+"""Agents that can run whole tasks only: an engine installs and starts them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from demeanor.core.verdict import VoidCause
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskAgent:
-    """An agent that only Harbor can start; see `Agent` in core/agent.py."""
+    """An agent that only an engine can start; see `Agent` in core/agent.py."""
 
     name: str
     """Its name in a subject."""
@@ -32,10 +32,10 @@ class TaskAgent:
     """Its parameters; None, because a task passes no settings to it."""
 
     tells_requests: bool = False
-    """Whether it reports permission requests; Harbor does not let it."""
+    """Whether it reports permission requests; an engine does not let it."""
 
     def orders(self, task: Task) -> Orders:
-        """Raise WorldError: only Harbor can start it."""
+        """Raise WorldError: only its engine can start it."""
         raise WorldError(VoidCause.HARNESS, f"{self.name} can run tasks only")
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
@@ -43,13 +43,13 @@ class TaskAgent:
         return None
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """Nothing: Harbor reads its log."""
+        """Nothing: its engine reads its log."""
         return ()
 
     def missing(self) -> str | None:
-        """None: Harbor installs it."""
+        """None: its engine installs it."""
         return None
 
     def version(self) -> str | None:
-        """None: Harbor reports it with each trial."""
+        """None: its engine reports it with each trial."""
         return None
