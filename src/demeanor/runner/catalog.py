@@ -84,10 +84,14 @@ class Catalog:
     def _task_agent(self, name: str, others: set[str]) -> Agent:
         """The agent of that name of an engine; raises UnknownName if none has it."""
         dialects: dict[str, str | None] = {}
+        broken: UsageError | None = None
         for engine in installed_engines():
-            dialects |= self.engine(engine).agents()
+            try:
+                dialects |= self.engine(engine).agents()
+            except UsageError as error:
+                broken = error
         if name not in dialects:
-            raise UnknownName("agent", name, {*others, *dialects}, where=self.config.file)
+            raise broken or UnknownName("agent", name, {*others, *dialects}, where=self.config.file)
         self.only_for_tasks.add(name)
         self.made[name] = TaskAgent(name=name, dialect=dialects[name])
         return self.made[name]
