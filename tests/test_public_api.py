@@ -40,7 +40,7 @@ def test_help_and_version_load_no_dependency():
     """`--help` and `--version` load no third-party package."""
     heavy = {"aiohttp", "rich", "pytest", "_pytest", "yaml", "asyncio", "genai_prices", "pydantic"}
     assert not heavy & loaded(
-        "from demeanor.cli.registry import COMMANDS, parser_of; [parser_of(name) for name in COMMANDS]"
+        "from demeanor.cli.registry import all_commands, parser_of; [parser_of(name) for name in all_commands()]"
     )
 
 
@@ -50,5 +50,5 @@ def test_listing_evals_loads_no_prices(tmp_path: Path):
         "from demeanor import USUALLY_PASSES, eval_test\n"
         "@eval_test(USUALLY_PASSES, prompt='Hi.')\ndef a(rig, result):\n    assert result\n"
     )
-    code = f"import sys\nfrom demeanor.cli import main\nassert main(['list', {str(tmp_path)!r}]) == 0"
+    code = f"import sys\nfrom demeanor.cli import main\nassert main(['validate', '--list', {str(tmp_path)!r}]) == 0"
     assert not {"genai_prices", "pydantic"} & loaded(code)

@@ -81,9 +81,9 @@ IN_EVERY_EVENT = {"type", "turn", "at"}
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Each command and sub-command that does something by itself, with its parser."""
-    from demeanor.cli.registry import COMMANDS, NOTHING_ALONE, parser_of
+    from demeanor.cli.registry import NOTHING_ALONE, all_commands, parser_of
 
-    yield from ((name, parser_of(name)) for name in COMMANDS if name not in NOTHING_ALONE)
+    yield from ((name, parser_of(name)) for name in all_commands() if name not in NOTHING_ALONE)
 
 
 def command_help(_page: str) -> str:
@@ -125,10 +125,11 @@ def _label(line: str) -> str:
 
 def verbs(_page: str) -> str:
     """Every command with one line."""
-    from demeanor.cli.registry import COMMANDS, NOTHING_ALONE
+    from demeanor.cli.registry import NOTHING_ALONE, all_commands
 
-    names = ((name, f"cli.md#demeanor-{name.replace(' ', '-')}") for name in COMMANDS if name not in NOTHING_ALONE)
-    return _table(("command", "what it does"), ((f"[`{name}`]({link})", COMMANDS[name]) for name, link in names))
+    commands = all_commands()
+    names = ((name, f"cli.md#demeanor-{name.replace(' ', '-')}") for name in commands if name not in NOTHING_ALONE)
+    return _table(("command", "what it does"), ((f"[`{name}`]({link})", commands[name]) for name, link in names))
 
 
 def schemas(_page: str) -> str:
@@ -174,12 +175,13 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 def configuration(_page: str) -> str:
     """The keys of the configuration."""
-    rows = (
+    rows = [
         (f"`{key}`", doc)
         for key, _, doc in fields("config/config.py", "Config")
-        if key not in {"root", "file", "gateway_limits"}
-    )
-    return _table(("key", "meaning"), rows)
+        if key not in {"root", "file", "gateway_limits", "engines"}
+    ]
+    rows.append(("`harbor`", "How Harbor runs whole tasks; see [Harbor](harbor.md#configuration)."))
+    return _table(("key", "meaning"), iter(rows))
 
 
 def fix_rules(_page: str) -> str:
@@ -207,10 +209,12 @@ def void_causes(_page: str) -> str:
 
 
 def packages(_page: str) -> str:
-    """Every package with the first line of its docstring, two levels deep; commands have a table of their own."""
+    """Every package with the first line of its docstring, two levels deep, or three for plug-ins; commands have a table
+    of their own."""
     found = (path.parent for path in sorted(SOURCE.rglob("__init__.py")) if path.parent != SOURCE)
     names = ((folder, folder.relative_to(SOURCE)) for folder in found)
-    shown = [(folder, name) for folder, name in names if len(name.parts) <= 2 and name.parts[:1] != ("commands",)]
+    deep = {"commands": 0, "plugins": 3}
+    shown = [(folder, name) for folder, name in names if len(name.parts) <= deep.get(name.parts[0], 2)]
     shown.append((SOURCE / "commands", Path("commands")))
     rows = (
         (f"`{name}/`", first_line(folder / "__init__.py")) for folder, name in sorted(shown, key=lambda one: one[1])

@@ -21,7 +21,7 @@ from typing import Any
 from demeanor.agents import CODING_AGENTS, adapter
 from demeanor.agents.lock_file import lock_name
 from demeanor.agents.package import Package, find_python, this_platform
-from demeanor.runner.tasks import HARBOR
+from demeanor.plugins.harbor.program import HARBOR
 
 PLATFORMS = ("linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")

@@ -291,7 +291,7 @@ PEERS = (
         command=lambda home, trials, program: [
             f"{home}/bin/harbor",
             *("run", "-p", "task", "-a", "oracle", "-k", str(trials), "-n", str(JOBS), "-y"),
-            *("--env", "demeanor.harbor_env:BubblewrapEnvironment", "--jobs-dir", "jobs"),
+            *("--env", "demeanor.plugins.harbor.inside:BubblewrapEnvironment", "--jobs-dir", "jobs"),
         ],
         version_command=("bin/harbor", "--version"),
     ),

@@ -11,7 +11,7 @@ import pytest
 from demeanor.agents import CODING_AGENTS, adapter
 from demeanor.agents.lock_file import lock_name
 from demeanor.agents.package import Package
-from demeanor.runner.tasks import HARBOR
+from demeanor.plugins.harbor.program import HARBOR
 
 PACKAGES: dict[str, Package] = {**{name: adapter(name).RECIPE.package for name in CODING_AGENTS}, "harbor": HARBOR}
 LOCKS = Package(manager="npm", name="", version="", program="").locks

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from demeanor.cli.registry import COMMANDS, command_of
+from demeanor.cli.registry import all_commands, command_of
 from tests.helpers.project import Project
 
 TWO = """\
@@ -98,9 +98,8 @@ report latest --failures --results nosuch | latest --failures --format html | la
 fix nosuch | one --run nosuch | one --fixer nosuch | one --rounds 0 | one --subject nosuch | one --config store.toml
 store nosuch | --nosuch
 store import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
-store export nosuch --format csv --output out.csv | latest --format nosuch --output x | --harbor nosuch --output tasks
+store export nosuch --format csv --output out.csv | latest --format nosuch --output x
 store export latest --format csv --output evals | latest --format atif --output file.txt
-store export --harbor one --output file.txt
 store export latest --format otlp --endpoint nosuch
 compare --plan 2 1 | --plan 0.9 0.9 | --plan a b | --plan 0.9 | --plan --trials 0 | --plan --base main
 gateway nosuch | --nosuch
@@ -108,6 +107,7 @@ gateway contract --url nosuch | --converter nosuch | --converter os:nosuch | -k 
 agents install nosuch | install | install codex --dir file.txt | install codex --dir file.txt/x | check nosuch | nosuch
 agents check quick --timeout 0 | check quick --ability nosuch | install codex@^1
 cluster check --on nosuch | certs file.txt | certs file.txt/x | certs out --days 0 | certs | nosuch
+harbor export nosuch | one --output file.txt | one
 harbor images pull :: | images nosuch | rootfs nosuch | nosuch | images prune --max-gb -1
 models fetch nosuch | remove nosuch | nosuch
 gateway serve nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
@@ -160,10 +160,10 @@ def everything(project: Project) -> dict[str, tuple[object, ...]]:
 
 def test_every_command_has_invalid_calls() -> None:
     """No command of the registry is left out, and most have several."""
-    assert {command_in(line) for line in INVALID.splitlines()} == set(COMMANDS)
+    assert {command_in(line) for line in INVALID.splitlines()} == set(all_commands())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", all_commands())
 def test_invalid_input_leaves_nothing_behind(used: Project, command: str) -> None:
     """Neither in the project nor in HOME nor in the temporary folder, and no invalid input is taken for a bug."""
     before = everything(used)
@@ -182,7 +182,7 @@ def test_an_export_that_stops_half_way_is_not_a_usage_error(project: Project) ->
         evals__good__scenario_toml=good,
         evals__eval_one_py=ONE,
     )
-    ran = project.demeanor("store", "export", "--harbor", "good", "--harbor", "one", "--output", "tasks")
+    ran = project.demeanor("harbor", "export", "good", "one", "--output", "tasks")
     assert (project.folder / "tasks/good").is_dir(), ran.stderr
     assert ran.returncode == 70, ran.stderr
     assert "exit code is 70" in ran.stderr

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from demeanor.cli import main
-from demeanor.cli.registry import COMMANDS, parser_of, program_help
+from demeanor.cli.registry import all_commands, parser_of, program_help
 from demeanor.commands.bisect.render import bisect_terminal
 from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
@@ -64,7 +64,7 @@ __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent",
 def commands() -> Iterator[tuple[str, str]]:
     """Every command and sub-command with its help; the first is the whole program."""
     yield "", program_help()
-    for name in COMMANDS:
+    for name in all_commands():
         yield name, parser_of(name).format_help()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from demeanor.core.eval import Eval
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Trial
-from demeanor.define.harbor.task_folder import read_task_folder
+from demeanor.plugins.harbor.format.task_folder import read_task_folder
 
 GREET = """\
 schema_version = "1.4"

@@ -37,14 +37,14 @@ from tests.helpers import processes
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = (
-    *("agents", "cli", "commands", "config", "core", "define", "dockerfile", "gateway", "harbor", "harbor_format"),
+    *("agents", "cli", "commands", "config", "core", "define", "gateway", "plugins"),
     *("judge", "observe", "render", "runner", "sandboxes", "statistics", "store", "vcs"),
 )
 NOT_PRELOADED = (
     *("demeanor.runner.executors", "demeanor.commands.serve", "demeanor.commands.watch", "demeanor.commands.cluster"),
-    "demeanor.commands.agents.conformance.eval_",
+    *("demeanor.commands.agents.conformance.eval_", "demeanor.plugins.harbor.inside"),
 )
-"""What needs packages that take long to import, and evals, which the product imports in its own way."""
+"""What needs packages that take long to import, or Harbor, and evals, which the product imports in its own way."""
 IMPORTED_LATE = ("genai_prices.data_snapshot", "genai_prices.types")
 """What the product imports only when a command needs it, and what takes a while."""
 CHANGES_PYTHON = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")

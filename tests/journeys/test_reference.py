@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli.registry import COMMANDS, NOTHING_ALONE, command_of, parser_of
+from demeanor.cli.registry import NOTHING_ALONE, all_commands, command_of, parser_of
 from demeanor.core.errors import DemeanorError
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.agents_view import MainAgent, SubAgents
@@ -32,7 +32,7 @@ GETTERS |= {"tables", "section", "choice", "relative_path", "_size", "read_comma
 KEYS: Mapping[str, tuple[str, ...]] = {
     "configuration": ("config/config.py", "config/tables.py"),
     "fix": ("config/fix.py",),
-    "harbor": ("config/harbor.py",),
+    "harbor": ("plugins/harbor/rules.py",),
     "scale": ("config/executor.py",),
     "agents": tuple(f"agents/{name}.py" for name in (
         "acp", "command", "jsonl_paths", "mcp_servers", "native", "overrides", "program", "python", "recipe",
@@ -219,7 +219,7 @@ def test_a_command_that_does_not_exist_is_found() -> None:
 @pytest.mark.parametrize("page", [name for name in PAGES if name != "cli"])
 def test_options_named_alone_exist(page: str) -> None:
     """A code that begins with an option of ours; options of other programs are listed here."""
-    known = {option for command in COMMANDS for option in options(command)} | set(pytest_options())
+    known = {option for command in all_commands() for option in options(command)} | set(pytest_options())
     for option in re.findall(r"`(--[a-z][\w-]*)", PAGES[page]):
         assert option in known | FOREIGN, f"docs/{page}.md: no command has {option}"
 
@@ -246,7 +246,7 @@ def variables() -> set[str]:
     """The environment variables that Demeanor's own code reads on the user's machine."""
     found: set[str] = set()
     for path in SOURCE.rglob("*.py"):
-        if path.relative_to(SOURCE).parts[0] in NOT_OURS or "starter" in path.parts:
+        if NOT_OURS & {*path.relative_to(SOURCE).parts} or "starter" in path.parts:
             continue
         text = path.read_text("utf-8")
         found |= set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', text))
@@ -337,7 +337,7 @@ FOREIGN |= {
 FOREIGN |= {"--limit", "--seconds", "--security", "--security-opt"}
 """Options of other programs that the docs name."""
 
-NOT_OURS = {"native", "acp", "sandboxes", "harbor_env"}
+NOT_OURS = {"native", "acp", "sandboxes", "inside"}
 """Packages whose code also runs beside or inside a sandbox, where Demeanor itself sets the variables."""
 
 NOT_COMMANDS = {"--help", "--version", "-V", "session"}

@@ -120,15 +120,15 @@ def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
     project.demeanor("init")
     scenario = project.folder / "evals/create-file/scenario.toml"
     scenario.write_text(scenario.read_text() + '\n[[checks]]\ncheck = "tool_used"\nkind = "edit"\n')
-    shown = project.demeanor("store", "export", "--harbor", "create-file")
+    shown = project.demeanor("harbor", "export", "create-file")
     assert shown.returncode == 2
     assert "- tool_used: needs the trajectory" in shown.stderr
-    shown = project.demeanor("store", "export", "--harbor", "create-file", "--partial", "--output", "out")
+    shown = project.demeanor("harbor", "export", "create-file", "--partial", "--output", "out")
     assert "left out: tool_used" in shown.stdout
     (one,) = discover([project.folder / "out"])
     assert one.task is not None
     assert (one.task.name, one.task.warnings) == ("local/create-file", ())
-    shown = project.demeanor("store", "export", "--harbor", "evals/eval_notes.py::saves_the_note")
+    shown = project.demeanor("harbor", "export", "evals/eval_notes.py::saves_the_note")
     assert "the function saves_the_note: is a Python function that needs the rig" in shown.stderr
 
 
@@ -179,7 +179,7 @@ def test_stock_harbor_runs_the_example_tasks_and_an_exported_task(with_harbor: P
     has its key."""
     with_harbor.write(evals__greets__scenario_toml=GREETS)
     shutil.copytree(TASKS, with_harbor.folder / "out")
-    done = with_harbor.demeanor("store", "export", "--harbor", "greets", "--output", "out")
+    done = with_harbor.demeanor("harbor", "export", "greets", "--output", "out")
     assert done.returncode == 0, done.stderr
     rewards = _stock(with_harbor)
     names = {name for _, name in rewards}
@@ -196,7 +196,7 @@ def test_stock_harbor_runs_the_example_tasks_and_an_exported_task(with_harbor: P
 def _stock(project: Project) -> dict[tuple[str, str], dict[str, float]]:
     """The rewards of a job of stock Harbor, by agent and task."""
     project.write(job_json='{"agents": [{"name": "oracle"}, {"name": "nop"}]}')
-    environment = "demeanor.harbor_env:BubblewrapEnvironment"
+    environment = "demeanor.plugins.harbor.inside:BubblewrapEnvironment"
     words = [PROGRAM, "run", "-p", "out", "-c", "job.json", "--env", environment, "-o", "jobs", "-n", "2", "-y", "-q"]
     quiet = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     subprocess.run(

@@ -67,12 +67,15 @@ def test_without_subjects_the_native_agent_is_tested(tmp_path: Path):
     assert found.subjects == ("native:scripted",)
 
 
-def test_agents_for_harbor_tasks_are_known_but_not_listed(tmp_path: Path):
+def test_agents_that_only_an_engine_can_start_are_known_but_not_listed(tmp_path: Path):
     """Unless the configuration has an agent of the same name."""
     found = Catalog(config=Config(root=tmp_path), environ={})
-    assert "oracle" in found.task_agents
     assert "oracle" not in found.agents()
     assert found.agent("oracle").dialect is None
+    assert found.only_for_tasks == {"oracle"}
+    own = catalog(tmp_path, '[agents.oracle]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
+    assert own.agent("oracle").name == "oracle"
+    assert own.only_for_tasks == set()
 
 
 def test_models_listed_as_also_must_exist(tmp_path: Path):

@@ -23,7 +23,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits, Output, ProcessEnd
 from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.images.layer import apply_layer
+from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.sandboxes.host.certificates import certificate_variables
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.persistent.client import PersistentSandbox

@@ -246,7 +246,9 @@ def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = N
         raise one.failed(f"`{shown} …` could not be started: {error}", f"repair {words[0]}") from None
     if process.returncode != 0:
         problem = f"`{shown} …` failed (exit code {process.returncode})"
-        raise explain(one.name, one.version, one.package.manager, problem, output.decode("utf-8", "replace"))
+        said = output.decode("utf-8", "replace")
+        again = one.package.install.format(name=one.name, version=one.version)
+        raise explain(one.name, one.version, one.package.manager, problem, said, install=again)
 
 
 def _installer_env(one: _Installation) -> dict[str, str]:

@@ -23,11 +23,11 @@ class InstallError(DemeanorError):
     slug = "not-installed"
 
 
-def explain(name: str, version: str, manager: Literal["npm", "pip"], problem: str, output: str) -> InstallError:
-    """The error for an installer that failed with this output."""
-    again = f"run `demeanor agents install {name}@{version}` again"
-    if name == "harbor":
-        again = f"run `demeanor harbor install {version}` again"
+def explain(
+    name: str, version: str, manager: Literal["npm", "pip"], problem: str, output: str, *, install: str
+) -> InstallError:
+    """The error for an installer that failed with this output; `install` is our own command."""
+    again = f"run `{install}` again"
     settings = "npm config set registry … or proxy …" if manager == "npm" else "pip config set global.index-url …"
     if _CHECKSUM.search(output):
         why = f"{manager} got a package whose checksum differs from the lock file"

@@ -52,6 +52,9 @@ class Package:
     needs: str = ""
     """What else must be on the machine, such as `node >= 22`; shown to the user."""
 
+    install: str = "demeanor agents install {name}@{version}"
+    """The command that installs it."""
+
     locks: Path = Path(__file__).parent / "locks"
     """The folder of its lock files (agents/lock_file.py)."""
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from demeanor.cli.registry import (
-    COMMANDS,
     NOTHING_ALONE,
     SUB_COMMANDS,
+    all_commands,
     command_module,
     command_of,
     parser_of,
@@ -142,7 +142,7 @@ def _command(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
         close = surely_meant(argv[0], ("--help", "--version"))
         raise _unknown(f"unknown option {argv[0]!r}", close, "see demeanor --help")
     if not name:
-        by_last_word = {command.rpartition(" ")[2]: command for command in reversed(tuple(COMMANDS))}
+        by_last_word = {command.rpartition(" ")[2]: command for command in reversed(tuple(all_commands()))}
         close = surely_meant(argv[0], by_last_word)
         raise _unknown(f"unknown command {argv[0]!r}", by_last_word.get(close or ""), "see demeanor --help")
     if name in NOTHING_ALONE and words[:1] not in (["-h"], ["--help"]):

@@ -129,12 +129,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor agents install claude-code", "install the tested version"),
         ("demeanor agents check claude-code", "test it, without a paid model"),
     ),
-    "harbor": (
-        ("demeanor harbor", "which Harbor is used"),
-        ("demeanor harbor install", "install the tested version"),
-        ("demeanor harbor images pull python:3.12-slim", "get a base image of tasks"),
-        ("demeanor harbor images prune --max-gb 5", "remove what was not used"),
-    ),
     "models": (
         ("demeanor models", "the models that run on this machine"),
         ("demeanor models fetch qwen2.5-coder-1.5b", "download one"),
@@ -173,10 +167,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 
 
-def examples(command: str) -> str:
-    """The examples of a command as text for the end of its help."""
-    if command not in EXAMPLES:  # a test requires examples; a command without them works all the same
-        return ""
-    width = max(len(line) for line, _ in EXAMPLES[command])
-    rows = [f"  {line:<{width}}  {about}" for line, about in EXAMPLES[command]]
-    return "\n".join(["examples:", *rows])
+def examples(lines: Sequence[tuple[str, str]]) -> str:
+    """The examples of a command as text for the end of its help; empty if there are none."""
+    width = max((len(line) for line, _ in lines), default=0)
+    rows = [f"  {line:<{width}}  {about}" for line, about in lines]
+    return "\n".join(["examples:", *rows]) if rows else ""

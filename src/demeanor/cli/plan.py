@@ -19,10 +19,10 @@ def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path,
     """Print what would be run, and what it will probably cost."""
     from demeanor.reports.run.plan_text import plan_json, plan_text
     from demeanor.results.expected_cost import estimate_plan
-    from demeanor.runner.tasks import task_environment, tasks_refused
+    from demeanor.runner.engines import task_environment, tasks_refused
 
     estimate = estimate_plan(plan, catalog, request, os.environ, results)
-    text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog.config, request, plan))
+    text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog, request, plan))
     print(text(plan, estimate))
-    if refused := tasks_refused(catalog.config, plan, os.environ):
+    if refused := tasks_refused(catalog, plan):
         sys.stderr.write(f"demeanor: the run itself would be refused: {refused}\n")

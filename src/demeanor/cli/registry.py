@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from demeanor.cli.examples import examples
+from demeanor.cli.examples import EXAMPLES, examples
+from demeanor.cli.plugin_commands import plugin_commands, plugin_groups, plugin_module, plugin_summaries
 from demeanor.core.errors import UsageError
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -44,9 +45,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "agents": "list, install or check coding agents",
         "models": "list, download or remove language models that run on this machine",
         "doctor": "show what is installed, what works, and how to fix the rest",
-        "store": "import results of other tools or machines, export runs or evals",
+        "store": "import results of other tools or machines, and export runs",
         "gateway": "serve models to an agent that you start, or check wire formats",
-        "harbor": "show or install Harbor, which runs whole tasks; manage its images",
         "cluster": "make certificates for a cluster of workers, or check its workers",
         "help": "read the documentation, schemas and all options; set up completion",
     },
@@ -57,7 +57,7 @@ SUB_COMMANDS: Mapping[str, Mapping[str, str]] = {
     "init": {"guides": "write guides for coding agents, or check that they are up to date"},
     "store": {
         "import": "import results of other tools or machines into the history",
-        "export": "export a run of the history for other tools, or evals as Harbor tasks",
+        "export": "export a run of the history for other tools",
     },
     "gateway": {
         "serve": "serve models to an agent that you start yourself",
@@ -84,7 +84,7 @@ def _all_commands() -> Iterator[tuple[str, str]]:
 
 
 COMMANDS: Mapping[str, str] = dict(_all_commands())
-"""Every command and sub-command, such as `store import`, and what it does."""
+"""Every command and sub-command of Demeanor itself, such as `store import`, and what it does."""
 
 EXIT_CODES = (
     "exit codes: 0 accepted, 1 rejected, 2 usage error, 3 undecided, 4 refused (fix), "
@@ -117,11 +117,26 @@ class _CommandParser(argparse.ArgumentParser):
         raise UsageError(f"{words}: {message}\n  → see its options: {self.prog} --help")
 
 
+def all_commands() -> Mapping[str, str]:
+    """Every command and sub-command, also those of other packages, and what it does."""
+    return {**COMMANDS, **plugin_summaries(COMMANDS)}
+
+
+def sub_commands(name: str) -> Mapping[str, str]:
+    """The sub-commands of a command, and what each does."""
+    if name in COMMANDS:
+        return SUB_COMMANDS.get(name, {})
+    own, others = f"{name} ", plugin_summaries(COMMANDS)
+    return {other.removeprefix(own): text for other, text in others.items() if other.startswith(own)}
+
+
 def program_help() -> str:
     """What `demeanor --help` prints."""
     lines = ["usage: demeanor COMMAND [OPTION …]"]
-    for group, commands in GROUPS.items():
-        lines += ["", group, *(f"  {name:<9} {summary}" for name, summary in commands.items())]
+    others = plugin_groups(COMMANDS)
+    for group in dict.fromkeys((*GROUPS, *others)):
+        verbs = {**GROUPS.get(group, {}), **others.get(group, {})}
+        lines += ["", group, *(f"  {name:<9} {summary}" for name, summary in verbs.items())]
     lines += ["", "options: demeanor COMMAND --help; of all commands: demeanor help commands"]
     lines += ["of any command: --config FILE  (default: the nearest demeanor.toml)"]
     lines += textwrap.wrap(EXIT_CODES, width=80, subsequent_indent=" " * len("exit codes: "))
@@ -130,32 +145,37 @@ def program_help() -> str:
 
 def command_of(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
     """The command or sub-command that a command line begins with, and the words after it; empty if there is none."""
+    known = COMMANDS if argv[0] in COMMANDS else plugin_commands()
     for number in (2, 1):
         name = " ".join(argv[:number])
-        if len(argv) >= number and name in COMMANDS:
+        if len(argv) >= number and name in known:
             return name, argv[number:]
     return "", argv
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of a command or of a sub-command, for the words after its name."""
-    summary = COMMANDS[name]
+    module: Any = None if name in NOTHING_ALONE else command_module(name)
+    summary: str = COMMANDS.get(name) or module.SUMMARY
     parser = _CommandParser(
         prog=f"demeanor {name}", description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=_Formatter
     )
-    below = SUB_COMMANDS.get(name, {})
-    if name in NOTHING_ALONE:
+    below = sub_commands(name)
+    if module is None:
         parser.usage = f"demeanor {name} {'|'.join(below)} …"
     else:
-        command_module(name).arguments(parser)
+        module.arguments(parser)
     width = max(map(len, below), default=0)
     listed = "\n".join(f"  {word:<{width}}  {about}" for word, about in below.items())
-    parts = [parser.epilog, f"sub-commands:\n{listed}" if below else "", examples(name)]
+    shown: Any = EXAMPLES.get(name) or getattr(module, "EXAMPLES", ())
+    parts = [parser.epilog, f"sub-commands:\n{listed}" if below else "", examples(shown)]
     parser.epilog = "\n\n".join(part for part in parts if part)
     return parser
 
 
 def command_module(name: str) -> Any:
     """The module of a command, which has `arguments(parser)` and `run(args)`."""
+    if name not in COMMANDS:
+        return plugin_module(name)
     command, _, word = name.partition(" ")
     return import_module(f"demeanor.commands.{command}.{'import_' if word == 'import' else word or 'command'}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from demeanor.config.engine_tables import read_engine_tables
 from demeanor.config.executor import read_executor
 from demeanor.config.fix import FixRules, read_fix_rules
-from demeanor.config.harbor import HarborRules, read_harbor
 from demeanor.config.judge import JudgeRules, read_judge
 from demeanor.config.table import Table
 from demeanor.config.tables import (
@@ -165,8 +165,8 @@ class Config:
     faults: tuple[Fault, ...] = ()
     """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; see [Faults](gateway.md#faults)."""
 
-    harbor: HarborRules = field(default_factory=HarborRules)
-    """How Harbor tasks run: `program`, `env`, `gateway_host`, `direct`, …; see [Harbor](harbor.md#configuration)."""
+    engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The tables of engines for whole tasks, by name, as they are written: an engine reads its own."""
 
     @property
     def where(self) -> Path:
@@ -184,6 +184,10 @@ class Config:
             trials=own.trials or self.trials,
             budgets={**self.budgets, **budget},
         )
+
+    def engine_table(self, name: str) -> Table:
+        """The table of an engine; empty if it has none."""
+        return Table(self.engines.get(name, {}), where=self.where, prefix=f"{name}.")
 
     def tables(self, kind: Literal["agents", "models", "providers"], *, unbuilt: bool = False) -> dict[str, Table]:
         """The tables `[kind.NAME]` by name; `unbuilt` as for a table."""
@@ -267,7 +271,7 @@ def read_settings(table: Table, path: Path) -> Config:
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=read_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
-        harbor=read_harbor(table),
+        engines=read_engine_tables(table),  # last: what is left may belong to one
     )
     table.finish()
     return config

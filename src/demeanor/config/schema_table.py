@@ -6,7 +6,7 @@ So the readers are the only description of the configuration's keys, types and b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from demeanor.config.table import LARGEST, SIZE_PATTERN, Table
@@ -119,6 +119,13 @@ class SchemaTable(Table):
         """Record a nested table."""
         self._record(key, _TYPES[dict])
         return self._below(key)
+
+    def named(self, key: str, read: Callable[[Table], T]) -> dict[str, T]:
+        """Record a table whose keys are names."""
+        below = SchemaTable(prefix=f"{self.prefix}{key}.NAME.")
+        read(below)
+        self._record(key, {"type": "object", "additionalProperties": below.schema})
+        return {}
 
     def tables(self, key: str) -> list[Table]:
         """Record a list of nested tables."""

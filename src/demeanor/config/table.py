@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
 
@@ -47,6 +47,11 @@ class Table:
     def data(self) -> Mapping[str, Any]:
         """The whole table, unchecked."""
         return self._data
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The keys that no getter has asked for yet."""
+        return tuple(key for key in self._data if key not in self._known)
 
     def __contains__(self, key: str) -> bool:
         return key in self._data
@@ -168,6 +173,15 @@ class Table:
         """A nested table; None if the key is absent."""
         value = self.take(key, dict)
         return None if value is None else self.nested(value, key)
+
+    def named(self, key: str, read: Callable[[Table], T]) -> dict[str, T]:
+        """A table of tables, each under a name of the user's choice; empty if the key is absent."""
+        own = self.table(key)
+        if own is None:
+            return {}
+        found = {name: read(table) for name in self.mapping(key) if (table := own.table(name)) is not None}
+        own.finish()
+        return found
 
     def section(self, key: str) -> Table:
         """A nested table, empty if the key is absent, for a `with` block. At its end unknown keys are rejected."""

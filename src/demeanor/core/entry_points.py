@@ -1,7 +1,7 @@
 """The entry points of installed packages.
 
-`importlib.metadata` reads the metadata of every installed package, which takes longer than a short trial. So the files
-with entry points are searched for the name of the group first: most of the time, no package has it.
+`importlib.metadata` reads the metadata of every installed package, which takes longer than a short trial. So only the
+files with entry points are read, once, and only the groups of Demeanor in them.
 """
 
 from __future__ import annotations
@@ -10,35 +10,84 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from demeanor.core.errors import UsageError
 
 _METADATA = (".dist-info", ".egg-info")
+_OURS = "demeanor."
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """What a package offers under a name."""
+
+    group: str
+    """What it is for, such as `demeanor.agents`."""
+
+    name: str
+    """Its name in the group."""
+
+    value: str
+    """Where it is: `module`, or `module:object`."""
+
+    def load(self) -> Any:
+        """The module, or the object in it."""
+        module, _, path = self.value.partition(":")
+        found: Any = import_module(module)
+        for name in filter(None, path.split(".")):
+            found = getattr(found, name)
+        return found
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group."""
-    archives = any(Path(folder).is_file() for folder in sys.path)  # which only importlib.metadata can read
-    if not archives and not any(group.encode() in text for text in _texts(tuple(sys.path))):
-        return ()
-    from importlib.metadata import entry_points
+    return tuple(point for point in _ours(tuple(sys.path)) if point.group == group)
 
-    return tuple(entry_points(group=group))
+
+def loaded(point: EntryPoint) -> Any:
+    """What an entry point names; raises UsageError if the package of somebody else can't be imported."""
+    try:
+        return point.load()
+    except Exception as error:
+        problem = f"{point.group} {point.name!r}: {point.value} can't be loaded: {type(error).__name__}: {error}"
+        raise UsageError(f"{problem}\n  → update or uninstall the package that has it") from error
 
 
 @lru_cache(maxsize=1)
-def _texts(folders: tuple[str, ...]) -> tuple[bytes, ...]:
-    """The files `entry_points.txt` in these folders that may name a group of Demeanor."""
-    return tuple(text for folder in folders for text in _in_folder(folder) if b"demeanor." in text)
+def _ours(folders: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of all groups of Demeanor in these folders, each once."""
+    if any(Path(folder).is_file() for folder in folders):  # an archive, which only importlib.metadata can read
+        from importlib.metadata import distributions
+
+        known = (point for package in distributions() for point in package.entry_points)
+        points = [EntryPoint(one.group, one.name, one.value) for one in known if one.group.startswith(_OURS)]
+    else:
+        points = [point for folder in folders for text in _texts(folder) for point in _points(text)]
+    return tuple(dict.fromkeys(points))
 
 
-def _in_folder(folder: str) -> Iterator[bytes]:
-    with suppress(OSError), os.scandir(folder or ".") as found:
-        for entry in found:
+def _texts(folder: str) -> Iterator[str]:
+    """The files `entry_points.txt` in a folder that may name a group of Demeanor."""
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        for entry in entries:
             if entry.name.endswith(_METADATA):
                 with suppress(OSError):
-                    yield Path(entry.path, "entry_points.txt").read_bytes()
+                    text = Path(entry.path, "entry_points.txt").read_text("utf-8", "replace")
+                    if f"[{_OURS}" in text:
+                        yield text
+
+
+def _points(text: str) -> Iterator[EntryPoint]:
+    """The entry points of Demeanor's groups in such a file."""
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif group.startswith(_OURS) and "=" in line and not line.startswith(("#", ";")):
+            name, _, value = line.partition("=")
+            yield EntryPoint(group, name.strip(), value.partition("[")[0].strip())

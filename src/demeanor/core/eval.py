@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from demeanor.core.checks import Check, FunctionCheck
-from demeanor.core.harbor_task import HarborTask
 from demeanor.core.judge_question import JudgeSettings
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
+from demeanor.core.whole_task import WholeTask
 
 Rehearsal: TypeAlias = Callable[[Any], None]
 """A function that plays the agent in the self-test; it gets a `Stage` (see judge/simulation.py)."""
@@ -102,8 +102,8 @@ class Eval:
     fails_on: tuple[Rehearsal, ...] = ()
     """One or more behaviours that must fail; see the self-test."""
 
-    task: HarborTask | None = None
-    """The Harbor task that this eval represents; None for evals in Python or scenario folders."""
+    task: WholeTask | None = None
+    """The whole task that this eval represents; None for evals in Python or scenario folders."""
 
     cases_of: str | None = None
     """The name that it shares with the other cases of its table; None for an eval without cases."""

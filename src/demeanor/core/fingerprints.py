@@ -14,13 +14,13 @@ from typing import Any
 
 from demeanor.core.checks import Check, FunctionCheck, JudgeCheck, PromptSnapshot
 from demeanor.core.eval import Eval
-from demeanor.core.harbor_task import HarborTask
 from demeanor.core.identity_cache import by_identity
 from demeanor.core.mcp_fixture import identity
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
 from demeanor.core.user import ScriptedUser
+from demeanor.core.whole_task import WholeTask
 
 PATH_TOOLS = "path_tools"
 """The fact of a capture that lists programs on PATH which affect the behaviour of agents."""
@@ -29,7 +29,7 @@ BASE_URL = "base_url"
 """The fact of a capture that says where the gateway was, if the agent uses it."""
 
 TASK_ENVIRONMENT = "environment"
-"""The fact of a capture that names the Harbor environment in which a task ran."""
+"""The fact of a capture that names the environment in which a task ran."""
 
 
 def short_hash(*parts: Any) -> str:
@@ -69,7 +69,7 @@ def eval_hash(one: Eval, before: Tree) -> str:
 
 
 @by_identity
-def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[str, str]:
+def scenario_hashes(scenario: Scenario, task: WholeTask | None = None) -> dict[str, str]:
     """The hash of each part of the scenario besides its files: only unchanged scenarios can be judged again."""
     return {
         **({"task": task.content} if task else {}),

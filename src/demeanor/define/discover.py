@@ -13,106 +13,85 @@ from demeanor.core.eval import Eval
 from demeanor.core.text import count
 from demeanor.define.folder.cline_folder import CONFIG, looks_like_cline, read_cline_folder
 from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
-from demeanor.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
-from demeanor.define.harbor.task_digest import TASK
-from demeanor.define.harbor.task_folder import looks_like_task, read_task_folder
 from demeanor.define.python.decorated import decorated_functions
 from demeanor.define.python.import_file import evals_in_file, is_eval_file
+from demeanor.define.sources import policy_tables, source_of
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "results", "venv"}
 
 
+class Unreadable(BadInput):
+    """Several definitions can't be read."""
+
+    def __init__(self, problems: Sequence[BadInput]) -> None:
+        self.problems = tuple(problems)
+        texts = list(dict.fromkeys(map(str, problems)))
+        listed = "\n".join(indent(text, "  ") for text in texts)
+        super().__init__(f"{count(len(texts), 'definition')} can't be read\n{listed}", where="evals")
+
+
 def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
     """The evals in `paths`: files or folders, each optionally followed by `::name`."""
-    found: dict[int, Eval] = {}
-    labels: dict[int, tuple[str, ...]] = {}
+    found: dict[object, Eval] = {}
     seen: dict[Path, tuple[Eval, ...]] = {}
     problems: list[BadInput] = []
     for given in paths:
         path, _, name = str(given).partition("::")
         evals: list[Eval] = []
-        for place, tags in _listed(Path(path), seen, problems):
-            read = _read_or_note(place, seen, problems)
-            labels.update({id(one): labels.get(id(one), ()) + tags for one in read if tags})
-            evals.extend(read)
+        for place in _places(Path(path)):
+            evals.extend(_read_or_note(place, seen, problems))
         if name and not problems:
             evals = _chosen(evals, name, Path(path))
-        found.update({id(one): one for one in evals})
+        for one in evals:
+            _add(one, found)
     if problems:
-        raise _all_of(problems)
+        raise all_of(problems)
     for given in paths:
         _reject_misnamed(Path(str(given).partition("::")[0]), found.values())
-    return unique_names(_labelled(one, labels.get(key, ())) for key, one in found.items())
+    return unique_names(found.values())
 
 
-def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
-    return replace(one, tags=tuple(dict.fromkeys((*one.tags, *tags)))) if tags else one
+def _add(one: Eval, found: dict[object, Eval]) -> None:
+    """Add an eval that is not there yet. A source may read the same task in several ways, each with tags of its own."""
+    key = id(one) if one.task is None else (one.source.path.resolve(), one.name)
+    known = found.setdefault(key, one)
+    if known is not one:
+        found[key] = replace(known, tags=tuple(dict.fromkeys((*known.tags, *one.tags))))
 
 
-def _all_of(problems: Sequence[BadInput]) -> BadInput:
+def all_of(problems: Sequence[BadInput]) -> BadInput:
     """The only problem, or one that lists all."""
-    texts = list(dict.fromkeys(map(str, problems)))
-    if len(texts) == 1:
-        return problems[0]
-    listed = "\n".join(indent(text, "  ") for text in texts)
-    return BadInput(f"{count(len(texts), 'definition')} can't be read\n{listed}", where="evals")
-
-
-def _listed(
-    path: Path, seen: dict[Path, tuple[Eval, ...]], problems: list[BadInput]
-) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The files and folders with evals below a path, each with the tags of the datasets that list it.
-
-    A dataset with a task that can't be read is left out, and `problems` gets the reasons.
-    """
-
-    def task(folder: Path) -> Eval:
-        return _read(folder, seen)[0]
-
-    if path.name == REGISTRY and path.is_file():
-        yield from ((one.folder, one.tags) for one in read_registry(path, task))
-        return
-    for place in _places(path):
-        if place.name == DATASET:
-            tasks = [folder for folder in _below(place.parent) if looks_like_task(folder)]
-            below = {folder: read[0] for folder in tasks if (read := _read_or_note(folder, seen, problems))}
-            if len(below) < len(tasks):
-                continue
-            yield from ((one.folder, one.tags) for one in read_dataset(place, below))
-        else:
-            yield place, ()
+    return problems[0] if len(set(map(str, problems))) == 1 else Unreadable(problems)
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The Python files, datasets, scenario folders and task folders below a path, sorted."""
+    """The Python files, scenario folders and what sources can read below a path, sorted."""
     if not path.exists():
         raise BadInput("no such file or folder", where=path, remedy=_nearby(path))
-    if path.name in {CONFIG, SCENARIO, TASK}:
+    if path.name in {CONFIG, SCENARIO}:
         yield path.parent
-    elif path.is_file() and (path.suffix == ".py" or path.name == DATASET):
+    elif path.is_file() and (path.suffix == ".py" or source_of(path)):
         yield path
     elif path.is_file():
-        remedy = f"evals are Python files or folders with {SCENARIO}, {CONFIG} or {TASK}"
+        *others, last = (SCENARIO, CONFIG, *policy_tables())
+        remedy = f"evals are Python files or folders with {', '.join(others)} or {last}"
         raise BadInput("this is not an eval", where=path, remedy=remedy)
-    elif (path / SCENARIO).is_file() or (path / CONFIG).is_file() or looks_like_task(path):
+    elif (path / SCENARIO).is_file() or (path / CONFIG).is_file() or source_of(path):
         yield path
-    elif (path / DATASET).is_file():
-        yield path / DATASET
     else:
-        yield from _below(path)
+        yield from places_below(path)
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def places_below(folder: Path) -> Iterator[Path]:
+    """The files and folders below a folder that define evals, sorted."""
     for path in sorted(folder.iterdir()):
         if path.is_dir():
             if _is_skipped(path):
                 continue
             if _is_eval_folder(path):
                 yield path
-            elif (path / DATASET).is_file():
-                yield path / DATASET
             else:
-                yield from _below(path)
+                yield from places_below(path)
         elif is_eval_file(path.name) and (not path.name.startswith("test_") or _mentions_eval_test(path)):
             yield path
 
@@ -122,7 +101,7 @@ def _is_skipped(folder: Path) -> bool:
 
 
 def _is_eval_folder(folder: Path) -> bool:
-    return (folder / SCENARIO).is_file() or looks_like_cline(folder) or looks_like_task(folder)
+    return (folder / SCENARIO).is_file() or looks_like_cline(folder) or source_of(folder) is not None
 
 
 def _reject_misnamed(path: Path, found: Iterable[Eval]) -> None:
@@ -172,30 +151,38 @@ def _read_or_note(place: Path, seen: dict[Path, tuple[Eval, ...]], problems: lis
     """The evals of a file or folder; none if it can't be read, and then `problems` gets the reason."""
     try:
         return _read(place, seen)
+    except Unreadable as several:
+        problems += several.problems
     except BadInput as problem:
         problems.append(problem)
-        return ()
+    return ()
 
 
 def _read(place: Path, seen: dict[Path, tuple[Eval, ...]]) -> tuple[Eval, ...]:
     key = place.resolve()
     if key not in seen:
-        seen[key] = evals_in_file(place) if place.is_file() else _read_folder(place)
+        seen[key] = evals_in_file(place) if place.suffix == ".py" and place.is_file() else _read_definition(place)
     return seen[key]
 
 
-def _read_folder(folder: Path) -> tuple[Eval, ...]:
-    found = [name for name in _READERS if (folder / name).is_file()]
+def _read_definition(place: Path) -> tuple[Eval, ...]:
+    """The evals of a scenario folder, or of what a source can read."""
+    source = source_of(place)
+    own = [name for name in _READERS if (place / name).is_file()]
+    found = own + ([source.FILE] if source is not None and place.is_dir() and (place / source.FILE).is_file() else [])
     if len(found) > 1:
-        raise BadInput(f"the folder has both {found[0]} and {found[1]}", where=folder, remedy="keep one of them")
-    read = _READERS[found[0] if found else TASK](folder)
-    return read if isinstance(read, tuple) else (read,)
+        raise BadInput(f"the folder has both {found[0]} and {found[1]}", where=place, remedy="keep one of them")
+    if own:
+        read = _READERS[own[0]](place)
+        return read if isinstance(read, tuple) else (read,)
+    if source is None:
+        raise BadInput("this is not an eval", where=place)
+    return source.read(place)
 
 
 _READERS: Mapping[str, Callable[[Path], Eval | tuple[Eval, ...]]] = {
     SCENARIO: read_toml_folder,
     CONFIG: read_cline_folder,
-    TASK: read_task_folder,
 }
 """The file that identifies each kind of folder, and its reader."""
 

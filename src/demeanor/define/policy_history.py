@@ -18,9 +18,9 @@ from demeanor.core.git import GitError, fork_point, git, missing_commit
 from demeanor.core.policy import ALWAYS_PASSES, Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
-from demeanor.define.harbor.task_digest import TASK
 from demeanor.define.python.import_file import is_eval_file
 from demeanor.define.set_policy import policy_file
+from demeanor.define.sources import policy_tables
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,9 +90,10 @@ def _policy_now(one: Eval) -> Policy | None:
 def policies_at(top: Path, commit: str) -> dict[str, Policy]:
     """The policy of every eval of the repository at `commit`, by name."""
     found: dict[str, Policy] = {}
+    definitions = {SCENARIO, CONFIG, *policy_tables()}
     for path in git(top, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
         pure = Path(path)
-        if is_eval_file(pure.name) or pure.name in {SCENARIO, CONFIG, TASK}:
+        if is_eval_file(pure.name) or pure.name in definitions:
             found.update(policies_in(pure, git(top, "show", f"{commit}:{path}")))
     return found
 
@@ -105,8 +106,10 @@ def policies_in(path: Path, source: str) -> dict[str, Policy]:
         if path.name == SCENARIO:
             table = tomllib.loads(source)
             return {str(table.get("name", path.parent.name)): Policy(str(table.get("policy")))}
-        if path.name == TASK:
-            table = tomllib.loads(source).get("metadata", {}).get("demeanor", {})
+        if path.name != SCENARIO and (names := policy_tables().get(path.name)) is not None:
+            table = tomllib.loads(source)
+            for name in names:
+                table = table.get(name, {})
             return {str(table.get("name", path.parent.name)): Policy(str(table.get("policy", Policy.USUALLY_PASSES)))}
         tree = ast.parse(source)
     except (ValueError, SyntaxError, AttributeError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -20,9 +20,9 @@ from demeanor.core.json_values import as_dict
 from demeanor.define.cases import read_cases
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
 from demeanor.define.folder.toml_folder import SCENARIO
-from demeanor.define.harbor.task_digest import TASK
 from demeanor.define.python.decorated import Function, decorated_functions, is_eval_test
 from demeanor.define.python.import_file import is_eval_file
+from demeanor.define.sources import policy_tables
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,10 +85,11 @@ def named_evals(place: str, content: str) -> NamedEvals:
             return _named_in_python(content)
         if path.name == CONFIG:
             return NamedEvals(names=frozenset({path.parent.name} if is_cline_config(content.encode()) else ()))
-        table = tomllib.loads(content)
+        own: Mapping[str, object] = tomllib.loads(content)
     except (SyntaxError, ValueError, RecursionError):
         return NamedEvals(complete=False)
-    own = as_dict(as_dict(table.get("metadata")).get("demeanor")) if path.name == TASK else table
+    for table in policy_tables().get(path.name, ()):
+        own = as_dict(own.get(table))
     name = own.get("name")
     family = name if isinstance(name, str) else path.parent.name
     if path.name == SCENARIO and ("case" in own or "cases" in own):
@@ -98,7 +99,7 @@ def named_evals(place: str, content: str) -> NamedEvals:
 
 def _can_have_evals(place: str) -> bool:
     name = PurePosixPath(place).name
-    return name in {SCENARIO, CONFIG, TASK} or is_eval_file(name)
+    return name in {SCENARIO, CONFIG, *policy_tables()} or is_eval_file(name)
 
 
 def _with_cases(family: str, rows: object) -> NamedEvals:

@@ -3,7 +3,8 @@
 In Python, the first argument of `eval_test` is replaced: `USUALLY_PASSES`, `Policy.USUALLY_PASSES` or
 `demeanor.USUALLY_PASSES`. If the new name is not imported, it is added to the import of the old one, or replaces it if
 the old name is no longer used. Evals that are created in a loop share an argument, so they change together. In
-`scenario.toml`, the value of `policy` is replaced; in `task.toml`, that of `policy` under `[metadata.demeanor]`.
+`scenario.toml`, the value of `policy` is replaced; in a file of a source (define/sources.py), that of `policy` in its
+table, such as `[metadata.demeanor]`.
 
 The syntax tree gives the positions, and only those bytes are replaced. The result is parsed again and must be equal
 except for the policy.
@@ -23,11 +24,10 @@ from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
-from demeanor.define.harbor.task_digest import TASK
+from demeanor.define.sources import policy_tables
 
 _BY_HAND = "change the policy by hand and mention it in the commit message"
 _KNOWN = {one.value for one in Policy}
-_IN_TASK = ("metadata", "demeanor")
 _BOM = b"\xef\xbb\xbf"
 
 Splice = tuple[int, int, str]
@@ -39,7 +39,7 @@ def policy_file(one: Eval) -> Path:
     folder = one.source.path
     if folder.is_file():
         return folder
-    return folder / next((name for name in (SCENARIO, TASK) if (folder / name).is_file()), CONFIG)
+    return folder / next((name for name in (SCENARIO, *policy_tables()) if (folder / name).is_file()), CONFIG)
 
 
 def with_policy(one: Eval, policy: Policy) -> bytes:
@@ -52,8 +52,11 @@ def with_policy(one: Eval, policy: Policy) -> bytes:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path, remedy=_BY_HAND) from None
-    if path.name in {SCENARIO, TASK}:
-        return _in_toml(text, policy, path, *(_IN_TASK if path.name == TASK else ())).encode("utf-8")
+    tables = {SCENARIO: (), **policy_tables()}
+    if path.name in tables:
+        return _in_toml(text, policy, path, *tables[path.name]).encode("utf-8")
+    if path.suffix != ".py":
+        raise BadInput("the policy can't be edited in a file of this format", where=path, remedy=_BY_HAND)
     return _in_python(source, one, policy, path)
 
 

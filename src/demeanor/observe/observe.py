@@ -12,7 +12,7 @@ from demeanor.core.exchange import Exchange, Request
 from demeanor.core.text import excerpt, one_line
 from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory
 from demeanor.core.verdict import VoidCause
-from demeanor.harbor_format.result import VERIFIER_OUTPUT
+from demeanor.core.whole_task import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of

@@ -9,13 +9,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from demeanor.define.sources import SourceModule
     from demeanor.pytest_plugin.batch import Batch
+
+_SETTINGS = {"demeanor.toml", "pyproject.toml"}
+"""TOML files that define no evals; a folder with others may be an eval of a source."""
 
 _MARKERS = ("always_passes", "usually_passes", "usually_fails")
 
@@ -46,26 +51,29 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """Collect files of evals, scenario folders and whole tasks."""
     name = file_path.name
     is_python = file_path.suffix == ".py" and (name.startswith("eval_") or name.endswith("_eval.py"))
-    is_task = name == "task.toml" and _is_task(file_path.parent)
-    if not is_python and not is_task and name not in {"scenario.toml", "config.json"}:
-        return None
+    if not is_python and name not in {"scenario.toml", "config.json"}:
+        source = _source_of(file_path.parent) if file_path.suffix != ".py" else None
+        if source is None or name != source.FILE:
+            return None
     from demeanor.pytest_plugin.items import collect_file
 
     return collect_file(file_path, parent)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Ignore what is inside of a whole task: its tests run in its own environment only."""
-    if collection_path.name not in {"tests", "solution", "environment", "steps"}:
+    """Ignore the folders inside of a whole task: its tests run in its own environment only."""
+    return True if _source_of(collection_path.parent) is not None and collection_path.is_dir() else None
+
+
+@cache
+def _source_of(folder: Path) -> SourceModule | None:
+    """The source that reads a folder as an eval, if it is certainly one: other tools, too, have files of such names."""
+    if not any(path.name not in _SETTINGS for path in folder.glob("*.toml")):
         return None
-    return True if _is_task(collection_path.parent) else None
+    from demeanor.define.sources import source_of
 
-
-def _is_task(folder: Path) -> bool:
-    """Whether a folder is a task in Harbor's format; other tools, too, have files called task.toml."""
-    if not (folder / "task.toml").is_file() or not (folder / "environment").is_dir():
-        return False
-    return (folder / "instruction.md").is_file() or (folder / "steps").is_dir()
+    source = source_of(folder)
+    return source if source is not None and source.is_complete(folder) else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
@@ -35,26 +34,19 @@ from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import cassette_text, changed_task_notes, recorder, replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
+from demeanor.runner.engines import Attempt, EngineRun, only_tasks, plan_engines, require_engines
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.features import Feature, features
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
-from demeanor.runner.task_images import prepare_images
-from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_context
 from demeanor.runner.template import TemplateCache
 from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.git_info import ci_branch, git_state
-
-if TYPE_CHECKING:
-    from demeanor.harbor.context import TaskContext
-
-Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
-"""Makes one attempt at a trial."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,13 +141,12 @@ def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
     """The sandbox in which the agents of a plan run.
 
-    Raises UsageError if the sandbox does not work here or is not as tight as it promises, and if the plan has Harbor
-    tasks but Harbor is missing. A plan of tasks only needs no sandbox: Harbor brings its own environments.
+    Raises UsageError if the sandbox does not work here or is not as tight as it promises, and if the plan has tasks
+    whose engine does not work here. A plan of tasks only needs no sandbox: engines bring their own environments.
     """
-    if has_tasks(plan):
-        require_harbor(config, os.environ)
-        if only_tasks(plan):
-            return NoneSandbox()
+    require_engines(Catalog(config=config, environ=os.environ), plan)
+    if only_tasks(plan):
+        return NoneSandbox()
     if not config.executor.is_cluster:
         trials = sum(1 for _ in plan.trials())
         require_open_files(max(1, min(_jobs(config, request, plan), trials)))
@@ -203,14 +194,11 @@ def assemble(
         user=_user_context(catalog, gateway, sandbox, checks),
     )
     attempt: Attempt = partial(make_attempt, context=context)
-    other_sandboxes: tuple[NoneSandbox, ...] = ()
-    notes: tuple[str, ...] = ()
-    if has_tasks(plan):
-        other_sandboxes = (NoneSandbox(),)
-        for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
-        attempt = _with_tasks(attempt, for_tasks)
-        images = prepare_images(plan, for_tasks.environment, catalog.environ)
-        notes = (*for_tasks.environment.notes, *images, *changed_task_notes(plan, request))
+    engines = {name: catalog.engine(name).prepare(plan, request, gateway, seed=seed) for name in plan_engines(plan)}
+    notes = [note for engine in engines.values() for note in engine.notes]
+    if engines:
+        attempt = _with_tasks(attempt, engines)
+        notes += changed_task_notes(plan, request)
     executor: Executor = LocalExecutor(slots=_jobs(config, request, plan), attempt=attempt)
     if on_cluster:
         executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)
@@ -218,8 +206,8 @@ def assemble(
         agent=catalog.of,
         executor=executor,
         sandbox=sandbox,
-        other_sandboxes=other_sandboxes,
-        notes=notes,
+        other_sandboxes=tuple(sandbox for engine in engines.values() for sandbox in engine.sandboxes),
+        notes=tuple(notes),
         gateway=gateway,
         store=_open_store(config, folder, catalog.environ) if in_history else folder,
         retries=Retries(most=config.attempts),
@@ -292,19 +280,19 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
         (cell.subject for cell in plan.cells if cell.skipped is None),
         budget_limits(catalog.config, request),
         replay=replay,
-        tasks=has_tasks(plan),
+        tasks=bool(plan_engines(plan)),
         users=plan_users(plan),
     )
 
 
-def _with_tasks(attempt: Attempt, context: TaskContext) -> Attempt:
-    """Attempts at tasks are made by Harbor, those at other evals by `attempt`."""
-    from demeanor.harbor.attempt import attempt_task
+def _with_tasks(attempt: Attempt, engines: Mapping[str, EngineRun]) -> Attempt:
+    """Attempts at tasks are made by their engines, those at other evals by `attempt`."""
 
     async def either(trial: Trial, number: int) -> Capture:
         if trial.eval.task is None:
             return await attempt(trial, number)
-        return await capture_errors(trial, number, attempt_task(trial, number, context))
+        engine = engines[trial.eval.task.engine]
+        return await capture_errors(trial, number, engine.attempt(trial, number))
 
     return either
 
@@ -318,6 +306,6 @@ def _default_jobs(plan: Plan) -> int:
     """Trials in parallel. Agents mostly wait for a provider; a model on this machine serves few of them at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
         return local.MAX_CONCURRENT_CHATS
-    if has_tasks(plan):
+    if plan_engines(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)

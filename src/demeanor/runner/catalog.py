@@ -15,9 +15,9 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.subject import Subject
 from demeanor.gateway.local import weights as local
-from demeanor.harbor.agents import WITHOUT_MODEL, only_for_tasks
-from demeanor.harbor.task_agent import TaskAgent
+from demeanor.runner.engines import Engine, engine_class, installed_engines
 from demeanor.runner.secrets import known_secrets
+from demeanor.runner.task_agent import TaskAgent
 
 if TYPE_CHECKING:
     from demeanor.gateway.models.provider import Provider
@@ -50,11 +50,17 @@ class Catalog:
     built: bool = False
     """Whether the project is built, if it has a build command; until then, its files may be missing."""
 
-    @property
-    def task_agents(self) -> tuple[str, ...]:
-        """Agents that run Harbor tasks only."""
-        others = {*BARE_AGENTS, *self.config.agents}
-        return tuple(name for name in only_for_tasks(self.config.harbor) if name not in others)
+    engines: dict[str, Engine] = field(default_factory=dict)
+    """The engines created so far, by name."""
+
+    only_for_tasks: set[str] = field(default_factory=set)
+    """The names of the agents created so far that run whole tasks only."""
+
+    def engine(self, name: str) -> Engine:
+        """The engine of that name."""
+        if name not in self.engines:
+            self.engines[name] = engine_class(name)(self)
+        return self.engines[name]
 
     def agents(self) -> dict[str, Agent]:
         """The native agent and every agent of the configuration, by name."""
@@ -62,12 +68,10 @@ class Catalog:
 
     def agent(self, name: str) -> Agent:
         """The agent of that name."""
-        if name not in self.made and name in self.task_agents:
-            self.made[name] = TaskAgent(name=name, dialect=None if name in WITHOUT_MODEL else "openai-chat")
-        elif name not in self.made:
-            known = {*BARE_AGENTS, *self.config.agents, *self.task_agents}
+        if name not in self.made:
+            known = {*BARE_AGENTS, *self.config.agents}
             if name not in known and name not in third_party():
-                raise UnknownName("agent", name, {*known, *third_party()}, where=self.config.file)
+                return self._task_agent(name, {*known, *third_party()})
             unbuilt = bool(self.config.build.command) and not self.built
             table = self.config.tables("agents", unbuilt=unbuilt).get(name) or Table(
                 {}, where=self.config.where, prefix=f"agents.{name}."
@@ -75,6 +79,21 @@ class Catalog:
             table.texts("also")
             bare = name in BUILT_IN or name not in self.config.agents
             self.made[name] = make_agent(name, table.text("adapter", name, required=not bare), table)
+        return self.made[name]
+
+    def _task_agent(self, name: str, others: set[str]) -> Agent:
+        """The agent of that name of an engine; raises UnknownName if none has it."""
+        dialects: dict[str, str | None] = {}
+        broken: UsageError | None = None
+        for engine in installed_engines():
+            try:
+                dialects |= self.engine(engine).agents()
+            except UsageError as error:
+                broken = error
+        if name not in dialects:
+            raise broken or UnknownName("agent", name, {*others, *dialects}, where=self.config.file)
+        self.only_for_tasks.add(name)
+        self.made[name] = TaskAgent(name=name, dialect=dialects[name])
         return self.made[name]
 
     def use_built_files(self, subjects: Iterable[Subject]) -> None:

@@ -6,9 +6,12 @@ that they make.
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 from demeanor.agents import BUILT_IN, adapter
 from demeanor.agents.acp import AcpAgent
@@ -21,7 +24,6 @@ from demeanor.agents.python import PythonAgent
 from demeanor.agents.recipe import RecipeAgent, Setup
 from demeanor.config.config import Config, read_settings
 from demeanor.config.fix import FixRules
-from demeanor.config.harbor import HarborRules, TaskAgentRules, read_task_agent
 from demeanor.config.judge import JudgeRules
 from demeanor.config.schema_table import STRING, Schema, SchemaTable
 from demeanor.config.tables import SCOPES, BuildRules, EvidenceRules, GateRules, Limit, NightRules, ReplayRules
@@ -31,6 +33,7 @@ from demeanor.core.sandbox_spec import Ceilings
 from demeanor.define.field import field_docs, without_links
 from demeanor.gateway.models.prices import Price
 from demeanor.gateway.models.registry import ModelSource, read_model, read_provider
+from demeanor.runner.engines import engine_class, installed_engines
 
 _DOCUMENTED: Mapping[str, Sequence[type]] = {
     "": [Config],
@@ -44,8 +47,6 @@ _DOCUMENTED: Mapping[str, Sequence[type]] = {
     "build": [BuildRules],
     "executor": [ExecutorSpec],
     "replay": [ReplayRules],
-    "harbor": [HarborRules],
-    "harbor.agents.*": [TaskAgentRules],
     "agents.*": [AgentProgram, Overrides, RecipeAgent, Setup, CommandAgent, AcpAgent, PythonAgent, BuiltinAgent],
     "agents.*.events": [],
     "models.*": [ModelSource],
@@ -115,7 +116,6 @@ def config_schema() -> Schema:
     read_settings(table, Path("demeanor.toml"))
     found = table.schema
     keys = found["properties"]
-    keys["harbor"]["properties"]["agents"] = _by_name(_described(read_task_agent))
     keys["models"] = _by_name(_described(read_model))
     keys["providers"] = _by_name(_described(lambda one: read_provider("openai", one, {}, need_key=False)))
     adapters = {name: _adapter(name) for name in BUILT_IN}
@@ -124,9 +124,13 @@ def config_schema() -> Schema:
         "properties": {name: _named(name) for name in BUILT_IN},
         "additionalProperties": {"$ref": "#/$defs/agent", "required": ["adapter"]},
     }
-    _document(found, "")
+    documented = dict(_DOCUMENTED)
+    for name in installed_engines():
+        keys[name], rules = _engine_table(name)
+        documented |= dict(_documented_by(name, rules))
+    _document(found, "", documented)
     for schema in adapters.values():
-        _document(schema, "agents.*")
+        _document(schema, "agents.*", documented)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "demeanor.toml",
@@ -145,6 +149,22 @@ def _described(read: Callable[[SchemaTable], object]) -> Schema:
     table = SchemaTable()
     read(table)
     return table.schema
+
+
+def _engine_table(name: str) -> tuple[Schema, type]:
+    """The schema of an engine's table, and the class of what the engine reads from it."""
+    table = SchemaTable()
+    rules = engine_class(name).read_config(table)
+    table.finish()
+    return {**table.schema, "description": (inspect.getdoc(type(rules)) or "").partition("\n")[0]}, type(rules)
+
+
+def _documented_by(path: str, rules: type) -> Iterator[tuple[str, Sequence[type]]]:
+    """The classes that document the keys of an engine's table, and of the tables by name in it, by path."""
+    yield path, [rules]
+    for key, hint in get_type_hints(rules).items() if is_dataclass(rules) else ():
+        kinds = [kind for kind in get_args(hint) if isinstance(kind, type)]
+        yield from ((f"{path}.{key}.*", [kind]) for kind in kinds if is_dataclass(kind))
 
 
 def _adapter(name: str) -> Schema:
@@ -208,15 +228,15 @@ def _named(name: str) -> Schema:
     }
 
 
-def _document(schema: Schema, path: str) -> None:
+def _document(schema: Schema, path: str, documented: Mapping[str, Sequence[type]]) -> None:
     """Add a description to every key of a table and of the tables in it."""
-    docs = {name: doc for kind in reversed(_DOCUMENTED.get(path, ())) for name, doc in field_docs(kind).items()}
+    docs = {name: doc for kind in reversed(documented.get(path, ())) for name, doc in field_docs(kind).items()}
     for key, found in schema.get("properties", {}).items():
         below = f"{path}.{key}" if path else key
-        text = _DOCS.get(below) or _ABSENT.sub(".", without_links(docs.get(key, "")))
+        text = _DOCS.get(below) or _ABSENT.sub(".", without_links(docs.get(key, found.get("description", ""))))
         if "$ref" not in found:
             schema["properties"][key] = {**found, "description": text}
-        _document(found, below)
+        _document(found, below, documented)
     for form in (schema.get("additionalProperties"), schema.get("items"), *schema.get("anyOf", ())):
         if isinstance(form, dict) and "$ref" not in form:
-            _document(form, path if form in schema.get("anyOf", ()) else f"{path}.*")
+            _document(form, path if form in schema.get("anyOf", ()) else f"{path}.*", documented)

@@ -30,8 +30,8 @@ def make_gateway(
 ) -> Gateway:
     """The gateway for these subjects; imported only if an agent of them needs a model.
 
-    `limits` are the budgets by scope. `replay` makes the model that answers for all others. `tasks` says that Harbor
-    starts some of the agents. `users` are the models that play users; None if no eval has a user. `parent_account` is
+    `limits` are the budgets by scope. `replay` makes the model that answers for all others. `tasks` says that engines
+    start some of the agents. `users` are the models that play users; None if no eval has a user. `parent_account` is
     as for `GatewayServer`.
     """
     asking = [subject for subject in subjects if catalog.of(subject).dialect is not None]
@@ -54,7 +54,7 @@ def make_gateway(
             prefix_of=prefix_of,
         )
     known = {model: catalog.models.model(model) for model in models}
-    if tasks:  # Harbor's adapters strip everything up to the slash
+    if tasks:  # the adapters of engines strip everything up to the slash
         known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
     return GatewayServer(
         known,

@@ -18,12 +18,12 @@ from demeanor.core.text import count
 from demeanor.core.trial import DEFAULT_TRIALS, Cell, Plan, Trial
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import skip_refused
 from demeanor.runner.features.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.judge_settings import check_judges, with_judge
 from demeanor.runner.prefixes import load_prefixes
 from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.selection import collect_evals, select_evals
-from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store.runs.run_folder import refuse_shared_folders
@@ -137,7 +137,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     refuse_shared_folders(plan)
     for one in evals:
         check_template(one.scenario, one.source.path)
-    plan = check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
+    plan = skip_refused(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
     judged = [cell.eval for cell in plan.cells if not cell.skipped]
     helpers: tuple[str, ...] = ()
     check_user_functions(config, judged)
@@ -181,8 +181,8 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     agent = catalog.of(cell.subject)
     _check_params(agent, cell.eval)
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
-    if cell.subject.agent in catalog.task_agents:
-        why_not = f"{agent.name} runs Harbor tasks only"
+    if cell.subject.agent in catalog.only_for_tasks:
+        why_not = f"{agent.name} runs whole tasks only"
     faulted = any(fault.role == "agent" and not fault.tool for fault in cell.eval.scenario.faults)
     if not why_not and faulted and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"

@@ -21,10 +21,10 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
             found[f"{key}.password"] = password
     for name, provider in config.providers.items():
         found.update(_provider_secrets(name, provider, environ))
+    for table in (*config.agents.values(), *config.engines.values()):
+        found.update(_passed_secrets(table, environ))
     for agent in config.agents.values():
-        found.update(_passed_secrets(agent, environ))
         found.update(telling(strings_of(agent.get("env"))))
-    found.update(_passed_secrets({"pass_env": list(config.harbor.pass_env)}, environ))
     return {name: value for name, value in found.items() if can_be_secret(value)}
 
 
@@ -40,8 +40,8 @@ def _provider_secrets(name: str, table: Mapping[str, Any], environ: Mapping[str,
     )
 
 
-def _passed_secrets(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    names = agent.get("pass_env")
+def _passed_secrets(table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    names = table.get("pass_env")
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str) and name in environ:
             yield name, environ[name]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
@@ -118,8 +119,16 @@ def _relocate(config: Config, root: Path) -> Config:
         store=absolute(config.store),
         captures=absolute(config.captures),
         cassettes=absolute(config.cassettes),
-        harbor=replace(config.harbor, program=config.harbor.command(config.root)),
+        engines={name: _with_own_program(table, config.root) for name, table in config.engines.items()},
     )
+
+
+def _with_own_program(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """The table of an engine; its program, if the project has one, is that of the project, not of the worktree."""
+    program = table.get("program", [])
+    words = [program] if isinstance(program, str) else program
+    own = [str(root / word) if word.startswith(("./", "../")) else word for word in words]
+    return {**table, "program": own} if own else dict(table)
 
 
 def _remove(top: Path, folder: Path, home: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import demeanor.agents.install_error
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.cli.docs_folder import docs_folder, schemas
-from demeanor.cli.registry import COMMANDS, SUB_COMMANDS, parser_of
+from demeanor.cli.registry import SUB_COMMANDS, all_commands, parser_of
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.core.errors import DemeanorError
@@ -35,7 +35,7 @@ def test_every_error_void_cause_and_exit_code_is_explained() -> None:
     assert all(text.strip() for text in known.values())
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", all_commands())
 def test_help_texts_name_pages_that_can_be_read(name: str) -> None:
     """`demeanor help PAGE` works everywhere; a path such as docs/gateway.md exists in the repository only."""
     text = " ".join(parser_of(name).format_help().partition("examples:")[0].split())

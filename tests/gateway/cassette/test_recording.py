@@ -9,10 +9,10 @@ from demeanor.core.exchange import Response
 from demeanor.core.messages import ToolCall
 from demeanor.core.redaction.encodings import telling
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
-from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.gateway.cassette.cassette import write_cassette
 from demeanor.gateway.cassette.folder import CassetteFolder
 from demeanor.gateway.cassette.recording import Recorder, make_cassette, scenario_fingerprint
+from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from tests.gateway.cassette.helpers import a_capture, a_request, answered
 from tests.gateway.helpers import a_trial
 from tests.helpers.harbor_tasks import greet

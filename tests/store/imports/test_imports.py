@@ -16,8 +16,8 @@ from demeanor.core.history import RunCell
 from demeanor.core.verdict import VoidCause
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.imports import ImportOptions, read_imports, write_imports
-from tests.harbor.test_result import JOBS as HARBOR_JOBS
 from tests.helpers.import_samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest
+from tests.plugins.harbor.trials.test_result import JOBS as HARBOR_JOBS
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from demeanor.commands.adopt.report import Adopted, AdoptReport
 from demeanor.commands.adopt.rules import facts_of
 from demeanor.commands.adopt.situation import Choice, Situation, situation_of
 from demeanor.commands.adopt.source import identifier
-from demeanor.commands.validate.tasks import TaskOptions
 from demeanor.commands.validate.workflow import validate
 from demeanor.core.errors import BadInput, DemeanorError
 from demeanor.core.file_set import write_files
@@ -20,6 +19,7 @@ from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.session import PastSession
 from demeanor.core.text import one_line
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import TaskOptions
 from demeanor.runner.selection import choose_evals
 
 _MOST_BYTES = 4 << 20

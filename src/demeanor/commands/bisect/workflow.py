@@ -26,11 +26,11 @@ from demeanor.results.history import open_project_history
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import RunBudget
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import task_environment
 from demeanor.runner.executors.shared_cluster import shared_cluster
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.project_files import uses_project_files
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.tasks import task_environment
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.build import BuildFailed
@@ -271,7 +271,7 @@ def make_bisect_state(
             cell.eval.name,
             cell.subject,
             eval_hash=eval_hashes([cell.eval])[cell.eval.name],
-            environment=task_environment(config, request, Plan(cells=(cell,))),
+            environment=task_environment(Catalog(config=config, environ=environ), request, Plan(cells=(cell,))),
         )
     places = {commit.hash: place for place, commit in enumerate(line.commits)}
     return BisectState(

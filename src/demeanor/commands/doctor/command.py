@@ -106,7 +106,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
     yield from _agents(config)
     yield _sandbox(config)
     yield from _store(config)
-    yield _harbor(config)
+    yield from _engines(config)
     yield _cluster(read_config(config.root, config.file))  # for doctor itself, no cluster is selected
     yield _evals(config)
 
@@ -174,7 +174,7 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
             yield DoctorItem(name=f"agent {name}", state="broken", detail=what, remedy=remedy)
         else:
             installed[name] = agent
-    started, why_not = _started(catalog, [name for name in installed if name not in catalog.task_agents])
+    started, why_not = _started(catalog, [name for name in installed if name not in catalog.only_for_tasks])
     agents = {name: _agent(name, agent, started.get(name), why_not) for name, agent in installed.items()}
     yield from agents.values()
     for name in catalog.models.names():
@@ -291,20 +291,18 @@ def _cluster(config: Config) -> DoctorItem:
     return DoctorItem(name="cluster", state="ok", detail=detail, remedy=more)
 
 
-def _harbor(config: Config) -> DoctorItem:
-    from demeanor.runner.tasks import HARBOR, find_harbor, harbor_problem, harbor_version
+def _engines(config: Config) -> Iterator[DoctorItem]:
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.engines import installed_engines
 
-    problem, _, remedy = (harbor_problem(config, os.environ) or "").partition("\n  → ")
-    words = find_harbor(config, os.environ)
-    if problem:
-        wanted = bool(words or config.harbor.program)
-        detail = problem if wanted else f"optional; {problem}"
-        return DoctorItem(name="harbor", state="broken" if wanted else "ok", detail=detail, remedy=remedy)
-    version = harbor_version(words)
-    tested = "" if version == HARBOR.version else f"; Demeanor is tested with {HARBOR.version}"
-    return DoctorItem(
-        name="harbor", state="warning" if tested else "ok", detail=f"{version} ({' '.join(words)}){tested}"
-    )
+    catalog = Catalog(config=config, environ=os.environ)
+    for name in installed_engines():
+        try:
+            status = catalog.engine(name).status()
+        except DemeanorError as error:
+            yield _problem(name, error)
+        else:
+            yield DoctorItem(name=name, state=status.state, detail=status.detail, remedy=status.remedy)
 
 
 def _evals(config: Config) -> DoctorItem:

@@ -35,9 +35,9 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import require_engines
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.tasks import has_tasks, require_harbor
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
@@ -95,8 +95,7 @@ class FixState:
             budget_tokens=self._fix.budget_tokens,
         )
         check_budgets(self._catalog, [self._catalog.subject(self._fix.fixer)], request)
-        if has_tasks(plan_evals(self._catalog, evals, request, self.environ)):
-            require_harbor(self.project.config, self.environ)
+        require_engines(self._catalog, plan_evals(self._catalog, evals, request, self.environ))
         check_sandbox(self.project.config, request, Plan(cells=()))  # the fixer always needs it, even for tasks
         check_template(Scenario(prompts=("",), template=self.project.tree), self.project.top)
 

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Print what has that name, the list of pages, or what a search finds."""
-    from demeanor.cli.registry import COMMANDS, parser_of
+    from demeanor.cli.registry import all_commands, parser_of
     from demeanor.commands.help.explanations import explanations
     from demeanor.commands.help.pages import pages
     from demeanor.render.pager import show_markdown, show_text
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     texts += [pages()[name].text] if name in pages() else []
     if texts:
         show_markdown("\n".join(texts))
-    elif name in COMMANDS:
+    elif name in all_commands():
         show_text(parser_of(name).format_help())
     else:
-        close = surely_meant(name, [*pages(), *explained, *COMMANDS])
+        close = surely_meant(name, [*pages(), *explained, *all_commands()])
         remedy = f"did you mean {close!r}?" if close else "list the pages: demeanor help"
         raise UsageError(f"there is no help about {name!r}\n  → {remedy}")
     return ExitCode.ACCEPTED

@@ -84,12 +84,12 @@ def _offered(command: str, action: argparse.Action) -> dict[str, Any] | None:
 
 def _add_commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
     """Add all commands to a parser. Yields the name of each with each of its actions, before shtab reads them."""
-    from demeanor.cli.registry import COMMANDS, SUB_COMMANDS, parser_of
+    from demeanor.cli.registry import all_commands, parser_of, sub_commands
 
     below = {"": parser.add_subparsers()}
-    for name, summary in COMMANDS.items():
+    for name, summary in all_commands().items():
         command, _, word = name.rpartition(" ")
         added = below[command].add_parser(word, help=summary, parents=[parser_of(name)], add_help=False)
         yield from ((name, action) for action in added._actions)
-        if name in SUB_COMMANDS:
+        if sub_commands(name):
             below[name] = added.add_subparsers()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from demeanor.cli.docs_folder import schemas
-from demeanor.cli.registry import COMMANDS, SUB_COMMANDS
+from demeanor.cli.registry import SUB_COMMANDS, all_commands
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.config.config import Config, read_config
@@ -33,7 +33,7 @@ def _names(kind: Names, config: Config, environ: Mapping[str, str]) -> Iterator[
     if kind == "help":
         yield from pages()
         yield from explanations()
-        yield from (name for name in COMMANDS if " " not in name)
+        yield from (name for name in all_commands() if " " not in name)
         yield from SUB_COMMANDS["help"]
     elif kind == "agents":
         yield from sorted({*BARE_AGENTS, *config.agents})

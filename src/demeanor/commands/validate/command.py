@@ -103,9 +103,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval]) -> ExitCode:
     """Validate the evals, and print the result."""
     from demeanor.commands.validate.render import validation_json, validation_text
-    from demeanor.commands.validate.tasks import TaskOptions
     from demeanor.commands.validate.workflow import validate
     from demeanor.runner.catalog import Catalog
+    from demeanor.runner.engines import TaskOptions
 
     report = validate(
         Catalog(config=config, environ=os.environ),

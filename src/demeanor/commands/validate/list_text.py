@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.eval import Eval
-from demeanor.core.harbor_task import HarborTask
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
+from demeanor.core.whole_task import WholeTask
 from demeanor.render.terminal import fitted
 
 _MIN_COLUMN = 36
@@ -68,15 +68,15 @@ def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _task(task: HarborTask | None) -> dict[str, Any] | None:
-    """Return the facts of a Harbor task; None for other evals."""
+def _task(task: WholeTask | None) -> dict[str, Any] | None:
+    """Return the facts of a whole task; None for other evals."""
     if task is None:
         return None
     return {
         "name": task.name,
         "version": task.version,
         "digest": task.digest,
-        "steps": [step.name for step in task.steps if step.name],
+        "steps": list(task.step_names),
         "warnings": list(task.warnings),
     }
 
@@ -89,7 +89,7 @@ def _place(one: Eval, root: Path) -> str:
 
 def _labels(one: Eval) -> str:
     labels = [
-        *([f"Harbor task {one.task.version or ''}".rstrip()] if one.task else []),
+        *([f"{one.task.engine} task {one.task.version or ''}".rstrip()] if one.task else []),
         *([f"suite {one.suite}"] if one.suite else []),
         *([f"tags {', '.join(one.tags)}"] if one.tags else []),
         *([f"owner {one.owner}"] if one.owner else []),

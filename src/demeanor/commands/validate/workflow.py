@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from demeanor.commands.validate.prefixes import check_prefixes
 from demeanor.commands.validate.report import ValidationReport, fault_count
-from demeanor.commands.validate.tasks import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.git import unusable_base
@@ -17,9 +17,9 @@ from demeanor.results.history import open_project_history
 from demeanor.results.promotions import promoted_by_hand, unrecorded_promotions
 from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import ShowProgress, TaskOptions, engine_names
 from demeanor.runner.judges import Asking
 from demeanor.runner.self_tests import self_tests
-from demeanor.runner.tasks import harbor_problem
 
 
 def validate(
@@ -76,12 +76,15 @@ def _test_tasks(
     catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions, show: ShowProgress
 ) -> tuple[list[SelfTest], str | None]:
     """Test whole tasks; also return why they were not run, or None."""
-    if not tasks:
-        return [], None
-    not_run = "--static was given" if options.static else harbor_problem(catalog.config, catalog.environ)
-    if not_run:
-        return list(check_tasks_statically(catalog, tasks, options)), not_run
-    return list(run_task_tests(catalog, tasks, options, show)), None
+    tests: list[SelfTest] = []
+    not_run: str | None = None
+    for name in engine_names(tasks):
+        engine = catalog.engine(name)
+        problem = "--static was given" if options.static else engine.status().problem
+        not_run = not_run or problem
+        own = [one for one in tasks if one.task is not None and one.task.engine == name]
+        tests += engine.self_tests(own, replace(options, static=problem is not None), show)
+    return tests, not_run
 
 
 def _promoted_by_hand(

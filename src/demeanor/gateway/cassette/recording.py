@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from demeanor.core.capture import Capture
-    from demeanor.core.harbor_task import HarborTask
     from demeanor.core.scenario import Scenario
     from demeanor.core.trial import Trial
+    from demeanor.core.whole_task import WholeTask
     from demeanor.gateway.cassette.folder import CassetteFolder
 
 
@@ -77,7 +77,7 @@ def scenario_text(scenario: Scenario) -> bytes:
     return b"\n".join([*(text.encode("utf-8", "replace") for text in (*scenario.prompts, said)), *files])
 
 
-def scenario_fingerprint(scenario: Scenario, task: HarborTask | None = None) -> str:
+def scenario_fingerprint(scenario: Scenario, task: WholeTask | None = None) -> str:
     """Sixteen hex digits that change if anything that the agent is given changes, or any file of a whole task."""
     files = _hashes(scenario.files)
     entries = scan(scenario.template).visible() if scenario.template and scenario.template.is_dir() else {}

@@ -64,7 +64,7 @@ async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...]) -> list
     if spec.scheduler:
         require_certificates(spec.scheduler, spec.certs)
     setup = run_setup(catalog, Plan(cells=()), RunRequest(), seed=0)
-    names = dict.fromkeys(subject.agent for subject in subjects if subject.agent not in catalog.task_agents)
+    names = dict.fromkeys(subject.agent for subject in subjects if subject.agent not in catalog.only_for_tasks)
     starts = [catalog.subject(text) for text in start_subjects(catalog, names, isolated=setup.sandbox != "none")]
     setup = replace(setup, subjects=tuple({str(one): one for one in (*subjects, *starts)}.values()))
     run = ClusterRun(setup=setup, spec=spec, project=project_packer(config))

@@ -21,11 +21,11 @@ from demeanor.core.trial import Plan
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import shown_path
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import not_on_a_cluster, plan_engines
 from demeanor.runner.executors.archive import Archive, ArchiveError, pack
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_run import PYTHON
 from demeanor.runner.secrets import strings_of
-from demeanor.runner.tasks import NOT_ON_A_CLUSTER, has_tasks
 from demeanor.runner.users import plan_users
 
 _PROJECT_BYTES = 512 * 2**20
@@ -34,8 +34,8 @@ _PROJECT_BYTES = 512 * 2**20
 def run_setup(catalog: Catalog, plan: Plan, request: RunRequest, *, seed: int) -> RunSetup:
     """What workers need to make the attempts of a run; raises UsageError if it can't be sent."""
     config = catalog.config
-    if has_tasks(plan):
-        raise UsageError(NOT_ON_A_CLUSTER)
+    if engines := plan_engines(plan):
+        raise UsageError(not_on_a_cluster(engines))
     _refuse_secrets(config)
     cells = [cell for cell in plan.cells if cell.skipped is None]
     for cell in cells:

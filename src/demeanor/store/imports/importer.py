@@ -11,17 +11,15 @@ from demeanor.core.errors import BadInput
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import RunWriter
 from demeanor.store.history.sql_history import SqlHistory
-from demeanor.store.imports import cline, demeanor_report, harbor, inspect, junit, vitest
+from demeanor.store.imports import cline, demeanor_report, inspect, junit, vitest
 from demeanor.store.imports.common import Imported, ImportOptions, read_bytes, read_json
+from demeanor.store.imports.readers import other_formats, reader_of
 from demeanor.store.imports.unloaded import void_unloaded
 from demeanor.store.runs.run_dirs import address_of
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 from demeanor.store.runs.sync import planned_cells_of, written_records
 
-_FORMATS = (
-    "a Vitest JSON report, Cline's report.json, a Harbor job folder, JUnit XML, an Inspect log, or a run or report.json"
-    " of Demeanor"
-)
+_FORMATS = "a Vitest JSON report, Cline's report.json, JUnit XML, an Inspect log, a run or report.json of Demeanor"
 _REJUDGED = "contains new verdicts for trials of another run, which would be counted twice"
 _SUFFIXES = {".json", ".xml", ".eval"}
 
@@ -50,7 +48,7 @@ def _read_file(path: Path, options: ImportOptions) -> Imported:
     content = read_bytes(path)
     if content.lstrip()[:1] == b"<":
         if not junit.matches(content):
-            raise BadInput("is XML, but not a JUnit report", where=path, remedy=f"expected {_FORMATS}")
+            raise BadInput("is XML, but not a JUnit report", where=path, remedy=f"expected {_FORMATS}{other_formats()}")
         return junit.read(path, options)
     data = read_json(path, content)
     if demeanor_report.matches(data):
@@ -59,22 +57,21 @@ def _read_file(path: Path, options: ImportOptions) -> Imported:
         return vitest.read([path], path, options)
     if cline.matches(data):
         return cline.read(path, options)
-    if harbor.matches(data):
-        return harbor.read([path], path, options)
     if inspect.matches(data):
         return inspect.read(path, options)
+    if reader := reader_of(path):
+        return reader.read(path, options)
     if isinstance(data, dict) and str(data.get("schema_version", "")).startswith("ATIF-"):
         raise BadInput("is a trajectory, which has no verdict", where=path, remedy="import the job folder instead")
-    raise BadInput("has an unknown format", where=path, remedy=f"expected {_FORMATS}")
+    raise BadInput("has an unknown format", where=path, remedy=f"expected {_FORMATS}{other_formats()}")
 
 
 def _read_folder(folder: Path, options: ImportOptions) -> Iterator[Imported]:
     if (folder / RUN_FILE).is_file():
         yield _read_run(RunFolder(folder), options)
         return
-    trials = [path for path in sorted(folder.glob("*/result.json")) if harbor.matches(read_json(path))]
-    if trials:
-        yield harbor.read(trials, folder, options)
+    if reader := reader_of(folder):
+        yield reader.read(folder, options)
         return
     reports: list[Path] = []
     others: list[Imported] = []
@@ -90,7 +87,8 @@ def _read_folder(folder: Path, options: ImportOptions) -> Iterator[Imported]:
         elif path.suffix == ".eval" or junit.matches(read_bytes(path)):
             others.append(_read_file(path, options))
     if not reports and not others:
-        raise BadInput("contains nothing that can be imported", where=folder, remedy=f"expected {_FORMATS}")
+        remedy = f"expected {_FORMATS}{other_formats()}"
+        raise BadInput("contains nothing that can be imported", where=folder, remedy=remedy)
     if reports:
         yield vitest.read(reports, folder, options)
     yield from others

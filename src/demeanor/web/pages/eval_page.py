@@ -15,6 +15,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count
 from demeanor.decide.promotion.candidate import Candidate
+from demeanor.define.set_policy import policy_file
 from demeanor.render import numbers
 from demeanor.reports.eval_history.report import PastCell, SubjectHistory, eval_history
 from demeanor.reports.night import phrases
@@ -127,8 +128,7 @@ def _point(past: PastCell, name: str, subject: str, links: Links) -> ChartPoint:
 
 def _source(definition: Eval, root: Path) -> tuple[str, str]:
     """Where the eval is defined, and its text as far as it is short."""
-    path, line = definition.source.path, definition.source.line
-    file = path if path.is_file() else path / ("scenario.toml" if definition.task is None else "task.toml")
+    file, line = policy_file(definition), definition.source.line
     shown = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     try:
         lines = file.read_text("utf-8", "replace").splitlines()

@@ -1,1 +1,0 @@
-"""Files that Harbor writes: results and ATIF trajectories."""

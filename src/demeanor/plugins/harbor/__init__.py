@@ -1,0 +1,1 @@
+"""Whole tasks in Harbor's format, run by the real `harbor`."""

@@ -1,0 +1,1 @@
+"""Evals as tasks: their workspace, prompt, and checks as a program."""

@@ -1,0 +1,67 @@
+"""Export an eval as a Harbor task: its files, and a solution from its rehearsed behaviour."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.eval import Eval
+from demeanor.core.file_set import new_folder
+from demeanor.core.temp_names import temp_prefix
+from demeanor.core.tree import Change, changes
+from demeanor.core.tree_io import scan
+from demeanor.judge.simulation import rehearse
+from demeanor.plugins.harbor.export.task_files import exportable, exported_task, task_name, unexportable, write_task
+from demeanor.runner.checks import build_workspace
+from demeanor.runner.template import build_template
+
+_ORG = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportedTask:
+    """An eval that was written as a Harbor task."""
+
+    folder: Path
+    """The folder of the task."""
+
+    left_out: tuple[str, ...]
+    """What could not be exported, each with the reason."""
+
+    solution: bool
+    """Whether it has a solution, from a rehearsed behaviour."""
+
+
+def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) -> ExportedTask:
+    """Write an eval as a task below `out`. What can't be exported raises UsageError, or is left out with `partial`."""
+    if not _ORG.fullmatch(org):
+        raise UsageError(f"--org {org!r}: not a valid name\n  → use letters, digits, '-', '_' and '.'")
+    if one.task is not None:
+        raise UsageError(f"{one.name!r} is already a Harbor task\n  → its folder is {one.task.folder}")
+    left_out = tuple(unexportable(one))
+    if left_out and not partial:
+        listed = "\n".join(f"  - {reason}" for reason in left_out)
+        remedy = "leave that out with --partial, if the rest still makes sense"
+        raise UsageError(f"{one.name!r} can't be exported as a Harbor task:\n{listed}\n  → {remedy}")
+    if not exportable(one):
+        raise UsageError(f"{one.name!r} has no check that can be exported, so the task could not fail")
+    folder = out / task_name(one)
+    if folder.exists():
+        raise BadInput("already exists", where=folder, remedy="move it away, or choose another --output")
+    solution = _solution(one)
+    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as work:
+        start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree
+        with new_folder(folder) as task:
+            write_task(exported_task(one, start, solution, org=org, image=image), task)
+    return ExportedTask(folder=folder, left_out=left_out, solution=solution is not None)
+
+
+def _solution(one: Eval) -> tuple[Change, ...] | None:
+    """Return the changes that the first behaviour of `passes_on` makes; None when there is none."""
+    if not one.passes_on:
+        return None
+    evidence = rehearse(one, one.passes_on[0], lay_out=build_workspace, read_back=scan)
+    return changes(evidence.before, evidence.after)

@@ -1,0 +1,1 @@
+"""The self-test of tasks without a model."""

@@ -1,0 +1,126 @@
+"""Tests tasks without a model: Harbor runs the solution, and an agent that does nothing, several times each."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.core.checks import RewardCheck
+from demeanor.core.eval import Eval
+from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trial import Trial
+from demeanor.gateway.null import NullGateway
+from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
+from demeanor.plugins.harbor.environments.task_images import task_refusal
+from demeanor.plugins.harbor.format.answer_leaks import search_answers
+from demeanor.plugins.harbor.format.task import harbor_task
+from demeanor.plugins.harbor.format.task_offline import offline
+from demeanor.plugins.harbor.self_test.complaints import needs_network, solved, task_complaints
+from demeanor.plugins.harbor.trials.agents import NOP, ORACLE
+from demeanor.plugins.harbor.trials.attempt import attempt_task
+from demeanor.runner.attempt import capture_errors
+from demeanor.runner.engines import ShowProgress, TaskOptions
+from demeanor.runner.plan import DEFAULT_TIMEOUT
+from demeanor.runner.sandbox import no_isolation
+
+if TYPE_CHECKING:
+    from demeanor.core.capture import Capture
+    from demeanor.plugins.harbor.engine import HarborEngine
+    from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
+    from demeanor.plugins.harbor.trials.context import TaskContext
+    from demeanor.runner.catalog import Catalog
+
+
+def check_statically(engine: HarborEngine, one: Eval, options: TaskOptions) -> SelfTest:
+    """Check a task without running it."""
+    environment = engine.choice(options.env)
+    refused = _refused(one, environment, engine.catalog)
+    return SelfTest(eval=one.name, rehearsed=0, complaints=(*refused, *_static_complaints(one)))
+
+
+def run_test(engine: HarborEngine, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
+    """Check that the solution of a task passes and that doing nothing does not."""
+    return asyncio.run(_test(engine, one, options, show))
+
+
+async def _test(engine: HarborEngine, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
+    sandbox = no_isolation()
+    context = engine.context(options.env, sandbox, NullGateway(), seed=0)
+    runner = _TaskRunner(engine.catalog, context, options, show)
+    found = [*_refused(one, context.environment, engine.catalog), *_static_complaints(one)]
+    if any(complaint.fault is SelfTestFault.REFUSED for complaint in found):
+        await sandbox.stop()
+        return SelfTest(eval=one.name, rehearsed=0, complaints=tuple(found))
+    await sandbox.start()
+    try:
+        with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
+            found += await _complaints(one, offline(one, Path(folder)), runner)
+    finally:
+        await sandbox.stop()
+    return SelfTest(eval=one.name, rehearsed=runner.finished, complaints=tuple(found))
+
+
+async def _complaints(one: Eval, offline_copy: Eval | None, runner: _TaskRunner) -> list[Complaint]:
+    """Run a task, or its copy without a network if there is one, and return what is wrong with it."""
+    oracle, nothing = await runner.run_all(offline_copy or one)
+    found: list[Complaint] = []
+    for check in (check for check in one.checks if isinstance(check, RewardCheck)):
+        network = None
+        if offline_copy is not None and not all(solved(check, capture) for capture in oracle):
+            network = needs_network(check, await runner.run(ORACLE, one, 1, 1))
+        found += [network] if network else []
+        found += task_complaints(check, () if network else oracle, nothing)
+    return found
+
+
+class _TaskRunner:
+    """Runs tasks in parallel, and counts the runs."""
+
+    def __init__(self, catalog: Catalog, context: TaskContext, options: TaskOptions, show: ShowProgress) -> None:
+        self.finished = 0
+        self._catalog, self._context, self._options, self._show = catalog, context, options, show
+        self._slots = asyncio.Semaphore(options.jobs)
+
+    async def run_all(self, one: Eval) -> tuple[list[Capture], list[Capture]]:
+        """Return the captures of the solution, and those of the agent that does nothing."""
+        repeat = self._options.repeat
+        agents = (ORACLE, NOP) if _has_solution(one) else (NOP,)
+        runs = [self.run(agent, one, number, repeat) for agent in agents for number in range(1, repeat + 1)]
+        captures = await asyncio.gather(*runs)
+        return captures[:-repeat], captures[-repeat:]
+
+    async def run(self, agent: str, one: Eval, number: int, of: int) -> Capture:
+        """Run a task once and return its capture."""
+        subject = self._catalog.subject(agent)
+        trial = Trial(eval=one, subject=subject, number=number, timeout=one.scenario.timeout or DEFAULT_TIMEOUT)
+        async with self._slots:
+            capture = await capture_errors(trial, 1, attempt_task(trial, 1, self._context))
+        self.finished += 1
+        self._show(f"{one.name}: {agent} {number} of {of}")
+        return capture
+
+
+def _refused(one: Eval, environment: EnvironmentChoice, catalog: Catalog) -> Iterator[Complaint]:
+    """The task's refusal by the environment: every attempt would end with it, so none is made."""
+    if why := task_refusal(harbor_task(one), environment, catalog.environ):
+        detail = f"it can't run in the environment {environment.name} (choose another one with --env): {why}"
+        yield Complaint(fault=SelfTestFault.REFUSED, detail=detail)
+
+
+def _static_complaints(one: Eval) -> Iterator[Complaint]:
+    if not _has_solution(one):
+        yield Complaint(
+            fault=SelfTestFault.UNPROVEN, detail="there is no solution, so nothing shows that it can be solved"
+        )
+    search = search_answers(harbor_task(one))
+    for answer in search.leaked:
+        yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
+    for problem in search.unreadable:
+        yield Complaint(fault=SelfTestFault.UNPROVEN, detail=problem)
+
+
+def _has_solution(one: Eval) -> bool:
+    return all(step.solution for step in harbor_task(one).steps)
