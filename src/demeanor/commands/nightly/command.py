@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 from demeanor.cli.options import load_config
-from demeanor.commands.run import command as run_command
+from demeanor.cli.run_trials import run_arguments, run_evals
 from demeanor.core.errors import StoreError, UsageError
 from demeanor.core.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options: most of those of `demeanor run`."""
-    how = run_command.run_arguments(parser)
+    how = run_arguments(parser)
     how.add_argument(
         "--resume",
         nargs="?",
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Run all evals on all subjects."""
     if args.resume == "":
         args.resume = _last_night(args)
-    return run_command.run(args)
+    return run_evals(args)
 
 
 def _last_night(args: argparse.Namespace) -> str:

@@ -1,0 +1,192 @@
+"""What `demeanor run` and `demeanor nightly` share: their options, and the run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.cli.intervention import read_intervention
+from demeanor.cli.options import (
+    build_argument,
+    builds_first,
+    choice_arguments,
+    config_argument,
+    env_argument,
+    load_config,
+    on_argument,
+    positive_int,
+    request_of,
+    subject_arguments,
+    trial_arguments,
+)
+from demeanor.cli.output_path import can_be_written, new_file
+from demeanor.cli.plan import print_plan
+from demeanor.core.errors import BadInput
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.fault import parse_faults
+from demeanor.core.run_request import RunRequest
+from demeanor.core.text import count
+from demeanor.decide.policies import empty_exit_code
+
+if TYPE_CHECKING:
+    from demeanor.config.config import Config
+    from demeanor.reports.run.report import RunReport
+
+_NOTHING_GATES = """\
+demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
+  → run all of them with --policy all or RUN_EVALS=1, or name the ones to run
+"""
+
+
+_NO_MODEL = """\
+demeanor: no subject is named and this machine has no language model, so native:scripted is run, which is not a model
+  {why}
+"""
+
+
+def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options of `run` and `nightly`; returns the group `how`, so that each can add its own."""
+    choice_arguments(parser)
+    subject_arguments(parser)
+    how = parser.add_argument_group("how")
+    how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
+    trial_arguments(how)
+    on_argument(how)
+    env_argument(how)
+    build_argument(how)
+    how.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="KIND[@WHEN][:OPTION=VALUE]",
+        help="inject a fault into the model's answers: 429@1, cut@2-3, 500@30%%, …; repeatable (demeanor help gateway)",
+    )
+    wire = how.add_mutually_exclusive_group()
+    wire.add_argument(
+        "--record",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="record a cassette of each trial (default: evals/cassettes)",
+    )
+    wire.add_argument(
+        "--replay",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="replay cassettes: no model is asked, nothing is spent",
+    )
+    out = parser.add_argument_group("output")
+    out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
+    told = "print the report as JSON, and progress events as lines of JSON on standard error"
+    out.add_argument("--json", action="store_true", help=told)
+    out.add_argument("--junit", type=new_file, metavar="FILE", help="also write a JUnit report")
+    config_argument(parser)
+    return how
+
+
+def run_evals(args: argparse.Namespace) -> ExitCode:
+    """Plan, run, report."""
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.run.collection import compare_collection
+    from demeanor.reports.run.workflow import run_and_report
+    from demeanor.results.resume import resumed_request
+    from demeanor.results.runs import find_stored_run
+    from demeanor.runner.catalog import SCRIPTED, Catalog
+    from demeanor.runner.plan import plan_evals
+    from demeanor.runner.selection import collect_evals, select_evals
+
+    config = load_config(args, near=Path(args.resume) if args.resume else None)
+    results = args.results or config.root / config.results
+    earlier = find_stored_run(args.resume, results, config, os.environ).local_folder() if args.resume else None
+    request = _request(args, config)
+    if earlier:
+        request = resumed_request(earlier, request)
+    elif os.environ.get("RUN_EVALS"):
+        request = replace(request, policy=request.policy or "all")
+    paths = [str(config.root / path) for path in request.paths]
+    config = config.at_night() if request.kind == "nightly" else config
+    catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
+    evals = collect_evals(config, paths)
+    plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    if scripted and not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
+        sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
+    if not plan.cells:
+        sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))
+        return empty_exit_code(config, os.environ)
+    if args.dry_run:
+        print_plan(plan, request, catalog, results, as_json=args.json)
+        return ExitCode.ACCEPTED
+    report = run_and_report(
+        catalog,
+        plan,
+        request,
+        earlier or results,
+        ui=make_ui(events=args.json),
+        environ=os.environ,
+        collection=compare_collection(config, evals, paths, os.environ, results),
+        junit=args.junit,
+    )
+    _print(report, as_json=args.json)
+    return report.exit_code
+
+
+def _print(report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        from demeanor.reports.run.to_json import json_pieces
+
+        for piece in json_pieces(report):
+            sys.stdout.write(piece)
+    else:
+        from demeanor.render.terminal import screen_of
+        from demeanor.reports.run.terminal import terminal
+
+        print(terminal(report, screen_of(sys.stdout)), end="")
+
+
+def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:
+    """The folder that an option names; raises BadInput if it took a path of evals by mistake."""
+    if given is None:
+        return None
+    folder = Path(given).resolve() if given else config.root / config.cassettes
+    remedy = f"put the paths of evals first (demeanor run PATH {option}), or write {option}=DIR"
+    if folder.exists() and not folder.is_dir():
+        raise BadInput("is not a folder of cassettes", where=given or folder, key=option, remedy=remedy)
+    if given and (any(folder.glob("*.py")) or (folder / "scenario.toml").is_file()):
+        raise BadInput("is a folder of evals, not of cassettes", where=given, key=option, remedy=remedy)
+    if must_exist and not folder.is_dir():
+        raise BadInput(
+            "there is no such folder", where=folder, key=option, remedy="record first: demeanor run --record"
+        )
+    if not must_exist and not can_be_written(folder):
+        remedy = f"give a folder that you can write to: {option}=DIR"
+        raise BadInput("no cassette can be written here", where=given or folder, key=option, remedy=remedy)
+    return str(folder)
+
+
+def _from_root(path: str, config: Config) -> str:
+    """A path of the command line, relative to the project, so that the run can be resumed from another folder."""
+    whole = Path.cwd() / path
+    return str(whole.relative_to(config.root)) if whole.is_relative_to(config.root) else str(whole)
+
+
+def _request(args: argparse.Namespace, config: Config) -> RunRequest:
+    return request_of(
+        args,
+        paths=tuple(_from_root(path, config) for path in args.paths),
+        trials=args.trials,
+        build=builds_first(args, config),
+        policy=args.policy,
+        fail_fast=args.fail_fast,
+        update_snapshots=args.update_snapshots,
+        faults=parse_faults(args.fault, where="--fault"),
+        record=_cassettes(args.record, config, "--record", must_exist=False),
+        replay=_cassettes(args.replay, config, "--replay", must_exist=True),
+        intervention=read_intervention(args),
+    )
