@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from demeanor.commands.bisect.report import BisectOutcome
-from demeanor.commands.bisect.rules import Search
+from demeanor.plugins.lab.bisect.report import BisectOutcome
+from demeanor.plugins.lab.bisect.rules import Search
 from demeanor.statistics.binomial import at_most
 from demeanor.statistics.bisection import Tries, entropy
 

@@ -113,7 +113,7 @@ models fetch nosuch | remove nosuch | nosuch
 gateway serve nosuch:nosuch | --model nosuch | --port 99999 | --unix file.txt | --log evals | --log file.txt/x
 gateway serve --keep file.txt | --keep file.txt/x
 gateway serve --keep kept --unix file.txt | --fault nosuch | --config key.toml | --keep kept --host nosuch.invalid
-init --nosuch | file.txt | file.txt/x | new --agent nosuch | new --from-sessions nosuch | new --ci nosuch
+init --nosuch | file.txt | file.txt/x | new --agent nosuch | new --ci nosuch
 init guides --for nosuch | file.txt | file.txt/x | nosuch
 doctor --nosuch | --sandboxes nosuch
 help nosuch | ../../etc/passwd

@@ -10,15 +10,15 @@ from typing import Any
 
 from demeanor.cli import main
 from demeanor.cli.registry import all_commands, parser_of, program_help
-from demeanor.commands.bisect.render import bisect_terminal
-from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
-from demeanor.commands.fork.render import fork_terminal
-from demeanor.commands.fork.report import FORK_DOCUMENT, ForkOutcome
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.plugins.lab.bisect.render import bisect_terminal
+from demeanor.plugins.lab.bisect.report import BISECT_DOCUMENT, BisectOutcome
+from demeanor.plugins.lab.fork.render import fork_terminal
+from demeanor.plugins.lab.fork.report import FORK_DOCUMENT, ForkOutcome
 from demeanor.render.terminal import Screen
 from demeanor.reports.comparison.render import compare_markdown, compare_terminal
 from demeanor.reports.comparison.report import COMPARE_DOCUMENT
@@ -41,9 +41,7 @@ from demeanor.reports.run.markdown import markdown
 from demeanor.reports.run.terminal import terminal
 from demeanor.reports.run.to_json import json_report
 from demeanor.web.night_html import night_html
-from tests.commands.bisect.test_render import a_bisection
 from tests.commands.fix.test_render import REFUSED, a_fix
-from tests.commands.fork.test_render import a_fork
 from tests.commands.rejudge.test_report import again, judged
 from tests.helpers.decision_reports import a_comparison, a_gate
 from tests.helpers.fix_project import GOOD_FIX, HELP, BrokenToyAgent
@@ -53,6 +51,8 @@ from tests.helpers.run_reports import make_mixed
 from tests.helpers.runs import records
 from tests.helpers.toy_agent import ToyAgent
 from tests.helpers.versions import Versions
+from tests.plugins.lab.bisect.test_render import a_bisection
+from tests.plugins.lab.fork.test_render import a_fork
 from tests.reports.eval_history.test_report import course
 from tests.reports.failures.test_render import groups
 from tests.reports.prompt_coverage.test_render import a_cover

@@ -12,13 +12,13 @@ import pytest
 from tools.schema_files import report_schemas
 
 from demeanor.cli.docs_folder import schemas
-from demeanor.commands.bisect.report import BISECT_DOCUMENT
 from demeanor.commands.compare.plan import comparison_plan
 from demeanor.commands.fix.report import FIX_DOCUMENT
-from demeanor.commands.fork.report import FORK_DOCUMENT
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.trace.notes_report import NOTES_DOCUMENT, NotesReport
 from demeanor.core.notes import TrialNote
+from demeanor.plugins.lab.bisect.report import BISECT_DOCUMENT
+from demeanor.plugins.lab.fork.report import FORK_DOCUMENT
 from demeanor.render.documents import ReportDocument, compact_object, item_pieces, json_data
 from demeanor.reports.calibration.report import CALIBRATION_DOCUMENT, CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.reports.comparison.report import COMPARE_DOCUMENT, PLAN_DOCUMENT
@@ -29,13 +29,13 @@ from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, AnalysisSource, a
 from demeanor.reports.night.report import NIGHTS_DOCUMENT
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
 from demeanor.results.calibrations import CorrectedRate
-from tests.commands.bisect.test_render import a_bisection
 from tests.commands.fix.test_render import a_fix
-from tests.commands.fork.test_render import a_fork
 from tests.commands.rejudge.test_report import again, judged
 from tests.helpers.decision_reports import a_comparison, a_gate
 from tests.helpers.night_reports import a_week, changed, nights
 from tests.helpers.runs import records
+from tests.plugins.lab.bisect.test_render import a_bisection
+from tests.plugins.lab.fork.test_render import a_fork
 from tests.reports.failures.test_render import groups
 from tests.reports.prompt_coverage.test_render import a_cover
 

@@ -28,15 +28,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor compare native:big native:small", "two subjects of stored runs"),
         ("demeanor compare --plan 95% 80%", "how many trials detect this drop?"),
     ),
-    "bisect": (
-        ("demeanor bisect reads_first --good v1.4", "find the commit that changed the behaviour"),
-        ("demeanor bisect reads_first --good v1.4 --bad HEAD~2", "if HEAD itself is not the bad one"),
-    ),
-    "cover": (
-        ("demeanor cover", "which instructions could be deleted without any eval noticing?"),
-        ("demeanor cover --max-trials 200", "with a limit; run it again to continue"),
-        ("demeanor cover --since main --min-coverage 80%", "only what a change touches, as a gate"),
-    ),
     "promote": (
         ("demeanor promote", "which evals are ready for ALWAYS_PASSES?"),
         ("demeanor promote --apply", "change their policy, and verify it"),
@@ -63,11 +54,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor validate --list -k 'notes and not slow'", "list the evals that match"),
         ("demeanor validate --calibrate asks_first", "is its judge right, by your labels?"),
     ),
-    "adopt": (
-        ("demeanor adopt ~/.claude/projects/*/1f0c….jsonl", "what the agent did, and a draft of an eval"),
-        ("demeanor adopt session.jsonl --check 1", "the first listed fact was wrong"),
-        ("demeanor adopt saves_the_note/native:scripted/2", "a stored trial"),
-    ),
     "trace": (
         ("demeanor trace", "the first trial of the latest run that did not pass"),
         ("demeanor trace saves_the_note/native:scripted/2", "one trial"),
@@ -75,13 +61,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor trace --prompt", "the instructions that the agent sent, with ids"),
         ("demeanor trace EVAL/SUBJECT/1 --label flaky", "label a trial; --note TEXT adds why"),
         ("demeanor trace --notes", "all labels"),
-    ),
-    "fork": (
-        ("demeanor fork", "the steps of the first trial that did not pass"),
-        ("demeanor fork EVAL/SUBJECT/2 --at 4", "ten trials that start at its fourth step"),
-        ("demeanor fork EVAL --scan", "the step at which its chance of passing fell"),
-        ("demeanor fork EVAL --at 4 --instead answer.json", "with another answer there"),
-        ("demeanor fork EVAL --at 4 --save before_delete", "for a decision-point eval"),
     ),
     "rejudge": (
         ("demeanor rejudge", "the latest run, with the edited checks"),
@@ -136,7 +115,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "init": (
         ("demeanor init", "asks for agent, model and CI"),
         ("demeanor init --agent codex --ci gitlab", "without questions"),
-        ("demeanor init --from-sessions ~/.claude/projects", "evals from your sessions"),
     ),
     "init guides": (
         ("demeanor init guides", "guides for all coding agents"),

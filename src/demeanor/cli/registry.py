@@ -36,10 +36,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "explore": {
         "rejudge": "judge stored trials again, without agent or model: once, or on edits",
-        "adopt": "turn a session in which an agent did the wrong thing into an eval",
-        "fork": "start trials from a step of a stored trial; find the deciding step",
-        "cover": "find the instructions in the prompt that no eval covers",
-        "bisect": "find the commit that changed a behaviour, even if the eval is flaky",
     },
     "machine": {
         "agents": "list, install or check coding agents",

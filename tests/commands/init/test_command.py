@@ -15,10 +15,8 @@ import jsonschema
 import pytest
 import yaml
 
-from demeanor.define.python.import_file import evals_in_file
 from tests.helpers.installed import COMMIT, FROM_GIT, installed_in
 from tests.helpers.project import Project
-from tests.helpers.session_samples import session_file
 
 SCHEMAS = {
     "github": ("vendor.github-workflows", ".github/workflows/evals-*.yml"),
@@ -264,36 +262,3 @@ def test_an_agent_of_ones_own_is_added_after_init(project: Project) -> None:
     refused = project.demeanor("init", "--agent", "my-own-agent")
     assert refused.returncode == 2
     assert "for your own agent: `demeanor init`, then `demeanor help test-your-agent`" in refused.stderr
-
-
-def test_the_first_evals_come_from_sessions(project: Project):
-    """One per group, with gaps, instead of the examples; every session is listed, and no file is overwritten."""
-    for agent in ("claude-code", "gemini-cli"):
-        session_file(agent, project.folder.parent / "logs" / agent)
-    (project.folder.parent / "logs/other.json").write_text("{}")
-    evals = project.folder / "evals"
-    evals.mkdir()
-    (evals / "eval_tidy_up_remove_the_build_folder.py").write_text("mine = 1\n")
-    done = project.demeanor("init", "--from-sessions", str(project.folder.parent / "logs"))
-    assert done.returncode == 0, done.stderr
-    assert "2 sessions: deleted a file" in done.stdout
-    assert "a session of claude-code" in done.stdout
-    assert "a session of gemini-cli" in done.stdout
-    assert "1 file without a session that can be read" in done.stdout
-    names = {path.name for path in evals.iterdir()}
-    assert names == {"eval_tidy_up_remove_the_build_folder.py", "eval_tidy_up_remove_the_build_folder_2.py"}
-    assert (evals / "eval_tidy_up_remove_the_build_folder.py").read_text() == "mine = 1\n"
-    (one,) = evals_in_file(evals / "eval_tidy_up_remove_the_build_folder_2.py")
-    assert one.name == "tidy_up_remove_the_build_folder_2"
-    assert one.gaps
-    again = project.demeanor("init", "--from-sessions", str(project.folder.parent / "logs"))
-    assert "kept     evals/eval_tidy_up_remove_the_build_folder_2.py" in again.stdout
-    assert {path.name for path in evals.iterdir()} == names
-
-
-def test_a_folder_without_sessions_is_an_error(project: Project):
-    """Nothing is written then."""
-    done = project.demeanor("init", "--from-sessions", ".")
-    assert done.returncode == 2
-    assert "there is no session in it" in done.stderr
-    assert list(project.folder.iterdir()) == []

@@ -15,7 +15,6 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.file_set import write_files
 
 if TYPE_CHECKING:
-    from demeanor.commands.adopt.groups import GroupedSessions
     from demeanor.commands.init.starter_files import StarterChoice
 
 _SERVICES = ("github", "gitlab", "buildkite", "none")
@@ -35,29 +34,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROVIDER/MODEL",
         help="its model, such as anthropic/claude-sonnet-4-5 (default: a small one on this machine, without a key)",
     )
-    parser.add_argument(
-        "--from-sessions",
-        type=Path,
-        metavar="DIR",
-        help="instead of the example evals, propose evals from the sessions of coding agents below this folder, grouped"
-        " by what the agents did (demeanor help adopt)",
-    )
     parser.add_argument("--ci", choices=_SERVICES, help="the CI service to write workflows for (default: github)")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets a line."""
-    from demeanor.commands.adopt.groups import grouped_text
     from demeanor.commands.init.starter_files import left_for_ci, schema_files, starter_files, steps
     from demeanor.render.terminal import next_steps
 
-    grouped = _grouped(args) if args.from_sessions else None
     schemas = {args.folder / path: text for path, text in schema_files().items()}
     choice = _choice(args)
-    starter = starter_files(choice, evals=grouped is None)
+    starter = starter_files(choice)
     found: dict[Path, str | bytes] = {**{args.folder / path: text for path, text in starter.items()}, **schemas}
-    for group in grouped.groups if grouped else ():
-        found |= group.example.files if group.example is not None else {}
     old = {path for path in found if path.exists()}
     new = {path: text for path, text in found.items() if path not in old or _is_stale(path, schemas)}
     ignore = args.folder / ".gitignore"
@@ -68,10 +56,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     for path in found:
         done = "kept" if path not in new else "updated" if path in old else "created"
         print(f"{done:<8} {path}{' (already exists)' if done == 'kept' else ''}")
-    if grouped is not None:
-        print(f"\n{grouped_text(grouped)}")
     folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
-    print(f"\n{next_steps([*folder, *steps(choice, os.environ, evals=grouped is None)])}")
+    print(f"\n{next_steps([*folder, *steps(choice, os.environ)])}")
     if left := left_for_ci(choice):
         print(f"\n{left}{_left_to_fill_in(args.folder)}\nMore about this: demeanor help ci")
     return ExitCode.ACCEPTED
@@ -87,17 +73,6 @@ def _left_to_fill_in(folder: Path) -> str:
         return ""
     why = f"other machines can't install Demeanor from {installed_from().place}"
     return "\n  ".join([f"\nFirst fill in {VARIABLE}, because {why}:", *lines])
-
-
-def _grouped(args: argparse.Namespace) -> GroupedSessions:
-    """The sessions of `--from-sessions`, with evals that no existing file is in the way of."""
-    from demeanor.commands.adopt.groups import group_sessions
-    from demeanor.config.config import read_config
-    from demeanor.runner.catalog import Catalog
-
-    config = read_config(args.folder if args.folder.is_dir() else Path.cwd())
-    redactor = Catalog(config=config, environ=os.environ).redactor
-    return group_sessions(args.from_sessions, redactor=redactor, evals=args.folder / "evals")
 
 
 def _is_stale(path: Path, schemas: Mapping[Path, str]) -> bool:

@@ -50,9 +50,9 @@ class StarterChoice:
     """The CI service: a key of `CI`."""
 
 
-def starter_files(choice: StarterChoice, *, evals: bool = True) -> dict[PurePosixPath, str]:
-    """The path and the text of every file, with or without the example evals."""
-    targets = {"demeanor.toml": "demeanor.toml", **(_EVALS if evals else {}), **CI[choice.ci]}
+def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
+    """The path and the text of every file."""
+    targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci]}
     blocks = {
         "subjects": [_subjects(choice)],
         "package": [package_line(installed_from(), _extra(choice))],
@@ -65,15 +65,14 @@ def starter_files(choice: StarterChoice, *, evals: bool = True) -> dict[PurePosi
     return {PurePosixPath(target): fill((folder / name).read_text("utf-8"), blocks) for name, target in targets.items()}
 
 
-def steps(choice: StarterChoice, environ: Mapping[str, str], *, evals: bool = True) -> list[tuple[str, str]]:
-    """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing. Without the
-    example evals, those from sessions have gaps that a person fills."""
+def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing."""
     ready = choice.agent == NATIVE and not choice.model
     runtime = [(install_extra("local"), "the runtime of the local model")] if _extra(choice) else []
     return [
         *([] if ready else [*runtime, *_downloads(choice)]),
         *((f"export {name}=…", "the key of the provider") for name in _keys(choice) if name not in environ),
-        ("demeanor validate", "check the evals, without a model" if evals else "list the gaps that you have to fill"),
+        ("demeanor validate", "check the evals, without a model"),
         ("demeanor run --policy all", "run them"),
     ]
 

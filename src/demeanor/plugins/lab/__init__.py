@@ -1,0 +1,1 @@
+"""Find out why: evals from sessions, forks of trials, prompt coverage, bisection."""

@@ -1,0 +1,122 @@
+"""Make an eval from a session: clean it, find the situation, write the file, and validate it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from demeanor.commands.validate.workflow import validate
+from demeanor.core.errors import BadInput, DemeanorError
+from demeanor.core.file_set import write_files
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.session import PastSession
+from demeanor.core.text import one_line
+from demeanor.plugins.lab.adopt.clean import cleaned
+from demeanor.plugins.lab.adopt.eval_file import eval_text
+from demeanor.plugins.lab.adopt.report import Adopted, AdoptReport
+from demeanor.plugins.lab.adopt.rules import facts_of
+from demeanor.plugins.lab.adopt.situation import Choice, Situation, situation_of
+from demeanor.plugins.lab.adopt.source import identifier
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.engines import TaskOptions
+from demeanor.runner.selection import choose_evals
+
+_MOST_BYTES = 4 << 20
+_MARK = "‹redacted:"
+
+
+def adopt(
+    session: PastSession,
+    choice: Choice,
+    *,
+    redactor: Redactor,
+    folder: Path,
+    source: str,
+    checks: Sequence[int] = (),
+    name: str | None = None,
+    out: Path | None = None,
+) -> Adopted:
+    """The eval of a session, not written yet. `checks` are the numbers of the facts that were wrong; `out` is the file
+    to write, by default in `folder`."""
+    steady = redactor.steady
+    situation = _without_secrets(situation_of(cleaned(session, steady), choice), steady)
+    facts = facts_of(situation)
+    for number in checks:
+        if not 1 <= number <= len(facts):
+            raise BadInput(f"there is no fact {number}", where="--check", remedy=f"choose from 1 to {len(facts)}")
+    if name is not None and identifier(name) != name:
+        raise BadInput(f"{name!r} is not the name of a function", where="--name", remedy=f"such as {identifier(name)}")
+    own = name or identifier(situation.prompts[-1])
+    made = eval_text(situation, facts, sorted(set(checks)), name=own, source=_origin(situation, source))
+    path = out or folder / f"eval_{own}.py"
+    files: dict[Path, str | bytes] = {path: made.text}
+    files |= {path.parent / f"{own}_files" / one: content for one, content in sorted(made.template.items())}
+    secrets = sum(
+        (content if isinstance(content, str) else content.decode("utf-8", "replace")).count(_MARK)
+        for content in files.values()
+    )
+    return Adopted(
+        name=own,
+        source=source,
+        situation=situation,
+        facts=facts,
+        chosen=tuple(sorted(set(checks))),
+        files=files,
+        gaps=made.gaps,
+        secrets=secrets,
+    )
+
+
+def write_adopted(found: Iterable[Adopted]) -> None:
+    """Write the files of some evals, all or none; an existing file of an eval is never overwritten."""
+    files: dict[Path, str | bytes] = {}
+    for one in found:
+        for path in one.files:
+            taken = path.parent if path.parent.name == f"{one.name}_files" else path
+            if path.exists() or path in files or (taken is not path and taken.exists()):
+                raise BadInput(
+                    "exists already, and is not overwritten", where=taken, remedy="choose another --output or --name"
+                )
+        files |= one.files
+    write_files(files)
+
+
+def adopt_and_validate(catalog: Catalog, adopted: Adopted) -> AdoptReport:
+    """Write an eval and validate it; if it can't even be loaded, nothing stays."""
+    write_adopted([adopted])
+    try:
+        evals = choose_evals(catalog.config, paths=[str(adopted.path)])
+    except DemeanorError:
+        for path in adopted.files:
+            path.unlink(missing_ok=True)
+        raise
+    report = validate(catalog, evals, base=None, strict=False, options=TaskOptions(static=True), show=lambda text: None)
+    return AdoptReport(adopted=adopted, validation=report)
+
+
+def _without_secrets(situation: Situation, redactor: Redactor) -> Situation:
+    """The situation with the secrets in its files replaced: these were read after the session was cleaned."""
+    files = {path: redactor.data(content) for path, content in situation.files.items()}
+    after = {path: None if content is None else redactor.data(content) for path, content in situation.after.items()}
+    if (size := sum(map(len, files.values()))) > _MOST_BYTES:
+        raise BadInput(
+            f"the starting files have {size >> 20} MiB, more than {_MOST_BYTES >> 20} MiB",
+            where="files",
+            remedy="leave out --all-files, or remove large files from the repository first",
+        )
+    return replace(situation, files=files, after=after)
+
+
+def _origin(situation: Situation, source: str) -> str:
+    """The docstring of the file: what it was made from."""
+    own = situation.session.id
+    which = f" {own}" if own and own not in source else ""
+    return f"Made by `demeanor adopt` from {source}{which}; files: {situation.origin}."
+
+
+def session_phrase(session: PastSession) -> str:
+    """What a session is, in a phrase that can be printed."""
+    who = f"a session of {session.agent}" if session.agent else "recorded traffic"
+    day = f", {session.started[:10]}" if session.started else ""
+    return one_line(f"{who} ({session.model}{day})" if session.model else f"{who}{day}", width=150)

@@ -1,0 +1,217 @@
+"""`demeanor cover`: which instructions of the prompt could be deleted without any eval noticing?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.cli.options import (
+    build_argument,
+    builds_first,
+    choice_arguments,
+    config_argument,
+    load_config,
+    on_argument,
+    positive_int,
+    print_report,
+    rate_argument,
+    request_of,
+    subject_arguments,
+    trial_arguments,
+)
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from demeanor.config.config import Config
+    from demeanor.core.instructions import PromptInstruction
+    from demeanor.core.run_request import RunRequest
+    from demeanor.plugins.lab.cover.workflow import CoverRun
+    from demeanor.reports.prompt_coverage.report import CoverReport
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.execute import RunResult
+
+SUMMARY = "find the instructions in the prompt that no eval covers"
+GROUP = "explore"
+EXAMPLES = (
+    ("demeanor cover", "which instructions could be deleted without any eval noticing?"),
+    ("demeanor cover --max-trials 200", "with a limit; run it again to continue"),
+    ("demeanor cover --since main --min-coverage 80%", "only what a change touches, as a gate"),
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    choice_arguments(parser)
+    subject_arguments(parser)
+    what = parser.add_argument_group("which instructions")
+    what.add_argument(
+        "--instruction",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this one; repeatable (ids: demeanor trace --prompt)",
+    )
+    what.add_argument("--since", metavar="REV", help="only those whose lines changed since a revision")
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--operator",
+        choices=("remove", "negate", "shorten", "swap"),
+        default="remove",
+        help="what to do to an instruction; swap: swap it with the next one (default: remove)",
+    )
+    how.add_argument(
+        "--drop",
+        type=rate_argument,
+        default=0.5,
+        metavar="RATE",
+        help="the drop of a pass rate that must be noticed (default: 50%%)",
+    )
+    how.add_argument(
+        "--sure", type=rate_argument, default=0.95, metavar="RATE", help="the probability to notice it (default: 95%%)"
+    )
+    how.add_argument(
+        "--false-alarm",
+        type=rate_argument,
+        default=0.01,
+        metavar="RATE",
+        help="the accepted probability to report an instruction without effect (default: 1%%)",
+    )
+    how.add_argument(
+        "--all-evals", action="store_true", help="find every eval that holds an instruction (default: the first one)"
+    )
+    how.add_argument(
+        "--baseline-trials",
+        type=positive_int,
+        default=10,
+        metavar="N",
+        help="trials with the usual prompt for an eval without nights (default: 10)",
+    )
+    how.add_argument("--max-trials", type=positive_int, metavar="N", help="maximum number of trials")
+    how.add_argument(
+        "--min-coverage", type=rate_argument, metavar="RATE", help="reject if fewer of the instructions are held"
+    )
+    trial_arguments(how)
+    on_argument(how)
+    build_argument(how)
+    out = parser.add_argument_group("output")
+    out.add_argument("--json", action="store_true", help="print only the report, as JSON")
+    out.add_argument("--format", choices=("terminal", "markdown"), default="terminal", help="output format")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
+    config_argument(parser)
+    parser.epilog = (
+        "exit codes: 0 every instruction has an answer, 1 less than --min-coverage, 2 wrong usage, 3 undecided: some "
+        "instructions have no answer, 130 interrupted"
+    )
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Search, write the report and print it."""
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
+    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.execute import execute, prepare
+
+    config = load_config(args)
+    results = args.results or config.root / config.results
+    request = request_of(args, policy="all", trials=1, build=builds_first(args, config))
+    catalog = Catalog(config=config, environ=os.environ)
+    ui = make_ui(quiet=True)
+    search = _search(args, catalog, request, results)
+    search.log = ui.log
+    prepared = prepare(catalog, search.plan, request, results / FOLDER, in_history=False, log=ui.log)
+    search.folder = prepared.folder
+    result = execute(prepared, ui=ui, watch=search.watch, more=search.more)
+    report = _report(args, config, search, result)
+    _write(report, catalog, result)
+    print_report(args, report, COVER_DOCUMENT, cover_terminal, cover_markdown)
+    return report.exit_code
+
+
+def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, results: Path) -> CoverRun:
+    """The search before its first trial; everything that is wrong with the options is an error now."""
+    from demeanor.plugins.lab.cover.kept_trials import earlier_records
+    from demeanor.plugins.lab.cover.rules import CoverRule
+    from demeanor.plugins.lab.cover.workflow import CoverRun, checked_plan
+    from demeanor.reports.prompt_coverage.report import FOLDER
+    from demeanor.results.baselines import baselines_of, eval_hashes, latest_nights
+    from demeanor.results.history import open_project_history
+    from demeanor.results.nights import counted_nights, night_filter
+    from demeanor.runner.plan import plan_evals
+    from demeanor.runner.selection import collect_evals, select_evals
+
+    config = catalog.config
+    evals = [one for one in select_evals(collect_evals(config, request.paths), request) if one.task is None]
+    plan = checked_plan(plan_evals(catalog, evals, request, os.environ), args.max_trials)
+    with open_project_history(config, os.environ, results=results) as history:
+        nights = latest_nights(history, plan, counted_nights(history, night_filter(config)))
+    past = baselines_of(plan, nights, eval_hashes(evals) if nights else {})
+    return CoverRun(
+        plan=plan,
+        rule=CoverRule(drop=args.drop, sure=args.sure, false_alarm=args.false_alarm, all_evals=args.all_evals),
+        history={cell.eval.name: past[cell.id] for cell in plan.cells if cell.id in past},
+        earlier=earlier_records(results / FOLDER),
+        operator=args.operator,
+        choose=_choice(args, config),
+        max_trials=args.max_trials,
+        baseline_trials=args.baseline_trials,
+    )
+
+
+def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[PromptInstruction]], Collection[str]]:
+    """Which of the instructions that were sent are tried."""
+    from demeanor.cli.intervention import check_id
+
+    for one in args.instruction:
+        check_id(one, "--instruction")
+    lines = None
+    if args.since is not None:
+        from demeanor.vcs.changed_lines import changed_lines
+
+        lines = changed_lines(config.root, args.since)
+
+    def chosen(sent: Sequence[PromptInstruction]) -> Collection[str]:
+        from demeanor.results.sent_prompt import locate
+
+        wanted = {one.id for one in sent if not args.instruction or one.id in args.instruction}
+        if lines is None:
+            return wanted
+        places = {row.instruction.id: row.location for row in locate(sent, config)}
+        return {
+            one
+            for one in wanted
+            if (place := places[one]) and lines.get(place.path, frozenset()) & {*range(place.line, place.end_line + 1)}
+        }
+
+    return chosen
+
+
+def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: RunResult) -> CoverReport:
+    from demeanor.plugins.lab.cover.build_report import make_cover_report
+    from demeanor.results.sent_prompt import locate
+
+    search.update()
+    located = locate(tuple(search.sent.values()), config)
+    report = make_cover_report(search, result, located, since=args.since, min_coverage=args.min_coverage)
+    unknown = [one for one in args.instruction if search.sent and one not in search.sent]
+    notes = tuple(f"--instruction {one}: no eval sends it" for one in unknown)
+    return replace(report, notes=(*report.notes, *notes))
+
+
+def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
+    """Write the report into the folder of the run, and to the summary of a GitHub job, without secrets."""
+    from demeanor.core.atomic_file import write_atomically
+    from demeanor.reports.prompt_coverage.render import cover_markdown
+    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, REPORT
+    from demeanor.reports.run.workflow import append_step_summary
+
+    redact = catalog.redactor.text
+    write_atomically(result.folder / REPORT, redact(COVER_DOCUMENT.write(report)))
+    summary = redact(cover_markdown(report))
+    write_atomically(result.folder / "cover.md", summary)
+    append_step_summary(summary, os.environ)

@@ -1,0 +1,307 @@
+"""Run `cover`: try each eval with the prompt as it is, then remove instructions as the rule asks, round by round.
+
+All trials are in one run below `results/cover/`, which is not part of the history: their rates are those of other
+prompts. A trial is numbered within its eval, whatever was removed, so that all trials of a run are independent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum
+
+from demeanor.core.capture import Capture
+from demeanor.core.errors import UsageError
+from demeanor.core.instructions import PromptInstruction, PromptPiece, instructions, pieces
+from demeanor.core.intervention import Intervention
+from demeanor.core.progress import AttemptJudged, Progress
+from demeanor.core.record import Record
+from demeanor.core.subject import Subject
+from demeanor.core.text import count, one_line
+from demeanor.core.tree import Tree
+from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.verdict import Void, VoidCause
+from demeanor.decide.baseline import Baseline
+from demeanor.observe.conversations import first_request
+from demeanor.plugins.lab.cover.kept_trials import kept_trials
+from demeanor.plugins.lab.cover.likely import shared_words, text_of
+from demeanor.plugins.lab.cover.operators import change, changeable
+from demeanor.plugins.lab.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
+from demeanor.reports.prompt_coverage.report import CoverOperator
+from demeanor.statistics.bisection import Tries
+from demeanor.store.captures.capture_store import read_capture
+from demeanor.store.runs.run_folder import RunFolder
+
+_MOST_VOIDS = 3
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(kw_only=True)
+class CoverRun:
+    """One search: what it is asked, and its trials so far."""
+
+    plan: Plan
+    """The evals with one subject; each cell has its first trial."""
+
+    rule: CoverRule
+    """What must be noticed."""
+
+    history: Mapping[str, Baseline]
+    """Eval → what the nights found of it."""
+
+    earlier: Sequence[Sequence[Record]] = ()
+    """The trials of earlier searches."""
+
+    operator: CoverOperator = "remove"
+    """What is done to instructions."""
+
+    choose: Callable[[Sequence[PromptInstruction]], Collection[str]] = lambda found: [one.id for one in found]
+    """Which instructions to try."""
+
+    max_trials: int | None = None
+    """The largest number of trials, including void ones."""
+
+    baseline_trials: int = BASELINE_TRIALS
+    """Trials with the prompt as it is, for an eval that has no history."""
+
+    log: Callable[[str], None] = lambda line: None
+    """Prints one line about the progress."""
+
+    folder: RunFolder | None = None
+    """The run."""
+
+    state: CoverState | None = None
+    """The search; None until all evals were tried with the prompt as it is."""
+
+    sent: dict[str, PromptInstruction] = field(default_factory=dict)
+    """The instructions of all evals, by id."""
+
+    records: list[Record] = field(default_factory=list)
+    """Every attempt of this run."""
+
+    reused: int = 0
+    """Trials of earlier runs that were used."""
+
+    absent: dict[str, set[str]] = field(default_factory=dict)
+    """Eval → instructions that some of its trials did not send, although earlier ones did."""
+
+    _partners: dict[str, str] = field(default_factory=dict)
+    _asked: dict[str, Removal] = field(default_factory=dict)
+    _made: Counter[str] = field(default_factory=Counter)
+    _tries: dict[Removal, Tries] = field(default_factory=dict)
+    _base: dict[str, list[Record]] = field(default_factory=dict)
+    _baselines: dict[str, Tries] = field(default_factory=dict)
+    _kept: dict[str, dict[str, Tries]] = field(default_factory=dict)
+    _voids: Counter[Removal] = field(default_factory=Counter)
+    _barred: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for cell in self.plan.cells:
+            self._made[cell.eval.name] = len(cell.trials)
+            for trial in cell.trials:
+                self._asked[trial.id] = (cell.eval.name, _NOTHING)
+            if cell.skipped is not None:
+                self._barred[cell.eval.name] = cell.skipped
+
+    @property
+    def trials(self) -> int:
+        """Trials of this run, including void ones."""
+        return len(self._asked)
+
+    @property
+    def out_of_trials(self) -> bool:
+        """Whether no further trial is allowed."""
+        return self.max_trials is not None and self.trials >= self.max_trials
+
+    @property
+    def voided(self) -> int:
+        """Void trials of this run."""
+        return self._voids.total()
+
+    def past(self, name: str) -> Baseline | None:
+        """The nights of an eval, if there are enough of them with the subject as it is now."""
+        past, now = self.history.get(name), self._base.get(name)
+        if past is None or now is None or past.judged < self.baseline_trials:
+            return None
+        return past if past.fingerprints[-1:] == (now[0].fingerprint,) else None
+
+    def watch(self, news: Progress) -> None:
+        """Note the end of a trial."""
+        if not isinstance(news, AttemptJudged):
+            return
+        record = news.record
+        self.records.append(record)
+        if not record.final:
+            return
+        key = self._asked[record.trial]
+        if isinstance(record.verdict, Void):
+            self._note_void(record, key, record.verdict)
+            return
+        self._add(key, Tries(1, 0) if record.verdict.outcome == "pass" else Tries(0, 1))
+        if not key[1]:
+            self._base.setdefault(record.eval, []).append(record)
+
+    def _add(self, key: Removal, tries: Tries) -> None:
+        self._tries[key] = self._tries.get(key, Tries()) + tries
+
+    def _note_void(self, record: Record, key: Removal, verdict: Void) -> None:
+        """Leave out instructions that were not sent this time, and evals that can't be judged."""
+        self._voids[key] += 1
+        if verdict.cause is VoidCause.INTERVENTION:
+            found = {one for exchange in self._capture(record).exchanges for one in exchange.interventions}
+            missing = {one for one in key[1] if not {one, self._partners[one] or one} <= found}
+            self.absent.setdefault(record.eval, set()).update(missing)
+            self.state = None
+        elif self._voids[key] >= _MOST_VOIDS or not key[1]:
+            self._barred[record.eval] = one_line(verdict.reason, width=120)
+            self.state = None
+
+    def more(self) -> list[Trial]:
+        """The trials of the next round; none if the search is complete or may not go on."""
+        missing = self._missing_baselines()
+        if missing and not self.out_of_trials:
+            return self._limited(missing)
+        state = self.update()
+        wanted = () if self.out_of_trials else state.next()
+        if wanted:
+            self.log(_progress(state, self.trials))
+        return self._limited([(one.eval, one.removed, one.trials) for one in wanted])
+
+    def update(self) -> CoverState:
+        """What follows from the trials so far, with those of earlier searches that answer the same questions."""
+        state = replace(self.state or self._begin(), tries=dict(self._tries))
+        while found := [(one, kept) for one in state.next() if (kept := self._take_kept(one.eval, one.removed))]:
+            for one, kept in found:
+                self._add((one.eval, one.removed), kept)
+            state = state.after({(one.eval, one.removed): kept for one, kept in found})
+        self.state = replace(state, earlier=state.searches)
+        return self.state
+
+    def _take_kept(self, name: str, removed: frozenset[str]) -> Tries | None:
+        """The trials of earlier searches for a removal, once."""
+        subject = self._without(self._cells[name].subject, removed)
+        kept = self._kept.get(name, {}).pop(subject.fingerprint, None)
+        self.reused += kept.judged if kept else 0
+        return kept
+
+    def _missing_baselines(self) -> list[tuple[str, frozenset[str], int]]:
+        """Trials with the prompt as it is that evals without a history need."""
+        found = []
+        for name, records in self._base.items():
+            if name not in self._kept:
+                self._kept[name] = kept_trials(self.earlier, records[0])
+                self._add((name, _NOTHING), self._take_kept(name, _NOTHING) or Tries())
+            missing = self.baseline_trials - self._tries[name, _NOTHING].judged
+            if name not in self._baselines and name not in self._barred and self.past(name) is None and missing > 0:
+                found.append((name, _NOTHING, missing))
+        return found
+
+    @property
+    def _cells(self) -> Mapping[str, Cell]:
+        return {cell.eval.name: cell for cell in self.plan.cells}
+
+    def _limited(self, wanted: Sequence[tuple[str, frozenset[str], int]]) -> list[Trial]:
+        """The trials of a round, as many as are allowed."""
+        found: list[Trial] = []
+        for name, removed, number in wanted:
+            left = number if self.max_trials is None else min(number, self.max_trials - self.trials)
+            found += [self._trial(self._cells[name], removed) for _ in range(left)]
+        return found
+
+    def _trial(self, cell: Cell, removed: frozenset[str]) -> Trial:
+        self._made[cell.eval.name] += 1
+        subject = self._without(cell.subject, removed)
+        trial = replace(cell.trials[0], subject=subject, number=self._made[cell.eval.name])
+        self._asked[trial.id] = (cell.eval.name, removed)
+        return trial
+
+    def _begin(self) -> CoverState:
+        """The state before the first removal; also after instructions or evals had to be left out."""
+        sent = {name: self._sent(name) for name in self._base}
+        self.sent = {one.id: one for own in sent.values() for one in own}
+        self._partners = changeable(self.operator, tuple(self.sent.values()))
+        chosen = set(self.choose(tuple(self.sent.values()))) & {*self._partners}
+        words = shared_words(
+            {name: text_of(cell.eval) for name, cell in self._cells.items()},
+            {one: found.text for one, found in self.sent.items()},
+        )
+        evals = [self._cover_eval(name, sent.get(name, ()), words) for name in self._cells]
+        affinity = {name: fsum(words[name, one.id] for one in own if one.id in chosen) for name, own in sent.items()}
+        return CoverState(
+            instructions=tuple(one for one in self.sent if one in chosen),
+            evals=order_evals(evals, affinity),
+            tries={},
+            rule=self.rule,
+        )
+
+    def _cover_eval(
+        self, name: str, sent: Sequence[PromptInstruction], words: Mapping[tuple[str, str], float]
+    ) -> CoverEval:
+        if name not in self._base or name in self._barred:
+            why = self._barred.get(name, "it was not run with the prompt as it is")
+            return CoverEval(name=name, baseline=Tries(), parts=(), barred=why)
+        if not sent:
+            why = "its agent sent no system prompt and no tools through the gateway"
+            return CoverEval(name=name, baseline=Tries(), parts=(), barred=why)
+        past, absent = self.past(name), self.absent.get(name, set())
+        measured = Tries(past.passed, past.failed) if past else self._tries[name, _NOTHING]
+        return CoverEval(
+            name=name,
+            baseline=self._baselines.setdefault(name, measured),
+            parts=tuple(sorted((one.id for one in sent if one.id not in absent), key=lambda one: -words[name, one])),
+        )
+
+    def _sent(self, name: str) -> tuple[PromptInstruction, ...]:
+        """The instructions that every trial with the prompt as it is has sent; sections are tried by their parts."""
+        found = [self._instructions(record) for record in self._base[name]]
+        common = set.intersection(*({one.id for one in own} for own in found))
+        return tuple(one for one in found[0] if one.id in common and one.kind != "section")
+
+    def _instructions(self, record: Record) -> tuple[PromptInstruction, ...]:
+        capture = self._capture(record)
+        request = first_request(capture.exchanges)
+        return instructions(request, capture.facts) if request else ()
+
+    def prompt(self) -> tuple[PromptPiece, ...]:
+        """The prompt and the tools as a whole, as the first eval sends them."""
+        for records in self._base.values():
+            capture = self._capture(records[0])
+            if request := first_request(capture.exchanges):
+                return pieces(request, capture.facts)
+        return ()
+
+    def _without(self, subject: Subject, removed: frozenset[str]) -> Subject:
+        """The subject with some instructions removed, or changed in another way; descriptions that the eval itself
+        replaces stay replaced."""
+        own = Intervention.of(subject).tools
+        return replace(change(self.operator, removed, self._partners), tools=own).on(subject)
+
+    def _capture(self, record: Record) -> Capture:
+        return read_capture(record, Tree(), run=self.folder)
+
+
+def _progress(state: CoverState, trials: int) -> str:
+    """The state of the search, and what is tried next."""
+    answers = Counter(state.answers().values())
+    done = sum(number for answer, number in answers.items() if answer != "not tried")
+    one = state.next()[0]
+    what = f"with {count(len(one.removed), 'instruction')} changed" if one.removed else "with its usual prompt"
+    known = f"{answers['held']} held, {done} of {len(state.instructions)} answered"
+    return f"{count(trials, 'trial')} · {known} · next: {one_line(one.eval)} {what}"
+
+
+def checked_plan(plan: Plan, max_trials: int | None) -> Plan:
+    """The plan, if it has one subject and the limit allows one trial per eval; raises UsageError otherwise."""
+    subjects = sorted({str(cell.subject) for cell in plan.cells})
+    if len(subjects) != 1:
+        names = ", ".join(subjects)
+        raise UsageError(f"expected one subject, found {len(subjects)}: {names}\n  → choose one: --subject NAME")
+    if all(cell.skipped is not None for cell in plan.cells):
+        raise UsageError(f"no eval can run: {plan.cells[0].id}: {plan.cells[0].skipped}")
+    least = sum(len(cell.trials) for cell in plan.cells if cell.skipped is None)
+    if max_trials is not None and max_trials < least:
+        remedy = f"give {least} or more, or choose fewer evals"
+        needed = f"{count(least, 'trial')} are needed, one per eval, to see the prompt"
+        raise UsageError(f"--max-trials {max_trials}: {needed}\n  → {remedy}")
+    return plan

@@ -1,0 +1,163 @@
+"""Forks for the terminal: the steps of a trial, the pass rate from one of them, or the curve of a scan."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from demeanor.core.evidence import Spent
+from demeanor.core.percent import share
+from demeanor.core.text import count, one_line
+from demeanor.plugins.lab.fork.report import DecisiveStep, ForkOutcome, ForkReport, ForkStep
+from demeanor.render.numbers import money, percent
+from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.terminal import Screen, paint
+
+_BAR = 10
+_NARROW = 60
+"""Below this width the curve has no bars."""
+_STYLES = {ForkOutcome.FOUND: "bold green", ForkOutcome.MEASURED: "bold", ForkOutcome.NO_DROP: "bold red"}
+
+
+def steps_text(trial: str, run: str, did: Sequence[str], screen: Screen) -> str:
+    """The steps of a trial, at which trials can start."""
+    width = max(20, screen.width - 8)
+    lines = [trial, "", *(f"{step:>4}  {one_line(text, width=width)}" for step, text in enumerate(did, 1)), ""]
+    command = f"→ demeanor fork {shlex.quote(trial)} --run {run}"
+    lines += ["start there, or find the decisive step:", f"{command} --at K", f"{command} --scan"]
+    return "\n".join(screen.safe(line) for line in lines) + "\n"
+
+
+def fork_terminal(report: ForkReport, screen: Screen | None = None) -> str:
+    """The report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(report, screen), screen)
+
+
+def headline(report: ForkReport) -> str:
+    """The result in one sentence."""
+    if report.forked is not None:
+        return _headline_of_step(report.forked)
+    found = report.decisive
+    if report.outcome is ForkOutcome.NO_DROP:
+        return (
+            f"No decisive step: the chance of passing was as low at the start"
+            f" (probability {share(report.no_drop or 0.0)})"
+        )
+    if found is None:
+        return "Undecided: no trial could be judged"
+    if report.outcome is ForkOutcome.FOUND:
+        return f"Decisive: {_steps(found)} (probability {share(found.confidence)})"
+    return f"Undecided: {_steps(found)} is the most likely decisive step, at only {share(found.confidence)}"
+
+
+def _headline_of_step(one: ForkStep) -> str:
+    judged = one.passed + one.failed
+    if one.low is None or one.high is None:
+        return f"Undecided: no trial that starts at step {one.step} could be judged"
+    rate = f"{percent(one.passed / judged)} pass (95 % interval {percent(one.low)} to {percent(one.high)})"
+    return f"From step {one.step} on, {rate}: {one.passed} of {count(judged, 'trial')}"
+
+
+def _steps(found: DecisiveStep) -> str:
+    return f"step {found.step}" if found.step == found.until else f"one of the steps {found.step} to {found.until}"
+
+
+def _lines(report: ForkReport, screen: Screen) -> Iterator[Text]:
+    yield from paragraph(headline(report), screen, _STYLES.get(report.outcome, "bold yellow"))
+    for label, text in _facts(report):
+        yield from labelled(f"{label:<8}", text, screen)
+    if report.at is None:
+        yield Text()
+        yield from table(_curve(report, screen), screen)
+    yield Text()
+    for command in _commands(report):
+        yield Text(screen.safe(f"→ {command}"))  # whole, so that it can be copied
+    for note in dict.fromkeys(report.notes):
+        yield from labelled("note    ", one_line(note, width=400), screen)
+
+
+def _facts(report: ForkReport) -> Iterator[tuple[str, str]]:
+    yield "trial", f"{report.trial} ({report.recorded})"
+    if report.forked is not None:
+        yield "did", one_line(report.forked.did, width=400)
+        if report.forked.why_void:
+            yield "void", one_line(report.forked.why_void, width=400)
+    if report.decisive is not None and report.outcome is not ForkOutcome.NO_DROP:
+        yield from _decisive_facts(report.decisive)
+    for change in report.changed:
+        yield "changed", change
+    voids = f", {count(report.voided, 'void')}" if report.voided else ""
+    cost = money(Spent(cost_usd=report.cost_usd))
+    yield "spent", f"{count(report.trials, 'trial')}{voids}; cost {cost}"
+    if report.asked_confidence is not None:
+        yield "error", f"names a wrong step in at most {percent(1 - report.asked_confidence)} of scans"
+
+
+def _decisive_facts(found: DecisiveStep) -> Iterator[tuple[str, str]]:
+    yield "did", one_line(found.did, width=400)
+    passing = sum(one.trials for one in found.instead)
+    for one in found.instead[:3]:
+        share = f"{one.trials} of {count(passing, 'passing trial')}"
+        if one.did != found.did:
+            yield "instead", f"{share}: {one_line(one.did, width=400)}"
+        else:
+            doubt = ": this may be a wrong step, scan again with another --seed" if one.trials == passing else ""
+            yield "same", f"{share} did the same there{doubt}"
+    yield "before", _score(found.before, "that start there or earlier")
+    yield "after", _score(found.after, "that start later")
+
+
+def _score(found: tuple[int, int], where: str) -> str:
+    passed, judged = found
+    if not judged:
+        return f"no trials {where}; the recorded one failed"
+    return f"{passed} of {count(judged, 'trial')} {where} passed ({percent(passed / judged)})"
+
+
+def _curve(report: ForkReport, screen: Screen) -> Iterator[Column]:
+    """The pass rate by the step at which trials start."""
+
+    def mark(one: ForkStep) -> str:
+        found = report.decisive
+        decisive = (
+            found is not None and report.outcome is not ForkOutcome.NO_DROP and (found.step <= one.step <= found.until)
+        )
+        return "►" if decisive else ""
+
+    steps = report.steps
+    yield text_column("", [mark(one) for one in steps], screen)
+    yield text_column("from", [str(one.step) for one in steps], screen, align="right")
+    if screen.width >= _NARROW:
+        yield text_column("pass rate", [_bar(one, screen) for one in steps], screen)
+    yield text_column("passed", [_passed(one) for one in steps], screen, align="right")
+    yield text_column("decisive", [share(one.chance or 0.0) for one in steps], screen, align="right")
+    yield text_column("what it did", [one_line(one.did) for one in steps], screen, comfort=30, least=10)
+
+
+def _bar(one: ForkStep, screen: Screen) -> str:
+    judged = one.passed + one.failed
+    if not judged:
+        return "void" if one.voided else ""
+    full = round(_BAR * one.passed / judged)
+    return ("#" if screen.ascii else "█") * full + ("." if screen.ascii else "░") * (_BAR - full)
+
+
+def _passed(one: ForkStep) -> str:
+    judged = one.passed + one.failed
+    return f"{one.passed}/{judged}" if judged else "–"
+
+
+def _commands(report: ForkReport) -> Iterator[str]:
+    """What to look at next."""
+    name = report.trial.partition("/")[0]
+    if report.forked is not None and report.forked.passed + report.forked.failed:
+        yield f"demeanor trace '{name}@{report.at}' --run {report.folder}"
+    elif report.outcome is ForkOutcome.FOUND and report.decisive is not None:
+        step = report.decisive.step
+        yield f"demeanor trace '{name}@{step}' --run {report.folder}"
+        yield f"demeanor fork {shlex.quote(report.trial)} --run {report.run} --at {step} --save NAME"
+    elif report.outcome is ForkOutcome.NO_DROP:
+        yield f"demeanor run --scenario '{name}' --trials 10"
