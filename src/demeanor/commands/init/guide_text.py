@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from demeanor.cli.registry import COMMANDS, EXIT_CODES, parser_of
+from demeanor.cli.registry import EXIT_CODES, all_commands, parser_of
 
 NAMES = ("create", "run", "fix", "promote")
 """All guides, in the order of use."""
@@ -63,7 +63,7 @@ def _expand(text: str) -> str:
 
 def _command(name: str, options: list[str]) -> str:
     parser = parser_of(name)
-    lines = [f"- `{usage(parser)}`: {COMMANDS[name]}"]
+    lines = [f"- `{usage(parser)}`: {all_commands()[name]}"]
     lines += [f"  - `{shown}`: {text}" for option in options for shown, text in _option(parser, option)]
     return "\n".join(lines)
 
