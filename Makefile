@@ -95,7 +95,7 @@ site: $(VENV)/.ready-docs  ## Build the documentation as a website, in build/sit
 	@echo "open build/site/index.html"
 
 # `make bench BENCH="--peers vitest --sizes 200"` passes options on; benchmarks/bench.py --help lists them.
-bench: $(VENV)/.ready-docs  ## Compare with other tools on this machine, and write docs/benchmarks.md (QUICK=1: Demeanor alone, in two minutes)
+bench: $(VENV)/.ready-docs  ## Compare with other tools on this machine, and write docs/scale.md (QUICK=1: Demeanor alone, in two minutes)
 ifdef QUICK
 	$(BIN)/python benchmarks/bench.py --quick $(BENCH)
 else
@@ -117,7 +117,7 @@ bench-parts: $(VENV)/.ready-docs  ## Measure the parts of Demeanor on this machi
 	$(BIN)/python benchmarks/dashboard.py
 	[ ! -x .venv-harbor/bin/python ] || .venv-harbor/bin/python benchmarks/task_root.py
 
-bench-signal: $(VENV)/.ready-docs  ## Print the error rates in docs/decide.md and docs/statistics.md (WRITE=--write: replace them, and the plots)
+bench-signal: $(VENV)/.ready-docs  ## Print the error rates in docs/statistics.md (WRITE=--write: replace them, and the plots)
 	$(BIN)/python benchmarks/error_rates.py $(WRITE)
 
 release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial

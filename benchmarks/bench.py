@@ -46,12 +46,12 @@ def main() -> None:
         figures = _measured(args, facts, peers, left_out, url, Path(folder))
     for work in figures.works:
         print(f"\n{work.trials} trials, {work.program}")
-        print("\n".join(table(work, {})))
+        print("\n".join(table(work)))
     for name, seconds in (*figures.start_up.items(), *figures.stored.items()):
         print(f"{name:40} {seconds * 1000:8.1f} ms")
     print(f"{'bytes per trial':40} {figures.size[0]:8.0f} in files, {figures.size[1]:.0f} allocated")
     if args.write:
-        write_page(ROOT / "docs/benchmarks.md", figures)
+        write_page(ROOT / "docs/scale.md", figures)
 
 
 def read_arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -85,7 +85,7 @@ def read_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--peers", default="all", metavar="NAME,…", help=f"tools to compare with: all, none, or of {', '.join(known)}"
     )
-    parser.add_argument("--write", action="store_true", help="write the figures to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the figures to docs/scale.md")
     args = parser.parse_args(words)
     if args.peers not in ("all", "none") and (wrong := set(args.peers.split(",")) - set(known)):
         parser.error(f"argument --peers: unknown: {', '.join(sorted(wrong))}; the tools are {', '.join(known)}")

@@ -2,7 +2,7 @@
 
     python benchmarks/bisection.py [runs]
 
-Prints the tables of docs/bisect.md. Ours is a simulation with a fixed seed, so the result is the same on every machine.
+Ours is a simulation with a fixed seed, so the result is the same on every machine.
 A plain bisection halves the range and trusts each answer; it is calculated for its best case: a number of commits that
 is a power of two, and both ends known.
 """

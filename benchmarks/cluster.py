@@ -186,12 +186,12 @@ def in_new_process(what: str, trials: int, folder: Path, *more: str) -> list[flo
 def measure(args: argparse.Namespace) -> list[float]:
     """One measurement, in this process."""
     gc.set_threshold(150_000, 20, 20)  # as the command line does
-    cluster = ExecutorSpec(name="dask", workers=4 if args.measure == "throughput" else 2, slots=1)
+    cluster = ExecutorSpec(workers=4 if args.measure == "throughput" else 2, slots=1)
     if args.measure == "throughput":
         folder = project(args.folder, COUNT.format(folder=args.folder))
         return list(asyncio.run(throughput(folder, cluster, args.trials)))
     folder = project(args.folder, WRITE.format(seconds=args.seconds))
-    spec = cluster if args.measure == "cluster" else ExecutorSpec(name="local", workers=2)
+    spec = cluster if args.measure == "cluster" else ExecutorSpec()
     found = asyncio.run(measured(folder, spec, args.trials))
     return [found.seconds, found.cpu_ms, found.memory_mb, found.passed]
 

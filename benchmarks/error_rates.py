@@ -1,4 +1,4 @@
-"""Print the tables of error rates in docs/decide.md and docs/statistics.md, and draw their plots: `make bench-signal`.
+"""Print the tables of error rates in docs/statistics.md, and draw their plots: `make bench-signal`.
 
     python benchmarks/error_rates.py [--write]
 
@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import gate_rules  # noqa: E402 - started as a script, this folder is not a package yet
 from benchmarks.nightly_scan import draw, nights_to_first_alarm, scan  # noqa: E402
-from benchmarks.plots import Line, Panel, Point, svg  # noqa: E402
+from benchmarks.plots import Line, Panel, Point, plots  # noqa: E402
 
 from demeanor.core.percent import share  # noqa: E402
 from demeanor.statistics.binomial import at_most, table  # noqa: E402
@@ -150,7 +150,7 @@ def frontier_plot() -> str:
         panels.append(
             Panel(title=f"missed drops {title}", x="trials per healthy cell", y="%", points=points, lines=[limits])
         )
-    return svg(panels, "Trials and missed drops of the gate's rules, at no more than 0.8 % false alarms")
+    return plots(panels, "Trials and missed drops of the gate's rules, at no more than 0.8 % false alarms")
 
 
 def drop_plot() -> str:
@@ -170,7 +170,7 @@ def drop_plot() -> str:
         ),
     ]
     panel = Panel(title="drops 90 % → 45 % found within six nights", x="good nights before", y="%", lines=lines)
-    return svg([panel], "Found drops by the number of good nights before")
+    return plots([panel], "Found drops by the number of good nights before")
 
 
 def _percent(rate: float) -> str:
@@ -182,9 +182,9 @@ def _row(cells: Iterator[str]) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
-    "gate": ("decide.md", gate_rules.rules_table),
-    "gate-history": ("decide.md", gate_rules.history_table),
-    "gate-shared": ("decide.md", gate_rules.shared_table),
+    "gate": ("statistics.md", gate_rules.rules_table),
+    "gate-history": ("statistics.md", gate_rules.history_table),
+    "gate-shared": ("statistics.md", gate_rules.shared_table),
     "false-alarms": ("statistics.md", false_alarm_table),
     "drops": ("statistics.md", drop_table),
     "dates": ("statistics.md", date_table),

@@ -74,7 +74,7 @@ def three_or_ten(passed: int, failed: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def all_rules() -> dict[str, RuleFigures]:
-    """By name, as in docs/decide.md."""
+    """By name, as in docs/statistics.md."""
     return {
         **{f"`{effort.name}`": of_effort(effort) for effort in EFFORTS},
         "two of three, without nights": of_plan(check_in.verdict, check_in.TRIALS),

@@ -1,4 +1,4 @@
-"""Small plots as SVG, readable on light and dark pages; used by `make bench-signal`."""
+"""Small plots and bar charts as SVG files, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ text { font: 12px system-ui, sans-serif; fill: #24292f } .quiet { fill: #57606a 
 .grid { stroke: #d0d7de } .ours { stroke: #0969da; fill: none; stroke-width: 2 } .dot { fill: #0969da }
 .other { stroke: #6e7781; fill: none; stroke-width: 2; stroke-dasharray: 5 4 }
 .ring { stroke: #6e7781; fill: none; stroke-width: 2 }
+.rest { fill: #b6bec9 } .spread { stroke: #24292f; stroke-width: 1.5 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 } .quiet { fill: #9198a1 } .grid { stroke: #3d444d }
   .ours { stroke: #58a6ff } .dot { fill: #58a6ff } .other, .ring { stroke: #9198a1 }
+  .rest { fill: #545d68 } .spread { stroke: #e6edf3 }
 }
 """
 
@@ -63,12 +65,46 @@ class Panel:
         return int(max([p.x for p in self.points] + [x for line in self.lines for x, _ in line.points]) + 0.999)
 
 
-def svg(panels: Sequence[Panel], description: str) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bar:
+    """A named value, with the smallest and the largest value that was measured."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    text: str
+    """The value as it is shown."""
+    ours: bool = False
+
+
+def plots(panels: Sequence[Panel], description: str) -> str:
     """The panels side by side."""
-    width = _WIDTH * len(panels)
     parts = [part for place, panel in enumerate(panels) for part in _panel(panel, place * _WIDTH)]
+    return _file(_WIDTH * len(panels), _HEIGHT, description, parts)
+
+
+def bars(rows: Sequence[Bar], label: str) -> str:
+    """Horizontal bars with their values, each with a line from the smallest to the largest value."""
+    left, height = 210, 24
+    scale = 380 / max((row.high for row in rows), default=1.0)
+    parts = []
+    for index, row in enumerate(rows):
+        y, low, high = index * height, left + row.low * scale, left + row.high * scale
+        fill = "dot" if row.ours else "rest"
+        parts += [
+            f'<text x="{left - 8}" y="{y + 16}" text-anchor="end">{escape(row.name)}</text>',
+            f'<rect class="{fill}" x="{left}" y="{y + 5}" width="{row.value * scale:.1f}" height="14"/>',
+            f'<path class="spread" d="M{low:.1f} {y + 12}h{high - low:.1f}"/>',
+            f'<text class="quiet" x="{high + 6:.1f}" y="{y + 16}">{escape(row.text)}</text>',
+        ]
+    spoken = ", ".join(f"{row.name} {row.text}" for row in rows)
+    return _file(700, len(rows) * height + 4, f"{label}: {spoken}", parts)
+
+
+def _file(width: int, height: int, description: str, parts: Sequence[str]) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {_HEIGHT}" width="{width}" height="{_HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(description)}">\n<style>{_STYLE}</style>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 

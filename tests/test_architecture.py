@@ -274,13 +274,14 @@ def _exists(name: str) -> bool:
 
 
 def test_every_term_of_the_design_is_in_the_glossary() -> None:
-    """Words that users meet in reports and messages."""
+    """Words that users meet in reports and messages; twenty at most, so that the page can be read at once."""
     text = (ROOT / "docs/glossary.md").read_text("utf-8")
     words = "subject cell trial attempt void rig rehearsal night news fingerprint capture cassette ledger incubation"
     missing = [word for word in [*words.split(), "key subject", "dialect", "canary"] if f"**{word}**" not in text]
     assert missing == []
-    terms = re.findall(r"^\| \*\*([\w ]+)\*\*", text, re.M)
+    terms = re.findall(r"^\| (?:<a[^>]*></a>)?\*\*([\w ]+)\*\*", text, re.M)
     assert [term for term, times in Counter(terms).items() if times > 1] == []
+    assert 17 <= len(terms) <= 20
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
@@ -289,7 +290,7 @@ def test_the_first_use_of_a_glossary_term_is_linked(page: Path) -> None:
     if page.name not in {"glossary.md", "cli.md"}:
         text = page.read_text("utf-8")
         known = terms((ROOT / "docs/glossary.md").read_text("utf-8"))
-        assert len(known) > 20
+        assert len(known) > 15
         assert text == link_terms(text, known), "run make docs"
 
 

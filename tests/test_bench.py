@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from benchmarks.bench import read_arguments
 from benchmarks.comparison.commands import medians
 from benchmarks.comparison.measure import Failed, Sample, Spread, measure_alone
 from benchmarks.comparison.model_server import model_server
-from benchmarks.comparison.page import BEGIN, END, Figures, Work, write_page
+from benchmarks.comparison.page import BEGIN, END, Figures, Work, overview, table, write_page
 from benchmarks.comparison.trials import check_server
 
 
@@ -25,14 +26,14 @@ def figures(cpu: float) -> Figures:
         stored={},
         stored_trials=0,
         size=(0.0, 0.0),
-        keeps={},
+        keeps={"Demeanor": "keeps everything"},
         left_out={"vitest": "npm is not installed"},
     )
 
 
 def test_figures_are_replaced_and_the_prose_stays(tmp_path: Path) -> None:
     """Twice, because the second time there are figures already."""
-    page = tmp_path / "benchmarks.md"
+    page = tmp_path / "scale.md"
     (tmp_path / "images").mkdir()
     page.write_text(f"# Before\n{BEGIN}\nold\n{END}\nAfter\n")
     write_page(page, figures(9.0))
@@ -40,11 +41,28 @@ def test_figures_are_replaced_and_the_prose_stays(tmp_path: Path) -> None:
     text = page.read_text()
     assert text.startswith("# Before\n")
     assert text.endswith(f"{END}\nAfter\n")
-    assert "| Demeanor | 12.50 (10.00–15.00) | 2.50x | 7.50 (7.50–7.50) | 1.50x | 50 | 2 |" in text
+    assert "| Demeanor | 12.50 (2.50x) | 7.50 (1.50x) | 50 |" in text
+    assert "| Demeanor | keeps everything |" in text
     assert "old" not in text
     assert "9.00x" not in text
     assert "Not measured: vitest (npm is not installed)." in text
     assert "Demeanor 7.5 ms" in (tmp_path / "images/benchmarks-sh-200.svg").read_text()
+
+
+def test_the_terminal_shows_the_spread() -> None:
+    """Before and after a change, the range says whether the medians differ."""
+    (work,) = figures(1.5).works
+    assert "| Demeanor | 12.50 (10.00–15.00) | 2.50x | 7.50 (7.50–7.50) | 1.50x | 50 | 2 |" in list(table(work))
+
+
+def test_a_tool_that_was_given_fewer_trials_says_so() -> None:
+    """And one that was not measured with a number of trials has no figure there."""
+    small, large = figures(1.5).works[0], figures(1.5).works[0]
+    slow = replace(
+        small, samples={**small.samples, "slow": [Sample(wall=1.0, cpu=1.0, peak_mb=1.0)]}, most={"slow": 20}
+    )
+    rows = list(overview([slow, large]))
+    assert "| slow | 50.00 (10.00x, 20 trials) | 50.00 (10.00x, 20 trials) | – | – | 1 |" in rows
 
 
 def test_a_quick_bench_has_few_trials_and_no_other_tools() -> None:

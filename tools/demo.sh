@@ -27,7 +27,7 @@ run() {
 choose_sandbox() {
   for sandbox in bubblewrap landlock none; do
     "$bin/demeanor" run examples/smoke/01-create-file --trials 1 --subject native:scripted --sandbox "$sandbox" \
-      --out "$scratch" >"$scratch/$sandbox" 2>&1
+      --results "$scratch" >"$scratch/$sandbox" 2>&1
     case $? in 0 | 1)
       [ "$sandbox" = bubblewrap ] || echo "$(head -n 1 "$scratch/bubblewrap"); using --sandbox $sandbox, which isolates less" >&2
       return

@@ -7,6 +7,7 @@ run to run, so they are compared as if they were all the same. The JSON schemas 
 
 from __future__ import annotations
 
+import argparse
 import ast
 import itertools
 import os
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -70,14 +72,70 @@ def _renew_schemas(*, check: bool) -> list[str]:
     return stale
 
 
-def command_help(_page: str) -> str:
-    """What `--help` prints, command by command."""
-    os.environ["COLUMNS"] = "100"
-    from demeanor.cli.registry import all_commands, parser_of, program_help
+COMMON = 2
+"""An option that as many commands have, with the same help, is listed once."""
 
-    parts = [f"```text\n{program_help()}```\n"]
-    parts += [f"\n## demeanor {name}\n\n```text\n{parser_of(name).format_help()}```\n" for name in all_commands()]
-    return "".join(parts)
+
+IN_EVERY_EVENT = {"type", "turn", "at"}
+
+
+def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Each command and sub-command that does something by itself, with its parser."""
+    from demeanor.cli.registry import NOTHING_ALONE, all_commands, parser_of
+
+    yield from ((name, parser_of(name)) for name in all_commands() if name not in NOTHING_ALONE)
+
+
+def command_help(_page: str) -> str:
+    """Every command with its own options; those that several commands share are listed at the end."""
+    lines = {name: list(_option_lines(parser)) for name, parser in parsers()}
+    uses = Counter(line for own in lines.values() for line in own)
+    parts = []
+    for name, parser in parsers():
+        own = [f"- {line}\n" for line in lines[name] if uses[line] < COMMON]
+        shared = [_label(line) for line in lines[name] if uses[line] >= COMMON]
+        also = f"- also: {', '.join(shared)}\n" if shared else ""
+        parts.append(f"## demeanor {name}\n\n{parser.description}\n\n{''.join(own)}{also}")
+    common = sorted((line for line, times in uses.items() if times >= COMMON), key=lambda line: line.lstrip("`-"))
+    parts.append("## Common options\n\n" + "".join(f"- {line}\n" for line in common))
+    return "\n" + "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def _option_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Each argument with its value and its help, except `--help`."""
+    for action in parser._actions:
+        if action.dest == "help" or isinstance(action, argparse._SubParsersAction):
+            continue
+        value = action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper()
+        if isinstance(value, tuple):
+            value = " ".join(value)
+        names = ", ".join(action.option_strings)
+        if action.nargs == "?":
+            value = f"[{value}]"
+        shown = " ".join(word for word in (names, value if action.nargs != 0 else "") if word)
+        help_text = (action.help or "").replace("%%", "%").replace("*", "\\*")
+        help_text = re.sub(r"(\[\w+\])", r"`\1`", help_text)  # a table of the configuration, not a link
+        yield f"`{shown}`: {help_text}"
+
+
+def _label(line: str) -> str:
+    """The option alone, without its value."""
+    return f"`{line[1:].split('`', maxsplit=1)[0].split(' ', maxsplit=1)[0].rstrip(',')}`"
+
+
+def verbs(_page: str) -> str:
+    """Every command with one line."""
+    from demeanor.cli.registry import NOTHING_ALONE, all_commands
+
+    commands = all_commands()
+    names = ((name, f"cli.md#demeanor-{name.replace(' ', '-')}") for name in commands if name not in NOTHING_ALONE)
+    return _table(("command", "what it does"), ((f"[`{name}`]({link})", commands[name]) for name, link in names))
+
+
+def schemas(_page: str) -> str:
+    """Links to all JSON schemas."""
+    links = (f"[{name.removesuffix('.schema.json')}]({name})" for name in schema_files())
+    return f"{', '.join(links)}\n"
 
 
 def readme_output(page: str) -> str:
@@ -193,38 +251,42 @@ def _modules(folder: Path) -> Iterator[str]:
 
 
 def rules(_page: str) -> str:
-    """What every rule costs and how often it errs, as the code calculates it."""
+    """What every rule costs and how often it errs, as the code calculates it: a row per rule."""
     from demeanor.core.percent import rate, share
     from demeanor.decide.gate.rules import error_rates
     from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 
     every = list(error_rates())
     every += [rule.error_rates() for named in (PROMOTE, DEMOTE) for rule in named.values()]
-    parts = []
-    for found in every:
-        trials = any(row.trials is not None for row in found.rows)
-        head = ("true pass rate", f"{found.action}s", *(["mean trials"] if trials else []))
-        rows = ((rate(row.rate), share(row.chance), *([f"{row.trials:.1f}"] if trials else [])) for row in found.rows)
-        notes = "".join(f"\n- {note}" for note in found.notes)
-        title = f"**{found.action} by `{found.rule}`**: {found.about}. For {found.setting}:"
-        parts.append(f"{title}\n\n{_table(head, rows)}{notes}\n")
-    return "\n".join(parts)
+    head = ("answer", *(rate(row.rate) for row in every[0].rows))
+    rows = []
+    for errors in every:
+        cells = (share(row.chance) + (f" ({row.trials:.1f})" if row.trials is not None else "") for row in errors.rows)
+        rows.append((f"{errors.action} by `{errors.rule}`", *cells))
+    about = (
+        f"- **{errors.action} by `{errors.rule}`**: {errors.about}. For {errors.setting}"
+        + "".join(f"; {note}" for note in errors.notes)
+        + "\n"
+        for errors in every
+    )
+    return _table(head, iter(rows)) + "\n" + "".join(about)
 
 
-def eval_arguments(_page: str) -> str:
-    """The arguments of `@eval_test`."""
+def eval_keys(_page: str) -> str:
+    """The arguments of `@eval_test` and the keys of scenario.toml."""
     from demeanor.define.eval_fields import EVAL_FIELDS
 
-    rows = ((f"`{one.name}`", one.doc, one.default) for one in EVAL_FIELDS if one.python)
-    return _table(("argument", "meaning", "default"), rows)
-
-
-def scenario_keys(_page: str) -> str:
-    """The keys of scenario.toml."""
-    from demeanor.define.eval_fields import EVAL_FIELDS
-
-    rows = ((f"`{one.name}`", one.doc, "required" if one.required else one.default) for one in EVAL_FIELDS if one.toml)
-    return _table(("key", "meaning", "default"), rows)
+    where = {(True, True): "", (True, False): "Python", (False, True): "TOML"}
+    rows = (
+        (
+            f"`{field.name}`",
+            field.doc,
+            "required" if field.required else field.default,
+            where[bool(field.python), bool(field.toml)],
+        )
+        for field in EVAL_FIELDS
+    )
+    return _table(("key", "meaning", "default", "only in"), rows)
 
 
 def behaviour_keys(_page: str) -> str:
@@ -245,18 +307,20 @@ def ledger(_page: str) -> str:
 
 
 def events(_page: str) -> str:
-    """The events of a trajectory with their fields."""
+    """The events of a trajectory with their fields, except for those that all have; calls in full."""
     from typing import get_args
 
     from demeanor.core.trajectory import Event
 
-    parts = []
+    rows = []
     for kind in get_args(Event):
-        rows = ((f"`{name}`", doc) for name, _, doc in fields("core/trajectory.py", kind.__name__) if name != "type")
-        parts.append(
-            f"**`{kind.__dataclass_fields__['type'].default}`**: {kind.__doc__}\n\n{_table(('field', 'meaning'), rows)}"
-        )
-    return "\n".join(parts)
+        names = [name for name, _, _ in fields("core/trajectory.py", kind.__name__) if name not in IN_EVERY_EVENT]
+        name = kind.__dataclass_fields__["type"].default
+        rows.append((f"`{name}`", str(kind.__doc__), ", ".join(f"`{field}`" for field in names)))
+    called = (
+        (f"`{name}`", doc) for name, _, doc in fields("core/trajectory.py", "Called") if name not in IN_EVERY_EVENT
+    )
+    return _table(("event", "meaning", "fields"), iter(rows)) + "\n" + _table(("field of `called`", "meaning"), called)
 
 
 def decisions(_page: str) -> str:
@@ -270,14 +334,15 @@ def decisions(_page: str) -> str:
 
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
+    "verbs": verbs,
+    "schemas": schemas,
     "readme-output": readme_output,
     "configuration": configuration,
     "fix-rules": fix_rules,
     "exit-codes": exit_codes,
     "void-causes": void_causes,
     "rules": rules,
-    "eval-arguments": eval_arguments,
-    "scenario-keys": scenario_keys,
+    "eval-keys": eval_keys,
     "behaviour-keys": behaviour_keys,
     "run-file": run_file,
     "ledger": ledger,

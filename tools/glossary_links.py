@@ -9,26 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-EVERYDAY = {
-    *(
-        "agent",
-        "check",
-        "classic",
-        "decision",
-        "effect",
-        "evidence",
-        "fault",
-        "finding",
-        "fixture",
-        "fork",
-        "history",
-        "judge",
-        "kind",
-        "model",
-    ),
-    *("news", "policy", "prefix", "run", "sandbox", "seed", "store", "suite", "tag", "task", "user"),
-}
-"""Terms that are also ordinary words, or that readers know from elsewhere: they are not linked."""
+EVERYDAY = {"news"}
+"""Terms that are also ordinary words: they are not linked."""
 
 _TERM = re.compile(r'<a id="([\w-]+)"></a>\*\*([\w ]+)\*\*')
 _BLOCK = re.compile(r"\n*<!-- generated: terms -->\n(.*?)<!-- end -->\n?", re.S)

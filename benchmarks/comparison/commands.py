@@ -73,8 +73,8 @@ def stored_run(folder: Path, rounds: int) -> dict[str, float]:
         "demeanor report": [demeanor(), "report", "latest"],
         "demeanor report --eval": [demeanor(), "report", "--eval", "writes", "--kind", "all"],
         "demeanor trace of one trial": [demeanor(), "trace", "writes/writer/7"],
-        "demeanor store export, CSV": [demeanor(), "store", "export", "--format", "csv", "--out", "trials.csv"],
-        "demeanor store export, JSON": [demeanor(), "store", "export", "--format", "json", "--out", "run.json"],
+        "demeanor store export, CSV": [demeanor(), "store", "export", "--format", "csv", "--output", "trials.csv"],
+        "demeanor store export, JSON": [demeanor(), "store", "export", "--format", "json", "--output", "run.json"],
     }
     found: dict[str, float] = {}
     for name, command in commands.items():

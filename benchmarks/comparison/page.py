@@ -1,4 +1,4 @@
-"""Writes the figures to docs/benchmarks.md, between two marks, with charts beside it. The prose around it stays."""
+"""Writes the figures to docs/scale.md, between two marks, with charts beside it. The prose around it stays."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.comparison.bar_chart import BarRow, as_file, bar_chart
 from benchmarks.comparison.measure import Sample, Spread
-from markupsafe import Markup
+from benchmarks.plots import Bar, bars
 
 BEGIN, END = "<!-- measured -->", "<!-- end measured -->"
 WORKS = {
@@ -74,7 +73,7 @@ def write_page(path: Path, figures: Figures) -> None:
         raise SystemExit(f"{path}: has no part between {BEGIN} and {END}")
     images = path.parent / "images"
     for work in figures.works:
-        (images / chart_name(work)).write_text(as_file(_chart(work)), "utf-8")
+        (images / chart_name(work)).write_text(_chart(work), "utf-8")
     lines = "\n".join(_lines(figures))
     path.write_text(f"{before}{BEGIN}\n{lines}\n{END}{after}", "utf-8")
 
@@ -89,12 +88,19 @@ def _lines(figures: Figures) -> Iterator[str]:
     yield f"Measured on {datetime.now(UTC):%Y-%m-%d}: {facts}.\n"
     for tool, why in figures.left_out.items():
         yield f"Not measured: {tool} ({why}).\n"
-    for work in figures.works:
-        title = f"{WORKS[work.program]}: {work.trials:,} trials"
-        yield f"### {title.replace('`', '')}\n"
-        yield f"![{title}, CPU time per trial](images/{chart_name(work)})\n"
-        yield from table(work, figures.keeps)
-        yield ""
+    yield "| tool | what it keeps and isolates |"
+    yield "|---|---|"
+    for tool, kept in figures.keeps.items():
+        yield f"| {tool} | {kept} |"
+    yield ""
+    for program, title in WORKS.items():
+        works = [work for work in figures.works if work.program == program]
+        if works:
+            yield f"### {title.replace('`', '')}\n"
+            for work in works:
+                yield f"![{title}, {work.trials:,} trials: CPU time per trial](images/{chart_name(work)})\n"
+            yield from overview(works)
+            yield ""
     yield "### Start-up\n"
     yield from _seconds("command", figures.start_up)
     yield ""
@@ -109,13 +115,41 @@ def _lines(figures: Figures) -> Iterator[str]:
         )
 
 
-def table(work: Work, keeps: Mapping[str, str]) -> Iterator[str]:
-    """The table of a work, in Markdown."""
+def overview(works: Sequence[Work]) -> Iterator[str]:
+    """The table of a program with any number of trials, in Markdown: medians, and how many times the bare loop."""
+    head = "".join(f" {work.trials:,} trials: wall, ms | CPU, ms |" for work in works)
+    yield f"| tool |{head} peak MB |"
+    yield "|---|" + "---|---|" * len(works) + "---|"
+    for name in dict.fromkeys(name for work in works for name in work.samples):
+        cells = "".join(f" {' | '.join(_times(work, name))} |" for work in works)
+        peak = max(sample.peak_mb for work in works for sample in work.samples.get(name, ()))
+        yield f"| {name} |{cells} {peak:.0f} |"
+
+
+def _times(work: Work, name: str) -> tuple[str, str]:
+    """Wall and CPU time per trial; two dashes if the tool was not measured with this number of trials."""
+    if name not in work.samples:
+        return "–", "–"
+    bare = next(iter(work.samples.values()))
+    trials = work.most.get(name, work.trials)
+    fewer = f", {trials} trials" if trials != work.trials else ""
+    texts = []
+    for times, bare_times in (
+        ([sample.wall for sample in work.samples[name]], [sample.wall for sample in bare]),
+        ([sample.cpu for sample in work.samples[name]], [sample.cpu for sample in bare]),
+    ):
+        each = Spread.of(times).median / trials
+        texts.append(f"{each * 1000:.2f} ({each / (Spread.of(bare_times).median / work.trials):.2f}x{fewer})")
+    return texts[0], texts[1]
+
+
+def table(work: Work) -> Iterator[str]:
+    """The table of a work with its spread, for the terminal."""
     bare = next(iter(work.samples.values()))
     limit_wall = Spread.of([sample.wall for sample in bare]).median / work.trials
     limit_cpu = Spread.of([sample.cpu for sample in bare]).median / work.trials
-    yield "| tool | wall, ms per trial | of the bare loop | CPU, ms per trial | of the bare loop | peak MB | rounds | |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| tool | wall, ms per trial | of the bare loop | CPU, ms per trial | of the bare loop | peak MB | rounds |"
+    yield "|---|---|---|---|---|---|---|"
     for name, samples in work.samples.items():
         trials = work.most.get(name, work.trials)
         wall = Spread.of([sample.wall / trials for sample in samples])
@@ -124,7 +158,7 @@ def table(work: Work, keeps: Mapping[str, str]) -> Iterator[str]:
         fewer = f" of {trials} trials" if trials != work.trials else ""
         yield (
             f"| {name} | {_ms(wall)} | {wall.median / limit_wall:.2f}x | {_ms(cpu)} | {cpu.median / limit_cpu:.2f}x "
-            f"| {peak:.0f} | {len(samples)}{fewer} | {keeps.get(name, '')} |"
+            f"| {peak:.0f} | {len(samples)}{fewer} |"
         )
 
 
@@ -139,12 +173,12 @@ def _seconds(title: str, times: Mapping[str, float]) -> Iterator[str]:
         yield f"| `{name}` | {seconds * 1000:.0f} |"
 
 
-def _chart(work: Work) -> Markup:
+def _chart(work: Work) -> str:
     rows = []
     for name, samples in work.samples.items():
         cpu = Spread.of([sample.cpu / work.most.get(name, work.trials) * 1000 for sample in samples])
         shown = name.replace("`", "").replace("--sandbox ", "")
         text = f"{cpu.median:.1f} ms"
-        own = name.startswith("Demeanor")
-        rows.append(BarRow(label=shown, value=cpu.median, low=cpu.low, high=cpu.high, text=text, own=own))
-    return bar_chart(rows, label=f"CPU time per trial, {work.trials} trials")
+        ours = name.startswith("Demeanor")
+        rows.append(Bar(name=shown, value=cpu.median, low=cpu.low, high=cpu.high, text=text, ours=ours))
+    return bars(rows, f"CPU time per trial, {work.trials} trials")

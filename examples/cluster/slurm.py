@@ -1,6 +1,6 @@
 """A cluster on Slurm for one command: the scheduler runs here, workers are jobs, and all of them end with the command.
 
-python slurm.py --workers 8 --partition batch -- demeanor nightly --budget-usd 200
+python slurm.py --workers 8 --partition batch -- demeanor nightly --budget 200usd
 python slurm.py --workers 8 --print                  # prints the job script only
 
 Needs dask-jobqueue. Workers read their keys from ~/demeanor-keys.env (KEY=value lines, mode 600).
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--partition", default=None)
     parser.add_argument("--time", default="08:00:00", help="the time limit of a job")
     parser.add_argument("--port", type=int, default=8786)
-    parser.add_argument("--certs", type=Path, default=Path("certs"))
+    parser.add_argument("--certs", type=Path, default=Path("certs"), help="the folder that [executor] names, too")
     parser.add_argument("--print", action="store_true", help="print the job script, and start nothing on Slurm")
     parser.add_argument("command", nargs="*", help="the command to run, after --")
     args = parser.parse_args()
@@ -67,8 +67,7 @@ def main() -> None:
             sys.stdout.write(cluster.job_script())
             return
         cluster.scale(jobs=args.workers)
-        where = ["--scheduler", cluster.scheduler_address, "--certs", str(args.certs)]
-        code = subprocess.run([*args.command, *where], check=False).returncode
+        code = subprocess.run([*args.command, "--on", cluster.scheduler_address], check=False).returncode
     raise SystemExit(code)
 
 

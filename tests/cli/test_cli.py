@@ -125,7 +125,7 @@ def test_a_report_that_can_not_be_written_is_refused_before_anything_runs(
 @pytest.mark.parametrize("form", ["json", "csv", "junit", "atif", "otlp", "parquet"])
 def test_an_export_that_can_not_be_written_names_its_file_and_leaves_nothing(ran: Project, form: str):
     """The folder above it is a file."""
-    done = ran.demeanor("store", "export", "latest", "--format", form, "--out", "demeanor.toml/out")
+    done = ran.demeanor("store", "export", "latest", "--format", form, "--output", "demeanor.toml/out")
     assert done.returncode == 2, done.stderr
     assert "demeanor.toml/out can't be written; name a " in done.stderr
     assert "Traceback" not in done.stderr
@@ -134,9 +134,9 @@ def test_an_export_that_can_not_be_written_names_its_file_and_leaves_nothing(ran
 
 def test_an_address_is_not_a_file_to_export_to(project: Project):
     """It would become a folder named `http:`."""
-    refused = project.demeanor("store", "export", "latest", "--format", "otlp", "--out", "http://localhost:4318")
+    refused = project.demeanor("store", "export", "latest", "--format", "otlp", "--output", "http://localhost:4318")
     assert refused.returncode == 2
-    assert "--out: is an address, not a file\n  → --endpoint http://localhost:4318" in refused.stderr
+    assert "--output: is an address, not a file\n  → --endpoint http://localhost:4318" in refused.stderr
     assert list(project.folder.iterdir()) == []
 
 

@@ -74,7 +74,6 @@ def test_what_fits_is_accepted() -> None:
         ("trace --notes --full", "--full does not go with --notes"),
         ("trace --label real", "--label real needs a TRIAL"),
         ("promote --demote --trials 5", "--trials does not go with --demote"),
-        ("promote --demote --across", "--across does not go with --demote"),
         ("rejudge --trials 2", "--trials needs --watch"),
         ("rejudge --watch --keep", "--keep does not go with --watch"),
         ("rejudge --watch --json", "--json does not go with --watch"),

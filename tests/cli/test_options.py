@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 
 import pytest
 
 from demeanor.cli import main
 from demeanor.cli.options import (
     choice_arguments,
+    env_argument,
+    load_config,
+    on_argument,
     output_format,
     request_of,
     subject_arguments,
-    task_arguments,
     trial_arguments,
 )
-from demeanor.core.errors import UsageError
+from demeanor.config.tables import Limit
+from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.run_request import RunRequest
+
+
+@pytest.fixture(autouse=True)
+def outside_of_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
 
 
 def parsed(*words: str) -> argparse.Namespace:
     """A command line with all shared options."""
     parser = argparse.ArgumentParser()
-    for add in (choice_arguments, subject_arguments, task_arguments):
+    parser.set_defaults(config=None)
+    for add in (choice_arguments, subject_arguments, env_argument, on_argument):
         add(parser)
     trial_arguments(parser.add_argument_group("how"))
     return parser.parse_args(words)
@@ -30,11 +42,11 @@ def parsed(*words: str) -> argparse.Namespace:
 
 def test_every_shared_option_reaches_the_request():
     """Each under the field of its name."""
-    words = "evals/a.py -k x --scenario n --suite s --tag t --subject a:m --subject b --model m --tasks w --env docker"
-    words += " --jobs 2 --timeout 9 --budget-usd 1.5 --sandbox none --seed 7"
+    words = "evals/a.py -k x --scenario n --suite s --subject a:m --subject b --model m --env docker"
+    words += " --jobs 2 --timeout 9 --budget 1.5usd --budget 20tokens --sandbox none --seed 7"
     assert request_of(parsed(*words.split())) == RunRequest(
-        paths=("evals/a.py",), keyword="x", names=("n",), suites=("s",), tags=("t",), subjects=("a:m", "b"), model="m",
-        tasks=("w",), env="docker", jobs=2, timeout=9.0, budget_usd=1.5, sandbox="none", seed=7,
+        paths=("evals/a.py",), keyword="x", names=("n",), suites=("s",), subjects=("a:m", "b"), model="m",
+        env="docker", jobs=2, timeout=9.0, budget_usd=1.5, budget_tokens=20, sandbox="none", seed=7,
     )  # fmt: skip
 
 
@@ -49,11 +61,98 @@ def test_a_commands_own_fields_take_precedence():
     assert request_of(args, subjects=("a:m",), trials=None) == RunRequest(subjects=("a:m",), jobs=2)
 
 
-def test_a_provider_is_put_before_its_model_and_needs_one():
-    """`--provider p --model m` is short for `--model p/m`."""
-    assert request_of(parsed("--provider", "p", "--model", "m")).model == "p/m"
-    with pytest.raises(UsageError, match="--provider needs a model"):
-        request_of(parsed("--provider", "p"))
+@pytest.mark.parametrize(
+    ("amount", "message"),
+    [
+        ("5", "'5' has no unit\n  → write 5usd for US dollars, or 5tokens"),
+        ("5eur", "'5eur' is not an amount\n  → write US dollars as 5usd or 0.50usd, and tokens as 200000tokens"),
+        ("1.5tokens", "'1.5tokens' is not an amount"),
+        ("0usd", "expected an amount above 0"),
+        ("0.00usd", "expected an amount above 0"),
+        ("-5usd", "'-5usd' is not an amount"),
+        ("infusd", "'infusd' is not an amount"),
+    ],
+)
+def test_an_amount_needs_a_number_and_a_unit(amount: str, message: str) -> None:
+    """A guess would cost money."""
+    with pytest.raises(BadInput, match=re.escape(message)):
+        parsed(f"--budget={amount}")
+
+
+def test_an_amount_is_named_once_for_each_unit() -> None:
+    """The second one may be a mistake."""
+    assert parsed("--budget", "20tokens", "--budget", "0.50usd").budget == Limit(usd=0.5, tokens=20)
+    with pytest.raises(UsageError, match="--budget is given twice in usd"):
+        parsed("--budget", "5usd", "--budget", "20tokens", "--budget", "6usd")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("0", "expected 1 to 1000 workers, found 0"),
+        ("1001", "expected 1 to 1000 workers, found 1001"),
+        ("host", "'host' is neither a number of workers nor an address with a port"),
+        ("host:8786", "'host:8786' is neither"),
+        ("tls://host", "'tls://host' is neither"),
+        ("http://host:8786", "http://host:8786 is not an address of TLS"),
+        ("tcp://host:8786", "tcp://host:8786 is not an address of TLS"),
+    ],
+)
+def test_a_place_is_a_number_of_workers_or_an_address_of_tls(
+    place: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the command line and in the configuration."""
+    with pytest.raises(BadInput, match=re.escape(f"--on: {message}")):
+        parsed("--on", place)
+    (tmp_path / "demeanor.toml").write_text(f'[executor]\non = "{place}"\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=re.escape(f"executor.on: {message}")):
+        load_config(parsed())
+
+
+def test_the_place_of_the_option_overrides_that_of_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other settings stay; a command without the option runs nothing on a cluster."""
+    (tmp_path / "demeanor.toml").write_text('[executor]\non = 3\ncerts = "certs"\nslots = 2\n')
+    monkeypatch.chdir(tmp_path)
+    settings = {"slots": 2, "certs": str(tmp_path / "certs")}
+    assert load_config(parsed()).executor == ExecutorSpec(workers=3, **settings)
+    assert load_config(parsed("--on", "4")).executor == ExecutorSpec(workers=4, **settings)
+    assert load_config(parsed("--on", "local")).executor == ExecutorSpec(**settings)
+    there = load_config(parsed("--on", "tls://host:8786")).executor
+    assert there == ExecutorSpec(scheduler="tls://host:8786", **settings)
+    assert load_config(argparse.Namespace(config=None)).executor == ExecutorSpec()
+
+
+def test_the_environment_says_whether_a_run_is_one_of_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CI systems set CI."""
+    assert request_of(parsed()).kind == "local"
+    monkeypatch.setenv("CI", "true")
+    assert request_of(parsed()).kind == "ci"
+    assert request_of(argparse.Namespace(kind="nightly")).kind == "nightly"
+
+
+def test_options_are_not_abbreviated_and_a_mistake_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the usage, which is long."""
+    for words, message in {
+        ("run", "--budg", "5usd"): "demeanor: run: unknown option '--budg'\n  → did you mean '--budget'?\n",
+        ("run", "--jobs", "0"): "demeanor: run: argument --jobs: expected a whole number of at least 1, found 0\n",
+        ("run", "--budget", "5"): "demeanor: --budget: '5' has no unit\n",
+    }.items():
+        assert main(words) == 2
+        printed = capsys.readouterr().err
+        assert printed.startswith(message), printed
+        assert "usage:" not in printed
+
+
+@pytest.mark.parametrize("words", [("--config", "absent.toml", "validate"), ("validate", "--config", "absent.toml")])
+def test_the_configuration_is_named_before_or_after_the_command(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is an option of all commands that read one."""
+    assert main(words) == 2
+    assert "absent.toml: there is no such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

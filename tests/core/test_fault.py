@@ -12,7 +12,7 @@ from demeanor.core.codec import decode, encode
 from demeanor.core.errors import BadInput
 from demeanor.core.fault import DONE, OPTIONS, Fault, FaultKind, kind_in, parse_fault, parse_faults
 
-PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
+PAGE = Path(__file__).parents[2] / "docs" / "gateway.md"
 
 
 def read(text: object) -> Fault:

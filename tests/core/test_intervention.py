@@ -148,3 +148,11 @@ def test_every_kind_of_change_is_part_of_the_fingerprint() -> None:
     assert len({change.on(subject).fingerprint for change in changes}) == len(changes)
     assert [Intervention.of(change.on(subject)) for change in changes] == changes
     assert changes[0].on(subject).settings == {"intervention": {"without": ["0a0a0a0a"], "replacements": {}}}
+
+
+def test_an_intervention_over_another_one_decides_what_both_change() -> None:
+    """A fork adds its edits to those of the recorded run."""
+    recorded = Intervention(without=("a", "b"), replacements={"c": "old"}, swapped=(("d", "e"), ("f", "g")))
+    both = Intervention(negated=("a",), replacements={"c": "new"}, shortened=("e",)).over(recorded)
+    assert both.edits == ("remove:b", "replace:c", "negate:a", "shorten:e", "swap:f,g")
+    assert both.replacements == {"c": "new"}

@@ -60,22 +60,22 @@ def test_settings_that_fail_late_leave_nothing_behind(project: Project, setting:
 
 
 INVALID = """\
-run nosuch | --jobs 0 | --trials 0 | --timeout nan | --budget-usd -1 | --seed x | --sandbox nosuch | --subject nosuch
-run --subject native:nosuch | --provider nosuch | --tag nosuch | --suite nosuch | --tasks nosuch | -k ( | -k nosuch
-run --scheduler nosuch | --fault nosuch | --record=file.txt/x | --replay=nosuch | --junit evals | --junit file.txt/x.xml
+run nosuch | --jobs 0 | --trials 0 | --timeout nan | --budget 5 | --seed x | --sandbox nosuch | --subject nosuch
+run --subject native:nosuch | --suite nosuch | -k ( | -k nosuch | --on nosuch | --on 0
+run --fault nosuch | --record=file.txt/x | --replay=nosuch | --junit evals | --junit file.txt/x.xml
 run --config absent.toml | --config key.toml | --config store.toml | --config captures.toml | --config evals
-run --without nosuch | --replace x | --swap a | --resume nosuch | --resume ../.. | --update-snapshots --replay
+run --edit-prompt nosuch | --edit-prompt swap:a | --resume nosuch | --resume ../.. | --update-snapshots --replay
 nightly nosuch | --trials 0 | --resume nosuch | --config key.toml | --config store.toml | --junit evals | -k nosuch
 gate --base nosuch | --max-trials 0 | --comment-from nosuch | --config store.toml | --junit evals
-gate -k nosuch | --subject nosuch | --budget-usd 0
+gate -k nosuch | --subject nosuch | --budget 0usd
 compare a b | latest nosuch | --base nowhere | --base HEAD --trials 0 | --base HEAD --subject nosuch | --last 0
 compare --base HEAD -k nosuch | --base HEAD --config store.toml | broken.json broken.json
 bisect one --good x --bad y | one --good HEAD --bad HEAD | nosuch --good HEAD~1 | one --good HEAD~1 --confidence 2 | one
 bisect one --good HEAD~1 --trials 0 | one --good HEAD~1 --subject nosuch | one --good HEAD~1 --config store.toml
 promote nosuch | --rule nosuch | --config store.toml | --config key.toml
 promote --demote nosuch | --demote --rule nosuch | --demote --config store.toml | --demote --trials 3
-report nosuch | --nights 0 | latest --format html --out evals | --branch nosuch | --details -1 | --results nosuch
-report --config store.toml | latest --format junit --out file.txt/x
+report nosuch | --nights 0 | latest --format html --output evals | --branch nosuch | --details -1 | --results nosuch
+report --config store.toml | latest --format junit --output file.txt/x
 serve --export file.txt | --export file.txt/x | --port 99999 | --results nosuch --export site
 serve --config store.toml --export site
 report --eval nosuch | --eval one --subject nosuch | --eval one --results nosuch | --eval one --config store.toml
@@ -83,12 +83,12 @@ report nosuch --metrics | --metrics --k 0 | --metrics --patterns nosuch.toml | -
 report broken.json --metrics | --metrics --results nosuch | --k 3 | --eval one --failures | latest --eval one
 validate --list nosuch | --list -k ( | --list --config key.toml | --list --suite nosuch | --list --tag nosuch
 validate nosuch | --repeat 0 | -k nosuch | --config key.toml
-trace nosuch | one --run nosuch | one --against nosuch --diff | one --out nosuch | one --config key.toml
-trace --prompt nosuch | --prompt one --run nosuch | --prompt --out nosuch | --notes --run nosuch | --label real
+trace nosuch | one --run nosuch | one --against nosuch --diff | one --results nosuch | one --config key.toml
+trace --prompt nosuch | --prompt one --run nosuch | --prompt --results nosuch | --notes --run nosuch | --label real
 trace nosuch --label real | one --label nosuch | one --note text --run nosuch --label real | one --note text
 validate --calibrate nosuch | --calibrate one | --calibrate one --labels nosuch.csv | --calibrate one --results nosuch
 rejudge nosuch | latest --last 0 | latest --scenario nosuch | latest --evals nosuch | latest --jobs 0
-rejudge latest --out nosuch | latest --config key.toml
+rejudge latest --results nosuch | latest --config key.toml
 fork nosuch | one --at 99 | one --at 0 | one --run nosuch --at 1 | one --at 1 --instead nosuch | one --at 1 --save ../x
 cover --subject nosuch | nosuch | --instruction nosuch | --since nosuch | --drop 2 | --sure 0 | --min-coverage 3
 adopt nosuch | file.txt | broken.json | evals | one --run nosuch | nosuch --commit nosuch
@@ -98,15 +98,15 @@ report latest --failures --results nosuch | latest --failures --format html | la
 fix nosuch | one --run nosuch | one --fixer nosuch | one --rounds 0 | one --subject nosuch | one --config store.toml
 store nosuch | --nosuch
 store import nosuch.xml | broken.json | file.txt | evals | latest --kind nosuch | broken.json --config store.toml
-store export nosuch --format csv --out out.csv | latest --format nosuch --out x
-store export latest --format csv --out evals | latest --format atif --out file.txt
+store export nosuch --format csv --output out.csv | latest --format nosuch --output x
+store export latest --format csv --output evals | latest --format atif --output file.txt
 store export latest --format otlp --endpoint nosuch
 compare --plan 2 1 | --plan 0.9 0.9 | --plan a b | --plan 0.9 | --plan --trials 0 | --plan --base main
 gateway nosuch | --nosuch
 gateway contract --url nosuch | --converter nosuch | --converter os:nosuch | -k nosuch | --dialect nosuch
 agents install nosuch | install | install codex --dir file.txt | install codex --dir file.txt/x | check nosuch | nosuch
 agents check quick --timeout 0 | check quick --ability nosuch | install codex@^1
-cluster check --scheduler nosuch | certs file.txt | certs file.txt/x | certs out --days 0 | certs | nosuch
+cluster check --on nosuch | certs file.txt | certs file.txt/x | certs out --days 0 | certs | nosuch
 harbor export nosuch | one --output file.txt | one
 harbor images pull :: | images nosuch | rootfs nosuch | nosuch | images prune --max-gb -1
 models fetch nosuch | remove nosuch | nosuch

@@ -35,29 +35,28 @@ def public(kind: type) -> set[str]:
 
 @pytest.mark.parametrize("kind", [Rig, WorkspaceView, FileView, GitView, Calls], ids=lambda kind: kind.__name__)
 def test_every_attribute_of_the_rig_is_documented(kind):
-    """judge.md lists every public name of the rig and of its views."""
-    assert public(kind) - words_of_tables("judge.md") == set()
+    """checks.md lists every public name of the rig and of its views."""
+    assert public(kind) - words_of_tables("checks.md") == set()
 
 
 def test_every_argument_is_documented():
-    """define.md lists every argument of the decorator, every method of the stage, and every fault."""
-    words = words_of_tables("define.md")
+    """eval-keys.md lists every argument of the decorator; define.md every method of the stage, and every fault."""
     arguments = set(inspect.signature(eval_test).parameters) - {"policy"}
     assert arguments == {one.name for one in EVAL_FIELDS if one.python}
-    assert arguments - words == set()
-    assert public(Stage) - {"evidence"} - words == set()
+    assert arguments - words_of_tables("eval-keys.md") == set()
+    assert public(Stage) - {"evidence"} - words_of_tables("define.md") == set()
     page = (DOCS / "define.md").read_text()
     assert all(f"| {fault.value} |" in page for fault in SelfTestFault)
 
 
 def test_every_key_is_documented():
-    """scenario-toml.md lists every key, every check with its keys, and the keys of behaviours."""
-    words = words_of_tables("scenario-toml.md")
+    """eval-keys.md lists every key, every check with its keys, and the keys of behaviours."""
+    words = words_of_tables("eval-keys.md")
     assert set(SCHEMA["properties"]) - words == set()
     assert set(SCHEMA["$defs"]["act"]["properties"]) - words == set()
     for check in SCHEMA["properties"]["checks"]["items"]["oneOf"]:
         row = re.search(
-            rf"^\| `{check['properties']['check']['const']}` \|(.*)$", (DOCS / "scenario-toml.md").read_text(), re.M
+            rf"^\| `{check['properties']['check']['const']}` \|(.*)$", (DOCS / "eval-keys.md").read_text(), re.M
         )
         assert row, check
         assert set(check["properties"]) - {"check"} - set(re.findall(r"\w+", row[1])) == set()
@@ -68,7 +67,7 @@ def test_example_of_the_page_is_a_valid_scenario(tmp_path):
     """The example on the page is a valid scenario with a self-test."""
     from demeanor.define.folder.toml_folder import read_toml_folder
 
-    (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "scenario-toml.md").read_text(), re.S)
+    (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "eval-keys.md").read_text(), re.S)
     (tmp_path / "scenario.toml").write_text(example)
     (found,) = read_toml_folder(tmp_path)
     assert (len(found.checks), len(found.passes_on), len(found.fails_on)) == (2, 1, 1)

@@ -212,7 +212,7 @@ def _looks(s: Story) -> None:
     s.run("export.csv", "store", "export", "--format", "csv")
     s.run("export.json", "store", "export", "--format", "json")
     s.run("export.junit.xml", "store", "export", "--format", "junit")
-    s.run("export-atif.txt", "store", "export", "--format", "atif", "--out", "atif")
+    s.run("export-atif.txt", "store", "export", "--format", "atif", "--output", "atif")
     s.keep("export-atif.json", (s.folder / "atif/asks_before_deleting/native-quick/trial-1.json").read_text())
     s.both("trace", "trace", "asks_before_deleting/native:quick/1")
     s.run("trace.json", "trace", "asks_before_deleting/native:quick/1", "--json")

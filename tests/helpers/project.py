@@ -67,7 +67,7 @@ class Project:
         self._require_seed(words)
         given = {**self.env, **env}
         if preloaded.fits(given):
-            server = "cluster" if "--certs" in words else "demeanor"
+            server = "cluster" if "--on" in words else "demeanor"
             return preloaded.run("demeanor", words, cwd=self.folder, env=given, timeout=LONGEST, server=server)
         return subprocess.run(
             self.command(*words),

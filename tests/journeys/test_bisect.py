@@ -72,7 +72,7 @@ def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
     config = toy.folder / "demeanor.toml"
     config.write_text('faults = ["429@99"]\n' + config.read_text())  # another question; asked again it is the same one
     for reused in (0, 1):
-        code, report, stderr = bisect(project, "--good", commits[0], "--most", "1")
+        code, report, stderr = bisect(project, "--good", commits[0], "--max-trials", "1")
         assert (code, report["trials"], report["reused"]) == (3, 1, reused), stderr
 
 
@@ -157,13 +157,13 @@ def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
     versions = Versions(project)
     commits = history(versions, 9, breaks_at=6)
     words = ("--good", commits[0])
-    code, first, stderr = bisect(project, *words, "--most", "7", name="usually")
+    code, first, stderr = bisect(project, *words, "--max-trials", "7", name="usually")
     assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), stderr
     assert "stopped after 7 trials" in first["notes"][-1]
     code, second, stderr = bisect(project, *words, name="usually")
     assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), stderr
     versions.evals.write_text(versions.evals.read_text().replace('== "hi"', '== "h" + "i"'))
-    code, third, stderr = bisect(project, *words, "--most", "3", name="usually")
+    code, third, stderr = bisect(project, *words, "--max-trials", "3", name="usually")
     assert (code, third["reused"]) == (3, 0), stderr
 
 
@@ -173,7 +173,7 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     commits = toy.history(4, breaks_at=2)
     words = ("run", "-k", "reads", "--policy", "all", "--trials", "3", "--sandbox", "none")
     assert project.demeanor(*words).returncode == 1
-    code, report, stderr = bisect(project, "--good", commits[0], "--most", "3")
+    code, report, stderr = bisect(project, "--good", commits[0], "--max-trials", "3")
     assert (code, report["reused"], tried(report)) == (3, 3, {commits[0]: [3, 0], commits[3]: [0, 3]}), stderr
     toy.git("checkout", "--quiet", commits[0])
     toy.build()
@@ -194,7 +194,7 @@ def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
     program.write_text(program.read_text().replace("plan=", f"{waits}plan=", 1))
     versions.commit()
     commits = history(versions, 9, breaks_at=6)
-    code, first, stderr = bisect(project, "--good", commits[0], "--most", "6", name="usually")
+    code, first, stderr = bisect(project, "--good", commits[0], "--max-trials", "6", name="usually")
     assert (code, first["trials"]) == (3, 6), stderr
     sign.mkdir()
     process = project.start("bisect", "usually", "--json", "--good", commits[0])

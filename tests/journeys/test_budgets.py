@@ -49,9 +49,9 @@ def write(project: Project, config: str = CONFIG) -> None:
 @pytest.mark.parametrize(
     ("words", "config", "told"),
     [
-        (("--budget-usd", "0.01"), "", "--budget-usd can't be kept"),
+        (("--budget", "0.01usd"), "", "--budget can't be kept"),
         ((), "[budgets.eval]\nusd = 1.0\n", "the budget of the eval in US dollars can't be kept"),
-        (("--budget-usd", "0.01", "--dry-run"), "", "--budget-usd can't be kept"),
+        (("--budget", "0.01usd", "--dry-run"), "", "--budget can't be kept"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "nightly"])
@@ -64,46 +64,46 @@ def test_a_budget_in_dollars_is_refused_for_a_model_without_a_price(
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert f"{told}: the price of 'acme/large' is unknown" in ran.stderr
     assert '[models."acme/large"] price = { input = …, output = … }' in ran.stderr
-    assert "--budget-tokens N" in ran.stderr
+    assert "--budget 200000tokens" in ran.stderr
     assert not (project.folder / "results").exists()
 
 
 def test_both_remedies_work(project: Project):
     """The price that the message asks for, and a budget of tokens."""
     write(project, UNPRICED)
-    assert project.demeanor("run", "evals", "--budget-tokens", "5", "--dry-run").returncode == 0
+    assert project.demeanor("run", "evals", "--budget", "5tokens", "--dry-run").returncode == 0
     write(project, UNPRICED + '[models."acme/large"]\nprice = { input = 1.0, output = 2.0 }\n')
-    assert project.demeanor("run", "evals", "--budget-usd", "5", "--dry-run").returncode == 0
+    assert project.demeanor("run", "evals", "--budget", "5usd", "--dry-run").returncode == 0
 
 
 @pytest.mark.parametrize(
-    ("option", "amount", "told"),
+    ("amount", "unit", "told"),
     [
-        ("--budget-usd", "0.02", "stopped: the budget of $0.02 is spent ($0.0200)"),
-        ("--budget-tokens", "2000", "stopped: the budget of 2000 tokens is spent (2000)"),
+        ("0.02", "usd", "stopped: the budget of $0.02 is spent ($0.0200)"),
+        ("2000", "tokens", "stopped: the budget of 2000 tokens is spent (2000)"),
     ],
 )
-def test_a_run_that_its_budget_stops_is_undecided(project: Project, option: str, amount: str, told: str):
+def test_a_run_that_its_budget_stops_is_undecided(project: Project, amount: str, unit: str, told: str):
     """The first trial spends it; a larger one lets the run finish."""
     write(project)
-    ran = project.demeanor("run", "evals", "--trials", "3", option, amount)
+    ran = project.demeanor("run", "evals", "--trials", "3", "--budget", f"{amount}{unit}")
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert told in ran.stdout
     (ledger,) = (project.folder / "results").glob("2*/ledger.jsonl")
     assert len(ledger.read_text().splitlines()) == 1
-    resumed = project.demeanor("run", "--resume", "latest", option, "1000000")
+    resumed = project.demeanor("run", "--resume", "latest", "--budget", f"1000000{unit}")
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
 
 
 def test_a_run_that_its_budget_stops_is_undecided_even_if_its_trials_were_enough(project: Project):
     """Two of three trials would accept the eval; the third was not run."""
     write(project)
-    ran = project.demeanor("run", "evals", "--trials", "3", "--budget-usd", "0.04")
+    ran = project.demeanor("run", "evals", "--trials", "3", "--budget", "0.04usd")
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (3, "Undecided: the run was stopped, 1 trial not run")
     resumed = project.demeanor("run", "--resume", "latest")  # with the same budget, which is spent
     assert (resumed.returncode, resumed.stdout.splitlines()[0]) == (3, ran.stdout.splitlines()[0])
     assert "stopped: the budget of $0.04 is spent ($0.0400)" in resumed.stdout
-    exact = project.demeanor("run", "evals", "--trials", "2", "--budget-usd", "0.04")
+    exact = project.demeanor("run", "evals", "--trials", "2", "--budget", "0.04usd")
     assert exact.returncode == 0, exact.stdout
 
 
@@ -113,7 +113,7 @@ def test_the_expected_cost_comes_from_earlier_runs(project: Project):
     first = project.demeanor("run", "evals", "--dry-run")
     assert "expected cost: unknown (no earlier run of these evals has a known cost)\n" in first.stdout
     assert project.demeanor("run", "evals", "--trials", "2").returncode == 0
-    planned = project.demeanor("run", "evals", "--trials", "10", "--dry-run", "--budget-usd", "0.1")
+    planned = project.demeanor("run", "evals", "--trials", "10", "--dry-run", "--budget", "0.1usd")
     assert (
         "expected cost: $0.20, 20k tokens (the mean of earlier runs, at present prices): more than the budget of $0.1"
         in planned.stdout

@@ -129,9 +129,15 @@ def start_worker_on_full_disk(cluster: Cluster, name: str) -> None:
     cluster.start_worker(name, before=before, preload=f"import tempfile; tempfile.tempdir = {str(folder)!r}")
 
 
-def on(cluster: Cluster) -> tuple[str, ...]:
-    """The options that name the cluster."""
-    return "--scheduler", cluster.address, "--certs", str(cluster.certs)
+def on(project: Project, cluster: Cluster) -> tuple[str, ...]:
+    """The option that names the cluster, whose certificates the configuration names from now on."""
+    config = project.folder / "demeanor.toml"
+    text = config.read_text()
+    if "certs = " not in text:
+        table = f'[executor]\ncerts = "{cluster.certs}"\n'
+        before, _, after = text.partition("[executor]\n")
+        config.write_text(f"{before}\n{table}{after}")
+    return "--on", cluster.address
 
 
 def latest(project: Project) -> RunFolder:
@@ -161,7 +167,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
     assert project.demeanor("run", "--record", "--policy", "all").returncode == 1
     assert project.demeanor("run", "--replay", "--policy", "all", "--seed", "1").returncode == 1
     here = judged(project)
-    ran = project.demeanor("run", "--replay", "--policy", "all", "--seed", "1", *on(cluster))
+    ran = project.demeanor("run", "--replay", "--policy", "all", "--seed", "1", *on(project, cluster))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "1 passed · 1 failed" in ran.stdout
     assert "the worker old" in ran.stdout
@@ -173,7 +179,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
 
 def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, cluster: Cluster) -> None:
     """One has another version, one has another time, one has no sandbox, one has a full disk; an agent is broken."""
-    config = f'[executor]\nscheduler = "{cluster.address}"\ncerts = "{cluster.certs}"\n'
+    config = f'[executor]\non = "{cluster.address}"\ncerts = "{cluster.certs}"\n'
     project.write(demeanor_toml=f'{config}[agents.bad]\nadapter = "command"\n{DOES_NOT_START}')
     subjects = ("--subject", "native:scripted", "--subject", "bad:scripted")
     ran = project.demeanor("cluster", "check", *subjects, "--json")
@@ -202,7 +208,7 @@ def test_secrets_of_workers_stay_there_and_agents_do_not_reach_the_scheduler(
     script = f"#!/bin/sh\necho key $ACME_TOKEN | tee a.txt\n{reach}\n"
     project.write(demeanor_toml=TELLS, teller_sh=script, evals__eval_a_py=WRITES)
     (project.folder / "teller.sh").chmod(0o755)
-    ran = project.demeanor("run", *on(cluster), "--trials", "1")
+    ran = project.demeanor("run", *on(project, cluster), "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "2 workers, 2 slots" in ran.stderr
     stored = b"".join(path.read_bytes() for path in (project.folder / "results").rglob("*") if path.is_file())
@@ -217,13 +223,14 @@ def test_secrets_of_workers_stay_there_and_agents_do_not_reach_the_scheduler(
 @pytest.mark.parametrize("how", ["plain", "certificate"])
 def test_a_cluster_without_trusted_tls_is_refused(project: Project, cluster: Cluster, how: str) -> None:
     """Nothing is run or written."""
-    project.write(demeanor_toml=CONFIG, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
     others = project.folder.parent / "others"
     write_certificates(others)
+    certs = f'[executor]\ncerts = "{others}"\n'
+    project.write(demeanor_toml=CONFIG + certs, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
     address = cluster.address.replace("tls://", "tcp://") if how == "plain" else cluster.address
-    ran = project.demeanor("run", "--scheduler", address, "--certs", str(others))
+    ran = project.demeanor("run", "--on", address)
     assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert ("only TLS is used" if how == "plain" else "can't be reached") in ran.stderr
+    assert ("is not an address of TLS" if how == "plain" else "can't be reached") in ran.stderr
     assert not list((project.folder / "results").glob("2*"))
 
 
@@ -336,7 +343,7 @@ def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
     waiting_project(project, more="[executor]\nsilence = 10\n", name="lied_about")
     log = project.folder.parent / "output"
     inside = failing.network.pid("conductor")
-    process = start_inside(project, log, inside, *on(failing), "--trials", "5", attempts=5)
+    process = start_inside(project, log, inside, *on(project, failing), "--trials", "5", attempts=5)
     os.kill(failing.pid("killed"), signal.SIGKILL)
     os.kill(failing.pid("orphan"), signal.SIGKILL)
     os.kill(failing.pid("silent"), signal.SIGSTOP)
@@ -359,13 +366,13 @@ def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
     assert log.read_text().count("answers again") >= 2
 
     gate.close()
-    process = start_inside(project, log, inside, *on(failing), attempts=1)
+    process = start_inside(project, log, inside, *on(project, failing), attempts=1)
     failing.network.cut("conductor")
     assert process.wait(PATIENCE) == 3, log.read_text()
     assert "the connection to the scheduler was lost" in log.read_text()
     failing.network.mend("conductor")
     gate.open()
-    process = start_inside(project, log, inside, "--resume", "latest", *on(failing), attempts=0)
+    process = start_inside(project, log, inside, "--resume", "latest", *on(project, failing), attempts=0)
     assert process.wait(PATIENCE) == 0, log.read_text()
     assert final_trials(project) == ["lied_about/waiter/1", "lied_about/waiter/2"]
 
@@ -379,7 +386,7 @@ def lost_workers(project: Project) -> set[str]:
 def test_ctrl_c_ends_all_attempts_on_all_workers(project: Project, cluster: Cluster) -> None:
     """The workers of an existing cluster go on; nothing of the run does."""
     waiting_project(project)
-    process = start_run(project, *on(cluster), attempts=2)
+    process = start_run(project, *on(project, cluster), attempts=2)
     process.send_signal(signal.SIGINT)
     output = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 130, output
@@ -390,7 +397,7 @@ def test_ctrl_c_ends_all_attempts_on_all_workers(project: Project, cluster: Clus
 def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(project: Project, gate: Gate) -> None:
     """On a cluster of its own: the worker is started again; after the others, `--resume` makes what is missing."""
     waiting_project(project)
-    process = start_run(project, "--workers", "1")
+    process = start_run(project, "--on", "1")
     os.kill(cluster_processes(project, "worker")[0], signal.SIGKILL)
     wait_for(lambda: attempts_started(project) > 1 or process.poll() is not None, "the second attempt")
     os.kill(cluster_processes(project, "scheduler")[0], signal.SIGKILL)
@@ -398,7 +405,7 @@ def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(pro
     assert process.returncode == 3, output
     assert "was lost" in output
     wait_for(lambda: nothing_left(project), "the end of all processes")
-    process = start_run(project, "--resume", "latest", "--workers", "1", "--insecure-loopback")
+    process = start_run(project, "--resume", "latest", "--on", "1")
     process.kill()
     process.communicate(timeout=PATIENCE)
     wait_for(lambda: nothing_left(project), "the end of all processes")
@@ -418,25 +425,26 @@ def commit(project: Project, message: str) -> None:
 
 def test_nights_gates_comparisons_and_bisections_run_on_a_cluster(project: Project, cluster: Cluster) -> None:
     """Two commits, the second of which breaks the agent; workers build it."""
-    building = '\nbuild = { command = ["sh", "build.sh"] }\n[executor]\nbuild = "worker"\n'
+    building = '\nbuild = { command = ["sh", "build.sh"] }\n'
+    executor = f'[executor]\nbuild = "worker"\ncerts = "{cluster.certs}"\nslots = 2\n'
     agent = '[agents.built]\nadapter = "command"\ncommand = ["./out/agent.sh", "{prompt}"]\n'
     build = "mkdir -p out; printf '#!/bin/sh\\necho hi > a.txt\\n' > out/agent.sh; chmod +x out/agent.sh\n"
     project.write(
-        demeanor_toml=f'subjects = ["built"]\n{building}{agent}',
+        demeanor_toml=f'subjects = ["built"]\n{building}{executor}{agent}',
         build_sh=build,
         evals__eval_a_py=WRITES,
         _gitignore="results\n",
     )
     commit(project, "good")
-    for command in (("nightly", "--trials", "1"), ("gate", "--slots", "2")):
-        ran = project.demeanor(*command, *on(cluster))
+    for command in (("nightly", "--trials", "1"), ("gate",)):
+        ran = project.demeanor(*command, *on(project, cluster))
         assert ran.returncode == 0, ran.stdout + ran.stderr
     project.write(build_sh=build.replace("a.txt", "b.txt"))
     commit(project, "bad")
-    ran = project.demeanor("compare", "--base", "HEAD~1", "--trials", "3", *on(cluster))
+    ran = project.demeanor("compare", "--base", "HEAD~1", "--trials", "3", *on(project, cluster))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert re.search(r"regressed +writes_the_file +always +3/3 +0/3", ran.stdout)
-    options = ("--good", "HEAD~1", "--bad", "HEAD", "--workers", "1", "--insecure-loopback")
+    options = ("--good", "HEAD~1", "--bad", "HEAD", "--on", "1")
     ran = project.demeanor("bisect", "writes_the_file", *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert not (project.folder / "out").exists(), "it was built on the conductor"

@@ -106,9 +106,9 @@ def test_a_key_is_on_no_wire_but_that_of_its_provider(project: Project, tmp_path
                 cluster.start_scheduler(preload=f"folder = {str(tapped)!r}\n{TAP}")
                 cluster.start_worker("worker", ACME_KEY=key)
                 cluster.wait_for_workers()
-                project.write(demeanor_toml=CONFIG.format(url=url), evals__eval_a_py=EVAL)
-                options = ("--scheduler", cluster.address, "--certs", str(cluster.certs))
-                words = [*network.enter("conductor"), *project.command("run", *options)]
+                certs = f'[executor]\ncerts = "{cluster.certs}"\n'
+                project.write(demeanor_toml=CONFIG.format(url=url) + certs, evals__eval_a_py=EVAL)
+                words = [*network.enter("conductor"), *project.command("run", "--on", cluster.address)]
                 ran = subprocess.run(
                     words, cwd=project.folder, env=project.env, capture_output=True, text=True, check=False
                 )

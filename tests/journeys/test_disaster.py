@@ -123,7 +123,7 @@ def test_a_read_only_folder_is_reported_before_anything_runs(project: Project) -
     ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; demeanor run")
     assert ran.returncode == 70, ran.stderr
     assert "results: can't store a run here: Read-only file system" in ran.stderr
-    assert "--out" in ran.stderr
+    assert "--results" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 

@@ -13,15 +13,16 @@ from demeanor.agents import make_agent
 from demeanor.config.config import read_config
 from demeanor.core import errors
 from demeanor.gateway.script import load_script
+from demeanor.runner.selection import collect_evals
 from tests.helpers.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_tutorial_works_when_pasted(project: Project):
-    """All of its commands, in order, in one shell."""
-    script = "\n".join(re.findall(r"```bash\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.S))
+def paste(project: Project, page: str, *, before: str = "") -> str:
+    """Run all bash blocks of a page, in order, in one shell; return what it prints."""
+    script = "\n".join([before, *re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)])
     (project.folder / "bin").mkdir()
     (project.folder / "bin/demeanor").write_text(f'#!/bin/sh\nexec {sys.executable} -m demeanor "$@"\n')
     (project.folder / "bin/demeanor").chmod(0o755)
@@ -30,11 +31,43 @@ def test_the_tutorial_works_when_pasted(project: Project):
         ["bash", "-euc", script], cwd=project.folder, env=env, capture_output=True, text=True, timeout=600, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "0 faulty" in ran.stdout
-    assert "there is no 'notes.txt'" in ran.stdout
-    assert "exit code 1" in ran.stdout
-    assert "*  1  It changed no file." in ran.stdout
-    assert ran.stdout.index("what_it_should_do is not written yet") < ran.stdout.index("ok     does_what_it_says")
+    return ran.stdout
+
+
+def test_the_tutorial_works_when_pasted(project: Project):
+    """All of its commands, in order."""
+    printed = paste(project, "tutorial.md")
+    assert "0 faulty" in printed
+    assert "there is no 'notes.txt'" in printed
+    assert "exit code 1" in printed
+    assert "*  1  It changed no file." in printed
+    assert printed.index("what_it_should_do is not written yet") < printed.index("ok     does_what_it_says")
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("judges.md", "ok     asks_politely"),
+        ("users.md", "asks_for_the_colour"),
+        ("test-your-agent.md", "there is no 'notes.txt'"),
+    ],
+)
+def test_the_examples_of_a_page_work_when_pasted(project: Project, page: str, expected: str):
+    """Into a project that `demeanor init` made, as the page says."""
+    printed = paste(project, page, before="git init --quiet\ndemeanor init --ci none\n")
+    assert expected in printed
+    assert "FAULT" not in printed
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_whole_evals_in_the_docs_can_be_collected(tmp_path: Path, page: Path):
+    """Python blocks that import `eval_test` are complete files; those of scripts are tested where they are pasted."""
+    found = re.findall(r"^```python\n(from demeanor import [^\n]*eval_test\n.*?)^```", page.read_text(), re.S | re.M)
+    blocks = [block for block in found if "@eval_test" in block]
+    (tmp_path / "evals").mkdir()
+    for number, block in enumerate(blocks):
+        (tmp_path / f"evals/eval_{number}.py").write_text(block)
+    assert len(collect_evals(read_config(tmp_path))) >= len(blocks)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -56,8 +89,8 @@ def test_every_error_has_a_section():
 @pytest.mark.parametrize(
     "name",
     [
-        *("agents.md", "coding-agents.md", "compare.md", "configuration.md", "decide.md", "fix.md", "models.md"),
-        *("nightly.md", "replay.md", "scale.md", "secrets.md", "store.md", "team-history.md", "test-your-agent.md"),
+        *("agents.md", "compare.md", "configuration.md", "decide.md", "extend.md", "fix.md", "gateway.md"),
+        *("models.md", "nightly.md", "scale.md", "secrets.md", "store.md", "test-your-agent.md"),
     ],
 )
 def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
@@ -76,7 +109,7 @@ def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
 
 def test_scripts_in_the_docs_can_be_loaded(tmp_path: Path):
     """The rules in YAML and the function in Python."""
-    page = (ROOT / "docs/scripted-models.md").read_text()
+    page = (ROOT / "docs/models.md").read_text()
     for kind, ending in (("yaml", "yaml"), ("python", "py")):
         (block,) = re.findall(rf"```{kind}\n(.*?)```", page, re.S)
         (tmp_path / f"script.{ending}").write_text(block)
@@ -85,10 +118,10 @@ def test_scripts_in_the_docs_can_be_loaded(tmp_path: Path):
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
 def test_every_page_starts_with_its_purpose_and_a_command(page: Path):
-    """A title, a sentence, and a command before the first section. The tutorial has one in each; the glossary none."""
+    """A title, a sentence, and a command before the first section. The tutorial has them in its steps."""
     start = re.split(r"^## ", page.read_text(), maxsplit=1, flags=re.M)[0]
     title, _, rest = start.partition("\n\n")
     assert title.startswith("# "), page.name
     assert re.match(r"([A-Z*[]|`[^`])", rest), f"{page.name}: the first line is not a sentence"
-    if page.name not in {"glossary.md", "tutorial.md"}:
+    if page.name != "tutorial.md":
         assert re.search(r"^```(bash|console|python)$", start, re.M), f"{page.name}: no command at the start"

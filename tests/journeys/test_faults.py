@@ -259,8 +259,8 @@ def test_the_gateway_by_itself_can_inject_faults(project: Project) -> None:
 
 
 def test_the_example_in_the_docs_works(project: Project) -> None:
-    """The eval in docs/faults.md validates and passes."""
-    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
+    """The eval in docs/gateway.md validates and passes."""
+    page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text()
     project.write(evals__eval_page_py=page.partition("```python\n")[2].partition("```")[0])
     for command in (("validate",), ("run", "--policy", "all", "--trials", "1")):
         done = project.demeanor(*command)

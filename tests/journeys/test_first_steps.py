@@ -66,14 +66,14 @@ def test_a_dry_run_costs_nothing(project: Project):
 
 
 def test_reports_go_into_a_pipe_that_stays_one(project: Project):
-    """`--junit /dev/stdout` and `store export --out /dev/stdout` write to the device, which a pipe stands for here."""
+    """`--junit` and `store export --output` write to a device, which a pipe stands for here."""
     project.demeanor("init")
     pipe = project.folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for words in (
         ["run", "-k", "saves", "--policy", "all", "--trials", "1", "--junit"],
-        ["store", "export", "--format", "junit", "--out"],
+        ["store", "export", "--format", "junit", "--output"],
     ):
         done = project.demeanor(*words, str(pipe))
         assert done.returncode == 0, done.stderr
@@ -87,8 +87,8 @@ def test_the_commands_that_a_report_suggests_work(project: Project):
     project.demeanor("init")
     ran = project.demeanor("run", "-k", "saves", "--policy", "all", "--trials", "1", "--subject", "native:scripted")
     assert ran.returncode == 0, ran.stderr
-    spent = ["run", "-k", "saves", "--policy", "all", "--budget-tokens", "1", "--subject", "native:scripted"]
-    assert "--budget-tokens N" in project.demeanor(*spent).stdout
+    spent = ["run", "-k", "saves", "--policy", "all", "--budget", "1tokens", "--subject", "native:scripted"]
+    assert "--budget 5usd (or 200000tokens)" in " ".join(project.demeanor(*spent).stdout.split())
     shown = project.demeanor("report", COLUMNS="200").stdout
     suggested = [line.split()[2:] for line in shown.splitlines() if line.strip().startswith("$ demeanor")]
     assert {words[0] for words in suggested} == {"trace", "report"}

@@ -189,7 +189,7 @@ replace(prompt, HASTY, "Change files with care.\\n\\nBe brief.\\n")
     good = """
 assert "0 of 1 passed, so the change was not built" in brief and "0/1, 0 % [0-79] → 0/1" in brief.replace("–", "-")
 """
-    words = ("--rounds", "4", "--config", "quick.toml", "--out", "results")
+    words = ("--rounds", "4", "--config", "quick.toml", "--results", "results")
     done = toy.fix_with(in_rounds(refused, useless, good + GOOD_FIX), *words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Fixed: 1 eval after 3 rounds" in done.stdout
@@ -319,7 +319,7 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
 )
 def test_a_spent_budget_ends_it(toy: BrokenToyAgent, config: str, budget: str, rounds: list[str]):
     """The exit code says undecided, even if the trials so far passed."""
-    done = toy.fix_with(GOOD_FIX, "--budget-usd", budget, "--config", config, "--jobs", "1", "--apply")
+    done = toy.fix_with(GOOD_FIX, "--budget", f"{budget}usd", "--config", config, "--jobs", "1", "--apply")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "spent" in " ".join(done.stdout.split())
     assert [one["outcome"] for one in toy.report()["rounds"]] == rounds

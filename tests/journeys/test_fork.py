@@ -229,7 +229,7 @@ USAGE = (
     (("--at", "3", "--instead", "missing.json"), "missing.json: --instead: can't be read"),
     (("--at", "3", "--instead", "bad.json"), "calls[0].tool: the agent offers no tool 'writefile'"),
     (("--instead", "bad.json"), "--instead needs --at K"),
-    (("--at", "3", "--without", "x"), "'x' is not the id of an instruction"),
+    (("--at", "3", "--edit-prompt", "remove:x"), "'x' is not the id of an instruction"),
 )
 
 

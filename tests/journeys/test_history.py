@@ -46,10 +46,10 @@ def only_run(project: Project) -> Path:
 def test_a_run_can_be_imported_on_another_machine(ran: Project):
     """From its folder, its report and an export; it is always the same run."""
     exported = ran.folder.parent / "export.json"
-    assert ran.demeanor("store", "export", "--out", str(exported)).stdout == f"{exported}: 2 attempts\n"
+    assert ran.demeanor("store", "export", "--output", str(exported)).stdout == f"{exported}: 2 attempts\n"
     folder = only_run(ran)
     for number, path in enumerate((folder, folder / "report.json", exported)):
-        done = ran.demeanor("store", "import", str(path), "--out", "elsewhere")
+        done = ran.demeanor("store", "import", str(path), "--results", "elsewhere")
         assert done.returncode == 0, done.stderr
         assert ("2 new" if number == 0 else "already there") in done.stdout
     there = ran.demeanor("store", "export", "--results", "elsewhere")
@@ -69,13 +69,13 @@ def test_a_run_is_exported_in_every_format(ran: Project):
     assert ran.demeanor("store", "export", "--format", "csv").stdout.count("\n") == 3
     suite = ET.fromstring(ran.demeanor("store", "export", "--format", "junit").stdout)  # noqa: S314 - our own
     assert suite.get("tests") == "1"
-    assert ran.demeanor("store", "export", "--format", "parquet", "--out", "a.parquet").returncode == 0
+    assert ran.demeanor("store", "export", "--format", "parquet", "--output", "a.parquet").returncode == 0
     assert (ran.folder / "a.parquet").read_bytes()[:4] == b"PAR1"
-    assert ran.demeanor("store", "export", "--format", "atif", "--out", "atif").returncode == 0
+    assert ran.demeanor("store", "export", "--format", "atif", "--output", "atif").returncode == 0
     (first, _) = sorted((ran.folder / "atif").rglob("trial-*.json"))
     assert json.loads(first.read_text())["schema_version"] == "ATIF-v1.7"
     refused = ran.demeanor("store", "export", "--format", "parquet")
-    assert (refused.returncode, refused.stderr.count("--out")) == (2, 2)
+    assert (refused.returncode, refused.stderr.count("--output")) == (2, 2)
     unknown = ran.demeanor("store", "export", "2020")
     assert unknown.returncode == 2
     assert "unknown run '2020'" in unknown.stderr
@@ -93,7 +93,7 @@ def test_nights_of_another_tool_are_imported(project: Project):
     ]
     assert "already there" in project.demeanor("store", "import", "night").stdout
     (project.folder / "broken.json").write_text("{")
-    broken = project.demeanor("store", "import", "night", "broken.json", "--out", "fresh")
+    broken = project.demeanor("store", "import", "night", "broken.json", "--results", "fresh")
     assert (broken.returncode, (project.folder / "fresh").exists()) == (2, False)
     assert "broken.json: is not valid JSON" in broken.stderr
 

@@ -1,4 +1,4 @@
-"""Hooks and reporters of another package: the examples of docs/hooks.md, and broken ones."""
+"""Hooks and reporters of another package: the examples of docs/extend.md, and broken ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.project import Project
 
-DOCS = Path(__file__).parents[2] / "docs/hooks.md"
+DOCS = Path(__file__).parents[2] / "docs/extend.md"
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test
 

@@ -41,13 +41,13 @@ def test_an_instruction_is_listed_with_its_file(toy: Project) -> None:
     assert (found["kind"], found["place"], found["file"]) == ("sentence", "system", "prompts/system.md")
     text = toy.demeanor("trace", "--prompt", "reads_before_editing").stdout
     assert f"{found['id']}  sentence   {READ_FIRST}" in text
-    assert "demeanor run --without ID" in text
+    assert "demeanor run --edit-prompt remove:ID" in text
 
 
 def test_without_its_instruction_an_eval_fails(toy: Project) -> None:
     """Only that one; the run says that its prompt was changed, and its subject has another fingerprint."""
     one = instruction(toy, READ_FIRST)["id"]
-    done = toy.demeanor(*RUN, "--without", one)
+    done = toy.demeanor(*RUN, "--edit-prompt", f"remove:{one}")
     assert [name for name, passed in outcomes(done).items() if not passed] == ["reads_before_editing"]
     assert done.returncode == 1
     assert any(one in note for note in json.loads(done.stdout)["notes"])
@@ -59,7 +59,7 @@ def test_a_shorter_description_of_a_tool_is_tried(toy: Project) -> None:
     """Its first sentence does not ask for the tool any more, so the agent deletes with a command."""
     listed = json.loads(toy.demeanor("trace", "--prompt", "deletes_with_its_tool", "--json").stdout)["instructions"]
     (one,) = (one["id"] for one in listed if one["place"] == "delete_file")
-    done = toy.demeanor(*RUN, "-k", "deletes", "--shorten", one)
+    done = toy.demeanor(*RUN, "-k", "deletes", "--edit-prompt", f"shorten:{one}")
     assert outcomes(done) == {"deletes_with_its_tool": False}
     assert any(
         f"{one} was shortened" in note for run in runs(toy) for record in ledger(run) for note in record["notes"]
@@ -70,7 +70,7 @@ def test_another_text_is_tried_before_it_is_written(toy: Project) -> None:
     """The text of a file, in place of the instruction."""
     one = instruction(toy, READ_FIRST)["id"]
     Path(toy.folder, "new.txt").write_text("Change files at once.\n")
-    done = toy.demeanor(*RUN, "-k", "reads", "--replace", f"{one}=new.txt")
+    done = toy.demeanor(*RUN, "-k", "reads", "--edit-prompt", f"replace:{one}=new.txt")
     assert outcomes(done) == {"reads_before_editing": False}
     sent = toy.demeanor("trace", "--prompt", "reads_before_editing").stdout
     assert "Change files at once." in sent
@@ -79,7 +79,7 @@ def test_another_text_is_tried_before_it_is_written(toy: Project) -> None:
 
 def test_an_instruction_that_was_not_there_voids_the_trial(toy: Project) -> None:
     """The agent had its usual prompt, so its success says nothing about the change."""
-    done = toy.demeanor("run", "-k", "reads", "--trials", "1", "--without", "00000000")
+    done = toy.demeanor("run", "-k", "reads", "--trials", "1", "--edit-prompt", "remove:00000000")
     assert done.returncode == 3, done.stdout
     assert "void(intervention)" in done.stdout or "intervention" in done.stdout
     assert "in none of" in done.stdout
@@ -87,22 +87,27 @@ def test_an_instruction_that_was_not_there_voids_the_trial(toy: Project) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("edit", "message"),
     [
-        (("--without", "read first"), "'read first' is not the id of an instruction"),
-        (("--replace", "0a0a0a0a"), "expected ID=FILE"),
-        (("--replace", "0a0a0a0a=missing.txt"), "missing.txt"),
-        (("--negate", "guess"), "'guess' is not the id of an instruction"),
-        (("--swap", "0a0a0a0a"), "expected two ids, ID,ID"),
-        (("--without", "0a0a0a0a", "--shorten", "0a0a0a0a"), "--without and --shorten name the same instruction"),
-        (("--without", "0a0a0a0a", "--kind", "nightly"), "does not belong to a run of the kind nightly"),
-        (("--without", "0a0a0a0a", "--record"), "cassettes hold the answers to the agent's own prompt"),
+        ("remove:read first", "'read first' is not the id of an instruction"),
+        ("remove", "'' is not the id of an instruction"),
+        ("replace:0a0a0a0a", "no file is named"),
+        ("replace:0a0a0a0a=missing.txt", "missing.txt can't be read"),
+        ("replace:0a0a0a0a=empty.txt", "empty.txt is empty"),
+        ("negate:guess", "'guess' is not the id of an instruction"),
+        ("swap:0a0a0a0a", "'' is not the id of an instruction"),
+        ("swap:0a0a0a0a,0a0a0a0a", "can't be swapped with itself"),
+        ("delete:0a0a0a0a", "'delete' is not a kind of edit"),
+        ("remove:0a0a0a0a --edit-prompt shorten:0a0a0a0a", "remove:0a0a0a0a and shorten:0a0a0a0a change the same"),
+        ("remove:0a0a0a0a --record", "cassettes hold the answers to the agent's own prompt"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(project: Project, words: tuple[str, ...], message: str) -> None:
-    """Before anything is run."""
+def test_edits_that_make_no_sense_are_refused(project: Project, edit: str, message: str) -> None:
+    """Before anything is run; a mistake in an edit shows the forms."""
     ToyAgent(project)
-    done = project.demeanor("run", "-k", "reads", *words)
+    project.write(empty_txt="")
+    words = edit.split(" --")
+    done = project.demeanor("run", "-k", "reads", "--edit-prompt", words[0], *" --".join(["", *words[1:]]).split())
     assert done.returncode == 2
     assert message in done.stderr
     assert not Path(project.folder, "results").exists()

@@ -135,7 +135,7 @@ def test_an_edited_question_is_void_until_the_judge_is_asked(ran: Project):
     assert "--ask-judge missing" in one["after"]["detail"]
     ran.write(critic_py=CRITIC)
     (ran.folder / "asked.txt").unlink()
-    asked = ran.demeanor("rejudge", "--ask-judge", "missing", "--budget-usd", "1")
+    asked = ran.demeanor("rejudge", "--ask-judge", "missing", "--budget", "1usd")
     assert "judges were asked 1 question:" in asked.stdout, asked.stdout + asked.stderr
     assert "$0.0" in asked.stdout
     assert len((ran.folder / "asked.txt").read_text().split("=====\n")) == 4, "three votes, and the end"
@@ -193,7 +193,7 @@ def test_a_fault_of_the_judge_is_retried_then_void_and_the_agent_never_sees_it(p
 
 def test_the_budget_of_the_run_holds_for_judges(project: Project):
     write(project)
-    done = project.demeanor("run", "evals/eval_asks.py", "--trials", "3", "--jobs", "1", "--budget-usd", "0.001")
+    done = project.demeanor("run", "evals/eval_asks.py", "--trials", "3", "--jobs", "1", "--budget", "0.001usd")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "the budget of the run is spent" in records(project)["asks_first"]["verdict"]["detail"]
 

@@ -123,7 +123,7 @@ class Elements(HTMLParser):
 def test_html_report(nights: Project, tmp_path: Path):
     """A failed trial beside one that passed two nights ago; no scripts."""
     place = tmp_path / "new" / "report.html"
-    assert report(nights, "--format", "html", "--out", str(place)) == ""
+    assert report(nights, "--format", "html", "--output", str(place)) == ""
     text = place.read_text("utf-8")
     assert not {"script", "img", "link", "iframe", "form", "button"} & set(Elements(text).names)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
@@ -136,7 +136,7 @@ def test_html_report(nights: Project, tmp_path: Path):
 def test_html_report_without_run_folders(nights: Project, tmp_path: Path):
     """If there is only the database, as on another machine, the page says what is missing."""
     history = tmp_path / "copy.db"
-    done = nights.demeanor("store", "export", "--format", "json", "--out", str(tmp_path / "run.json"))
+    done = nights.demeanor("store", "export", "--format", "json", "--output", str(tmp_path / "run.json"))
     assert done.returncode == 0, done.stderr
     done = nights.demeanor("store", "import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
     assert done.returncode == 0, done.stderr
@@ -157,7 +157,7 @@ def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert found["run"]["id"] == sorted(path.name for path in (nights.folder / "results").glob("2*"))[-1]
-    assert nights.demeanor("nightly", "--resume", "--out", str(tmp_path / "empty")).returncode == 2
+    assert nights.demeanor("nightly", "--resume", "--results", str(tmp_path / "empty")).returncode == 2
 
 
 def test_the_history_of_an_eval(nights: Project):

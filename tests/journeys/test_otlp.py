@@ -60,7 +60,7 @@ def test_a_trial_is_a_trace(project: Project, collector: tuple[str, list[ExportT
         *("run", "--subject", "native:scripted", "--trials", "1", "--policy", "all", "--sandbox", "none")
     )
     assert run.returncode == 1, run.stdout + run.stderr
-    wrote = project.demeanor("store", "export", "--format", "otlp", "--out", "spans.jsonl", "--content")
+    wrote = project.demeanor("store", "export", "--format", "otlp", "--output", "spans.jsonl", "--content")
     assert wrote.returncode == 0, wrote.stderr
     (line,) = (project.folder / "spans.jsonl").read_text().splitlines()
     (resource,) = json.loads(line)["resourceSpans"]

@@ -34,18 +34,18 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "fix": ("config/fix.py",),
     "harbor": ("plugins/harbor/rules.py",),
     "scale": ("config/executor.py",),
-    "agents+coding-agents": tuple(f"agents/{name}.py" for name in (
+    "agents": tuple(f"agents/{name}.py" for name in (
         "acp", "command", "jsonl_paths", "mcp_servers", "native", "overrides", "program", "python", "recipe",
     )),
-    "models+scripted-models": ("gateway/models/registry.py", "gateway/models/prices.py", "gateway/script/rules.py",
+    "models": ("gateway/models/registry.py", "gateway/models/prices.py", "gateway/script/rules.py",
                 "gateway/script/loading.py"),
-    "report": ("reports/metrics/pattern_file.py",),
-    "scenario-toml": ("define/folder/check_table.py",),
+    "nightly": ("reports/metrics/pattern_file.py",),
+    "eval-keys": ("define/folder/check_table.py",),
 }  # fmt: skip
-"""The pages that document keys (`A+B`: two pages together), and the modules that read them."""
+"""The pages that document keys, and the modules that read them."""
 VIEWS = {"rig": Rig, "workspace": WorkspaceView, "calls": Calls, "git": GitView, "main": MainAgent}
 VIEWS |= {"sub_agents": SubAgents}
-"""What an author's check can ask, by the name that docs/judge.md uses for it."""
+"""What an author's check can ask, by the name that docs/checks.md uses for it."""
 
 
 @cache
@@ -94,17 +94,12 @@ def rows(page: str, first: str) -> Iterator[str]:
             yield re.split(r"(?<!\\)\|", line)[1]
 
 
-def pages(names: str) -> str:
-    """The text of one page, or of several."""
-    return "\n".join(PAGES[name] for name in names.split("+"))
-
-
 @pytest.mark.parametrize("page", KEYS)
 def test_every_key_is_documented(page: str) -> None:
     """Each key that a file of the user may contain is named on the page about that file."""
     known = {key for module in KEYS[page] for key in keys_read_by(module)}
     assert known, page
-    assert sorted(known - words_in_code(pages(page))) == [], f"write these keys into docs/{page}.md"
+    assert sorted(known - words_in_code(PAGES[page])) == [], f"write these keys into docs/{page}.md"
 
 
 @pytest.mark.parametrize("page", KEYS)
@@ -116,7 +111,7 @@ def test_every_documented_key_is_read(page: str) -> None:
     known = {key for modules in KEYS.values() for module in modules for key in keys_read_by(module)}
     known |= {key for module in ("runner/catalog.py", "runner/scenario_models.py") for key in keys_read_by(module)}
     known |= {one.name for one in (*EVAL_FIELDS, *BEHAVIOUR_FIELDS)} | {"models", "providers", "agents"}
-    named = {key for cell in rows(pages(page), "key") for code in re.findall(r"`([^`]+)`", cell) for key in [code]}
+    named = {key for cell in rows(PAGES[page], "key") for code in re.findall(r"`([^`]+)`", cell) for key in [code]}
     parts = {part for key in named for part in re.split(r"[^\w]+", key) if part and part.islower()}
     assert sorted(parts - known) == [], f"docs/{page}.md documents keys that nothing reads"
 
@@ -243,7 +238,7 @@ def pytest_options() -> Iterator[str]:
 
 def test_pytest_options_are_documented() -> None:
     """In both directions."""
-    named = {option for cell in rows(PAGES["pytest"], "option") for option in re.findall(r"--[\w-]+", cell)}
+    named = {option for cell in rows(PAGES["define"], "pytest option") for option in re.findall(r"--[\w-]+", cell)}
     assert named == set(pytest_options())
 
 
@@ -268,10 +263,10 @@ def test_environment_variables_are_documented() -> None:
 
 
 def test_rig_names_are_documented() -> None:
-    """Every public name of the rig and its views is on docs/judge.md."""
-    page = words_in_code(PAGES["judge"])
+    """Every public name of the rig and its views is on docs/checks.md."""
+    page = words_in_code(PAGES["checks"])
     for name, view in {**VIEWS, "file": FileView}.items():
-        assert sorted(public(view) - page) == [], f"{name}: write these into docs/judge.md"
+        assert sorted(public(view) - page) == [], f"{name}: write these into docs/checks.md"
 
 
 def test_stage_names_are_documented() -> None:

@@ -33,18 +33,21 @@ def play(turn):
 """
 
 
-def test_a_run_with_serve_is_live_until_it_ends(project: Project):
-    """`demeanor run --serve` prints an address; the page there shows the run while it waits; then both are gone."""
+def test_a_run_is_live_until_it_ends(project: Project):
+    """A page of the server shows the run of another process while it waits."""
     gate = project.folder / "gate"
     config = 'subjects = ["native:slow"]\n[models.slow]\nscript = "slow.py"\n'
     project.write(evals__eval_a_py=EVAL, slow_py=MODEL.format(gate=str(gate)), demeanor_toml=config)
+    server = subprocess.Popen(
+        project.command("serve", "--port", "0"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
+    )
     run = subprocess.Popen(
-        project.command("run", "--serve", "--trials", "2", "--jobs", "1", "--sandbox", "none"), cwd=project.folder,
+        project.command("run", "--trials", "2", "--jobs", "1", "--sandbox", "none"), cwd=project.folder,
         env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert run.stderr is not None
+    assert server.stderr is not None
     try:
-        address = next(found[0] for line in run.stderr if (found := re.search(r"http://\S+", line)))
+        address = next(found[0] for line in server.stderr if (found := re.search(r"http://\S+", line)))
         dashboard = Dashboard(address, DashboardStore(root=Path(project.folder), nights=()))
         while "Running now" not in (text := dashboard.page("/live").text):
             assert run.poll() is None, text
@@ -61,6 +64,8 @@ def test_a_run_with_serve_is_live_until_it_ends(project: Project):
         out, err = run.communicate(timeout=300)
     finally:
         run.kill()
+        server.terminate()
+        server.communicate()
     assert run.returncode == 0, out + err
     assert "Traceback" not in err
 

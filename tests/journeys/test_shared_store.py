@@ -140,7 +140,7 @@ def test_commands_read_runs_of_other_machines(machines: tuple[Project, Project],
     assert f"1 run: {passed}" in ask("report", "--metrics")  # `latest` is a run of this machine, for every command
     assert passed in ask("report", "latest")
     assert f"base run {passed}" in ask("compare", "latest", name, "--allow-identical")
-    assert "2 attempts" in ask("store", "export", name, "--format", "atif", "--out", "atif")
+    assert "2 attempts" in ask("store", "export", name, "--format", "atif", "--output", "atif")
     assert "writes" in ask("report", name)
     assert "regressed" in ask("compare", passed, name, "--allow-identical")
     resumed = here.demeanor("run", "--resume", name, DEMEANOR_STORE=store)
@@ -155,7 +155,7 @@ def test_what_can_not_be_reached_is_named(machines: tuple[Project, Project], sto
     name = run(there, store)
     place = f"{socket.gethostname()}:{there.folder}/results/{name}"
     shutil.move(there.folder / "results", there.folder / "moved")
-    for words in (("trace", "--run", name), ("store", "export", name, "--format", "atif", "--out", "atif")):
+    for words in (("trace", "--run", name), ("store", "export", name, "--format", "atif", "--output", "atif")):
         done = here.demeanor(*words, DEMEANOR_STORE=store)
         assert done.returncode == 70, done.stdout
         assert f"is not on this machine; the folder of its run is {place}" in done.stderr

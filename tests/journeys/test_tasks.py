@@ -71,7 +71,7 @@ def plain(tasks: Project) -> Project:
 
 def test_tasks_pass_fail_and_break(tasks: Project):
     """Two at a time: steps that pass, a reward that is too small, and an environment that can't be built, which is void
-    with its cause. What Harbor leaves of other tasks is read in tests/harbor_env/test_environment.py."""
+    with its cause. What Harbor leaves of other tasks is read in tests/plugins/harbor/inside/test_environment.py."""
     folder = tasks.folder / "tasks"
     shutil.rmtree(folder / "greet")
     greet(folder / "rich", check=RICH)

@@ -1,4 +1,4 @@
-"""An adapter of another package, found by its entry point: the example of docs/adding-an-adapter.md."""
+"""An adapter of another package, found by its entry point: the example of docs/extend.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.project import Project
 
-DOCS = Path(__file__).parents[2] / "docs/adding-an-adapter.md"
+DOCS = Path(__file__).parents[2] / "docs/extend.md"
 EVALS = """\
 from demeanor import ALWAYS_PASSES, eval_test
 

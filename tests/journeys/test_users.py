@@ -214,7 +214,7 @@ def test_faults_and_budgets_reach_the_model_that_plays_the_user(project: Project
     assert project.demeanor("run", "-k", "played", "--fault", "user:500@1").returncode == 0
     assert project.demeanor("run", "-k", "played", "--fault", "user:500").returncode == 3
     assert records(project)["played"]["verdict"]["cause"] == "user"
-    assert project.demeanor("run", "-k", "played", "--budget-usd", "0.0001").returncode == 3
+    assert project.demeanor("run", "-k", "played", "--budget", "0.0001usd").returncode == 3
     assert records(project)["played"]["verdict"]["cause"] == "budget"
 
 

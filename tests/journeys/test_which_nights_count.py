@@ -107,11 +107,14 @@ def test_a_change_of_the_subject_starts_again_unless_asked(versions: Versions):
     found = candidates(versions)["usually"]
     assert (found["answer"], found["distance"]) == ("wait", 6)
     assert [change["part"] for change in found["changes"]] == ["subject"]
-    assert candidates(versions, "--across")["usually"]["answer"] == "promote"
     past = gate_row(versions)["past"]
     assert (past["nights"], past["left_out"]) == (4, 6)
-    across = gate_row(versions, "--across")["past"]
-    assert (across["nights"], len(across["fingerprints"])) == (10, 2)
+    settings = config.read_text()
+    config.write_text(settings.replace("[nightly]\n", "[nightly]\nacross = true\n"))
+    assert candidates(versions)["usually"]["answer"] == "promote"
+    past = gate_row(versions)["past"]
+    assert (past["nights"], len(past["fingerprints"])) == (10, 2)
+    config.write_text(settings)
     shown = versions.project.demeanor("gate", "--no-build", "-k", "usually", COLUMNS="120")
     assert "4/4 in 4 nights since ◆" in shown.stdout
     versions.git("switch", "--quiet", "-c", "feature")

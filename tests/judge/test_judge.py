@@ -274,7 +274,7 @@ def test_a_wrong_attribute_of_ours_has_a_remedy():
     assert isinstance(found, Void)
     assert [line.partition(": ")[2] for line in found.detail.splitlines() if "AttributeError" in line] == [
         "AttributeError: 'Calls' object has no attribute 'name', did you mean 'names'?",
-        "AttributeError: 'Calls' object has no attribute 'edit'; what checks can ask: demeanor help judge",
+        "AttributeError: 'Calls' object has no attribute 'edit'; what checks can ask: demeanor help checks",
         "AttributeError: 'Own' object has no attribute 'aa'",
     ]
 

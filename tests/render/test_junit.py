@@ -3,20 +3,21 @@ from __future__ import annotations
 from typing import Literal
 from xml.etree.ElementTree import Element, fromstring
 
-from demeanor.core.tally import Decision
-from demeanor.render.junit import JUnitCase, JUnitSuite, write_junit
+from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Decision, Tally
+from demeanor.render.junit import JUnitCase, write_junit
 
 
 def case(answer: Literal["accept", "reject", "undecided", "skipped"], *, output: str = "") -> JUnitCase:
     decision = Decision(answer=answer, rule="two_thirds", reason=f"it is {answer}")
-    return JUnitCase(
-        name=f"e-{answer}", seconds=1.5, decision=decision, properties=[("policy", "P")], failures="why", output=output
-    )
+    tally = Tally(eval=f"e-{answer}", subject="a:m", policy=Policy.USUALLY_PASSES, spent=Spent(seconds=1.5))
+    return JUnitCase(tally=tally, decision=decision, status="", layer="", failures="why", output=output)
 
 
 def written(*cases: JUnitCase) -> Element:
-    suite = JUnitSuite(subject="a:m", started="2026-11-16T01:00:00Z", seconds=6, cases=cases)
-    return fromstring(write_junit([suite], seconds=7))  # noqa: S314 - our own output
+    text = write_junit([("a:m", cases)], started="2026-11-16T01:00:00Z", seconds=7)
+    return fromstring(text)  # noqa: S314 - our own output
 
 
 def test_only_a_rejected_eval_is_a_failure() -> None:

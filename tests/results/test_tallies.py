@@ -26,10 +26,10 @@ MakeRecord = Callable[..., Record]
 
 @pytest.fixture
 def count(cell: MakeCell, record: MakeRecord) -> Callable[..., Tally]:
-    def counted(outcomes: str, name: str = "e", **more: object) -> Tally:
+    def counted(outcomes: str, name: str = "e") -> Tally:
         words = outcomes.split()
         made = cell(name, trials=len(words))
-        return tally(made, [record(made, n, OUTCOMES[word]) for n, word in enumerate(words, 1)], **more)
+        return tally(made, [record(made, n, OUTCOMES[word]) for n, word in enumerate(words, 1)])
 
     return counted
 
@@ -47,13 +47,6 @@ def test_pass_at_k_is_calculated_for_1_3_and_all_trials(count: Callable[..., Tal
     found = count("pass pass pass fail void")
     assert found.pass_at == {1: 0.75, 3: 1.0, 5: None}
     assert found.pass_hat == {1: 0.75, 3: 0.25, 5: None}
-
-
-def test_the_plug_in_forms_are_an_option_and_labelled(count: Callable[..., Tally]) -> None:
-    """2 of 3 is 96 % and 30 % by plug-in."""
-    found = count("pass pass fail", estimator="plug-in")
-    assert found.estimator == "plug-in"
-    assert (found.pass_at[3], found.pass_hat[3]) == pytest.approx((0.963, 0.296), abs=5e-4)
 
 
 def test_a_void_trial_that_was_done_again_counts_as_what_it_was_then(cell: MakeCell, record: MakeRecord) -> None:

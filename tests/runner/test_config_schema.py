@@ -112,7 +112,7 @@ def test_documented_keys_are_known():
     known = {path[-1] for name in BUILT_IN for path, _ in keys(SCHEMA["$defs"][f"adapter-{name}"])}
     providers = {path[-1] for path, _ in keys(SCHEMA["properties"]["providers"]["additionalProperties"])}
     fix = {path[-1] for path, _ in keys(SCHEMA["properties"]["fix"])}
-    pages = (("agents.md", "key", known), ("coding-agents.md", "key", known), ("fix.md", "key", fix))
+    pages = (("agents.md", "key", known), ("fix.md", "key", fix))
     for page, heading, expected in (*pages, ("models.md", "key of `[providers.NAME]`", providers)):
         listed = table_keys((HOME / "docs" / page).read_text(), heading)
         assert listed, page

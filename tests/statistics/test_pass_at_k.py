@@ -7,32 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k
 
 COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
 
 def test_pass_at_k_gives_the_published_numbers() -> None:
-    """Reference numbers of the unbiased form and the plug-in."""
+    """Reference numbers of the literature."""
     assert pass_at_k(10, 3, 5) == pytest.approx(0.916667, abs=1e-6)
     assert pass_at_k(200, 20, 10) == pytest.approx(0.660226, abs=1e-6)
     assert [pass_at_k(5, 1, k) for k in range(1, 6)] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
-    assert plug_in_pass_at_k(10, 3, 5) == pytest.approx(0.83193, abs=1e-6)
 
 
 def test_pass_hat_k_gives_the_published_numbers() -> None:
-    """Reference numbers of the unbiased form and the plug-in."""
+    """Reference numbers of the literature."""
     assert pass_hat_k(10, 3, 2) == pytest.approx(0.066667, abs=1e-6)
     assert pass_hat_k(8, 7, 4) == pytest.approx(0.5)
     assert [pass_hat_k(5, 4, k) for k in range(1, 6)] == pytest.approx([0.8, 0.6, 0.4, 0.2, 0])
-    assert plug_in_pass_hat_k(10, 3, 2) == pytest.approx(0.09)
-    assert plug_in_pass_hat_k(8, 7, 4) == pytest.approx(0.58618, abs=1e-5)
 
 
-def test_two_of_three_is_96_and_30_percent_by_plug_in() -> None:
-    """The usual example; the unbiased estimators give 100 % and 0 %."""
-    assert plug_in_pass_at_k(3, 2, 3) == pytest.approx(0.963, abs=5e-4)
-    assert plug_in_pass_hat_k(3, 2, 3) == pytest.approx(0.296, abs=5e-4)
+def test_two_of_three_is_100_and_0_percent() -> None:
+    """The usual example."""
     assert (pass_at_k(3, 2, 3), pass_hat_k(3, 2, 3)) == (1.0, 0.0)
 
 
@@ -41,17 +36,14 @@ def test_fewer_trials_than_k_is_undefined_and_not_zero() -> None:
     assert pass_at_k(2, 2, 3) is None
     assert pass_hat_k(2, 2, 3) is None
     assert pass_at_k(0, 0, 1) is None
-    assert plug_in_pass_at_k(0, 0, 1) is None
-    assert plug_in_pass_hat_k(0, 0, 1) is None
 
 
 @given(counts=COUNTS)
 def test_for_one_trial_everything_is_the_pass_rate(counts: tuple[int, int]) -> None:
     """pass@1 == pass^1 == c/n, exactly."""
     n, c = counts
-    for estimate in (pass_at_k, pass_hat_k, plug_in_pass_hat_k):
+    for estimate in (pass_at_k, pass_hat_k):
         assert estimate(n, c, 1) == c / n
-    assert plug_in_pass_at_k(n, c, 1) == pytest.approx(c / n)
 
 
 @given(counts=COUNTS)
@@ -72,18 +64,6 @@ def test_both_grow_with_the_passes(n: int, data: st.DataObject) -> None:
         values = [estimate(n, c, k) or 0.0 for c in range(n + 1)]
         assert values == sorted(values)
         assert (values[0], values[-1]) == (0.0, 1.0)
-
-
-@given(counts=COUNTS, data=st.data())
-def test_the_bias_of_the_plug_ins(counts: tuple[int, int], data: st.DataObject) -> None:
-    """The unbiased pass@k is at or above its plug-in, pass^k at or below."""
-    n, c = counts
-    k = data.draw(st.integers(1, n))
-    at, hat = pass_at_k(n, c, k), pass_hat_k(n, c, k)
-    assert at is not None
-    assert hat is not None
-    assert at >= (plug_in_pass_at_k(n, c, k) or 0.0) - 1e-12
-    assert hat <= (c / n) ** k + 1e-12
 
 
 @given(n=st.integers(1, 8), data=st.data())
@@ -107,7 +87,7 @@ def test_the_estimators_are_unbiased(n: int, p: float, data: st.DataObject) -> N
 
 def test_invalid_arguments_are_refused() -> None:
     """An impossible count is an error, not a probability."""
-    for estimate in (pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k):
+    for estimate in (pass_at_k, pass_hat_k):
         with pytest.raises(ValueError, match="passed=4 of judged=3"):
             estimate(3, 4, 1)
         with pytest.raises(ValueError, match="k=0"):

@@ -117,6 +117,8 @@ def _environment_redactor() -> Callable[[str], str]:
 
 def _parse(argv: Sequence[str]) -> tuple[str, argparse.Namespace]:
     """The command and its arguments. If a command sets `more_words`, options may stand between its words."""
+    if argv[0] == "--config" and len(argv) > 2:  # an option of any command; it may also precede the command
+        argv = [*argv[2:], *argv[:2]]
     name, words = _command(argv)
     parser = parser_of(name)
     args, rest = parser.parse_known_args(words)

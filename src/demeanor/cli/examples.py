@@ -15,7 +15,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "nightly": (
         ("demeanor nightly", "all evals on all subjects"),
         ("demeanor nightly --resume", "the missing trials of the last night"),
-        ("demeanor nightly --budget-usd 20", "with a limit on what it spends"),
+        ("demeanor nightly --budget 20usd", "with a limit on what it spends"),
     ),
     "gate": (
         ("demeanor gate", "may the checked-out change merge?"),
@@ -45,7 +45,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "report": (
         ("demeanor report", "the last night and the seven before it"),
         ("demeanor report --nights 30", "more nights"),
-        ("demeanor report --format html --out night.html", "as one file for a browser"),
+        ("demeanor report --format html --output night.html", "as one file for a browser"),
         ("demeanor report --eval saves_the_note", "every night of an eval"),
         ("demeanor report --failures", "the failures of the latest run, in groups"),
         ("demeanor report --brief 1", "the first group as a task"),
@@ -87,7 +87,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor rejudge", "the latest run, with the edited checks"),
         ("demeanor rejudge saves_the_note --last 5", "one eval, in its last five runs"),
         ("demeanor rejudge --watch", "again on every edit of an eval"),
-        ("demeanor rejudge --watch --run --budget-usd 1", "also run what can't be judged again"),
+        ("demeanor rejudge --watch --run --budget 1usd", "also run what can't be judged again"),
     ),
     "fix": (
         ("demeanor fix saves_the_note --dry-run", "the task for the fixing agent; runs nothing"),
@@ -96,20 +96,20 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "cluster": (
         ("demeanor cluster certs certs/", "certificates for a new cluster"),
-        ("demeanor cluster check --scheduler tls://HOST:PORT --certs certs/", "which workers can be used"),
-        ("demeanor cluster check --workers 2", "what two workers on this machine can do"),
+        ("demeanor cluster check --on tls://scheduler.example:8786", "which workers can be used"),
+        ("demeanor cluster check --on 2", "what two workers on this machine can do"),
     ),
     "store": (
         ("demeanor store import other-machine/results", "all runs of a folder"),
-        ("demeanor store export --format csv --out t.csv", "the latest run as a table"),
+        ("demeanor store export --format csv --output t.csv", "the latest run as a table"),
     ),
     "store import": (
         ("demeanor store import other-machine/results", "all runs of a folder"),
         ("demeanor store import report.json", "results of another tool"),
     ),
     "store export": (
-        ("demeanor store export --format csv --out t.csv", "the latest run as a table"),
-        ("demeanor store export --format otlp --out s.jsonl", "as OpenTelemetry spans"),
+        ("demeanor store export --format csv --output t.csv", "the latest run as a table"),
+        ("demeanor store export --format otlp --output s.jsonl", "as OpenTelemetry spans"),
     ),
     "gateway": (
         ("demeanor gateway serve --model scripted", "serve one model"),

@@ -1,120 +1,96 @@
-"""The options that change instructions on the way from the agent to the model: `--without`, `--replace`, `--negate`,
-`--shorten` and `--swap`."""
+"""`--edit-prompt`: changes of instructions on the way from the agent to the model."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.intervention import Intervention
 
-_OPTIONS = {
-    "without": "--without",
-    "replacements": "--replace",
-    "negated": "--negate",
-    "shortened": "--shorten",
-    "swapped": "--swap",
-}
-
-NO_INTERVENTION: Mapping[str, list[str]] = {name: [] for name in ("without", "replace", "negate", "shorten", "swap")}
-"""The options for commands that run trials, but never with a changed prompt."""
+_OPTION = "--edit-prompt"
+_FORMS = (
+    "the forms are remove:ID, replace:ID=FILE, negate:ID, shorten:ID, swap:ID,ID; `demeanor trace --prompt` lists ids"
+)
 
 
 def intervention_arguments(group: argparse._ArgumentGroup) -> None:
-    """Add the options."""
+    """Add the option."""
     group.add_argument(
-        "--without",
+        _OPTION,
         action="append",
         default=[],
-        metavar="ID",
-        help="remove an instruction from every request to the model; repeatable (ids: demeanor trace --prompt)",
-    )
-    group.add_argument(
-        "--replace",
-        action="append",
-        default=[],
-        metavar="ID=FILE",
-        help="replace an instruction with the text of a file; repeatable",
-    )
-    for option, what in (
-        ("--negate", "turn an instruction into its opposite, by fixed rules; repeatable"),
-        ("--shorten", "keep only the first sentence or clause of an instruction or a description; repeatable"),
-    ):
-        group.add_argument(option, action="append", default=[], metavar="ID", help=what)
-    group.add_argument(
-        "--swap",
-        action="append",
-        default=[],
-        metavar="ID,ID",
-        help="swap two instructions of the system prompt; repeatable",
+        metavar="EDIT",
+        help="change an instruction in every request to the model: remove:ID, replace:ID=FILE, negate:ID, shorten:ID"
+        " or swap:ID,ID; repeatable (demeanor help cover)",
     )
 
 
-def read_intervention(args: argparse.Namespace) -> dict[str, Any]:
-    """The instructions to remove and to replace; raises UsageError with options that would mix them with others."""
-    for option, given in (("--without", args.without), ("--negate", args.negate), ("--shorten", args.shorten)):
-        for one in given:
-            check_id(one, option)
-    found: dict[str, Any] = {
-        "without": tuple(args.without),
-        "replacements": dict(_replacement(given) for given in args.replace),
-        "negated": tuple(args.negate),
-        "shortened": tuple(args.shorten),
-        "swapped": tuple(_pair(given) for given in args.swap),
-    }
-    options = {name: option for name, option in _OPTIONS.items() if found[name]}
-    _refuse_twice(found, options)
-    if options:
-        option = next(iter(options.values()))
-        if getattr(args, "kind", "local") != "local":
-            raise UsageError(
-                f"{option}: a changed prompt does not belong to a run of the kind {args.kind}\n  → leave --kind out"
-            )
-        if any(getattr(args, name, None) is not None for name in ("record", "replay")):
-            raise UsageError(
-                f"{option}: cassettes hold the answers to the agent's own prompt\n  → run without --record and --replay"
-            )
-    return found
+def read_intervention(args: argparse.Namespace) -> Intervention:
+    """The edits; raises UsageError with options that would mix them with others."""
+    change = parse_edits(args.edit_prompt)
+    if change and any(getattr(args, name, None) is not None for name in ("record", "replay")):
+        raise UsageError(
+            f"{_OPTION}: cassettes hold the answers to the agent's own prompt\n  → run without --record and --replay"
+        )
+    return change
 
 
-def _refuse_twice(found: Mapping[str, Any], options: Mapping[str, str]) -> None:
-    """Refuse two different changes of one instruction: the result would depend on their order."""
-    taken: dict[str, str] = {}
-    for name, option in options.items():
-        ids = dict.fromkeys(found[name]) if name != "swapped" else [one for pair in found[name] for one in pair]
-        for one in ids:
-            if one in taken:
-                raise UsageError(f"{one}: {taken[one]} and {option} name the same instruction\n  → use one of them")
-            taken[one] = option
+def parse_edits(edits: Iterable[str]) -> Intervention:
+    """The intervention that makes all edits; raises UsageError if two of them change the same instruction, because the
+    result would depend on their order."""
+    change = Intervention()
+    by_id: dict[str, str] = {}
+    for edit in dict.fromkeys(edits):
+        own = _parse_edit(edit)
+        for instruction in own.ids:
+            if instruction in by_id:
+                raise UsageError(
+                    f"{_OPTION}: {by_id[instruction]} and {edit} change the same instruction\n  → use one of them"
+                )
+            by_id[instruction] = edit
+        change = own.over(change)
+    return change
 
 
-def _pair(given: str) -> tuple[str, str]:
-    one, comma, other = given.partition(",")
-    if not comma or one == other:
-        raise BadInput(f"expected two ids, ID,ID, not {given!r}", where="--swap")
-    check_id(one, "--swap")
-    check_id(other, "--swap")
-    return one, other
+def _parse_edit(edit: str) -> Intervention:
+    kind, _, what = edit.partition(":")
+    where = f"{_OPTION} {edit}"
+    match kind:
+        case "remove":
+            return Intervention(without=(check_id(what, where, _FORMS),))
+        case "negate":
+            return Intervention(negated=(check_id(what, where, _FORMS),))
+        case "shorten":
+            return Intervention(shortened=(check_id(what, where, _FORMS),))
+        case "replace":
+            instruction, _, path = what.partition("=")
+            return Intervention(replacements={check_id(instruction, where, _FORMS): _read_text(path, where)})
+        case "swap":
+            instruction, _, other = what.partition(",")
+            pair = check_id(instruction, where, _FORMS), check_id(other, where, _FORMS)
+            if instruction == other:
+                raise BadInput("an instruction can't be swapped with itself", where=where, remedy=_FORMS)
+            return Intervention(swapped=(pair,))
+    raise BadInput(f"{kind!r} is not a kind of edit", where=where, remedy=_FORMS)
 
 
-def _replacement(given: str) -> tuple[str, str]:
-    one, equals, path = given.partition("=")
-    if not equals or not path:
-        raise BadInput(f"expected ID=FILE, not {given!r}", where="--replace")
-    check_id(one, "--replace")
+def _read_text(path: str, where: str) -> str:
+    if not path:
+        raise BadInput("no file is named", where=where, remedy=_FORMS)
     try:
-        text = Path(path).read_text("utf-8")
+        text = Path(path).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"can't be read: {error}", where=path, key="--replace") from None
-    if not text.strip():
-        raise BadInput("is empty", where=path, key="--replace", remedy=f"to remove the instruction: --without {one}")
-    return one, text.strip()
+        raise BadInput(f"{path} can't be read: {error}", where=where) from None
+    if not text:
+        raise BadInput(f"{path} is empty", where=where, remedy="to remove the instruction: remove:ID")
+    return text
 
 
-def check_id(one: str, option: str) -> None:
-    """Raise BadInput if a text is not the id of an instruction."""
-    if not re.fullmatch(r"[0-9a-f]{8}", one):
-        raise BadInput(f"{one!r} is not the id of an instruction", where=option, remedy="see `demeanor trace --prompt`")
+def check_id(text: str, where: str, remedy: str = "see `demeanor trace --prompt`") -> str:
+    """The id of an instruction; raises BadInput if a text is none."""
+    if not re.fullmatch(r"[0-9a-f]{8}", text):
+        raise BadInput(f"{text!r} is not the id of an instruction", where=where, remedy=remedy)
+    return text

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from demeanor.config.config import Config, read_config
+from demeanor.config.tables import Limit
 from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.executor_spec import EXECUTORS, ExecutorSpec
+from demeanor.core.executor_spec import PLACES, ExecutorSpec
 from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
@@ -26,19 +28,15 @@ _LISTS = {
     "subject": "subjects",
     "scenario": "names",
     "suite": "suites",
-    "tag": "tags",
-    "tasks": "tasks",
 }
 _VALUES = (
     "keyword",
+    "model",
     "env",
     "trials",
     "policy",
     "jobs",
     "timeout",
-    "budget_usd",
-    "budget_tokens",
-    "agent_debug",
     "kind",
     "sandbox",
     "seed",
@@ -46,10 +44,8 @@ _VALUES = (
 
 
 def config_argument(parser: argparse.ArgumentParser) -> None:
-    """Add `--config`."""
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="configuration file (default: the nearest demeanor.toml)"
-    )
+    """Add `--config`, which every command that reads the configuration has; the help of `demeanor` shows it once."""
+    parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
 
 
 def sandbox_argument(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +72,7 @@ def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> 
         dest="keyword",
         default="",
         metavar="EXPR",
-        help="only evals that match an expression, such as 'notes and not slow'",
+        help="only evals whose names, tags, suite or file match an expression, such as 'notes and not slow'",
     )
     group.add_argument(
         "--scenario", action="append", default=[], metavar="NAME", help="only the eval with this name; repeatable"
@@ -84,29 +80,15 @@ def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> 
     group.add_argument(
         "--suite", action="append", default=[], metavar="NAME", help="only evals of this suite; repeatable"
     )
-    group.add_argument("--tag", action="append", default=[], metavar="TAG", help="only evals with this tag; repeatable")
 
 
-def task_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that concern Harbor tasks."""
-    group = parser.add_argument_group("whole tasks (demeanor help harbor)")
-    group.add_argument(
-        "--tasks",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="only Harbor tasks whose name contains TEXT; repeatable",
-    )
-    env_argument(group)
-
-
-def env_argument(group: argparse._ArgumentGroup) -> None:
+def env_argument(group: argparse._ActionsContainer) -> None:
     """Add `--env`."""
     group.add_argument(
         "--env",
         metavar="NAME",
-        help="environment of tasks: bubblewrap, or one of Harbor's: docker, podman, daytona, modal, …"
-        " (default: a container engine, or bubblewrap if none is running)",
+        help="environment of Harbor tasks: bubblewrap, docker, podman, daytona, modal, … (default: a container engine,"
+        " or bubblewrap if none is running)",
     )
 
 
@@ -116,8 +98,9 @@ def subject_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--subject", action="append", default=[], metavar="AGENT:MODEL", help="the subject to test; repeatable"
     )
-    group.add_argument("--model", metavar="MODEL", help="use this model for every subject instead of its own")
-    group.add_argument("--provider", metavar="NAME", help="the provider of --model: short for --model NAME/MODEL")
+    group.add_argument(
+        "--model", metavar="MODEL", help="use this model, or PROVIDER/MODEL, for every subject instead of its own"
+    )
 
 
 def trial_argument(parser: argparse.ArgumentParser) -> None:
@@ -143,8 +126,6 @@ def format_arguments(group: argparse._ArgumentGroup) -> None:
 
 def trial_arguments(group: argparse._ArgumentGroup) -> None:
     """Add the options of all commands that run trials."""
-    from demeanor.core.agent import DEBUG_VARIABLE
-
     group.add_argument(
         "--jobs",
         type=positive_int,
@@ -154,67 +135,82 @@ def trial_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial; overrides that of its eval"
     )
+    budget_argument(group, "start no further trial once this much is spent")
     group.add_argument(
-        "--budget-usd", type=positive_float, metavar="USD", help="start no further trial once this much is spent"
+        "--sandbox",
+        choices=tuple(RANKS),
+        metavar="LEVEL",
+        help=f"how agents are isolated: {', '.join(RANKS)} (default: bubblewrap)",
     )
-    group.add_argument(
-        "--budget-tokens",
-        type=positive_int,
-        metavar="N",
-        help="start no further trial once this many tokens (input and output) are used",
-    )
-    group.add_argument("--sandbox", choices=tuple(RANKS), help="how agents are isolated (default: bubblewrap)")
     group.add_argument("--seed", type=int, metavar="N", help="seed of all random choices of Demeanor")
+
+
+def budget_argument(group: argparse._ActionsContainer, what: str) -> None:
+    """Add `--budget`, whose value is a Limit; `what` says what it does."""
     group.add_argument(
-        "--agent-debug",
-        action="store_true",
-        default=bool(os.environ.get(DEBUG_VARIABLE)),
-        help=f"keep a verbose log of the agent with each trial (also: {DEBUG_VARIABLE}=1)",
+        "--budget",
+        type=amount_argument,
+        action=_AddAmount,
+        default=Limit(),
+        metavar="AMOUNT",
+        help=f"{what}: 5usd, or 200000tokens (input and output); repeatable, once for each unit",
     )
 
 
-def executor_arguments(group: argparse._ArgumentGroup) -> None:
-    """Add the options that say where attempts run."""
+class _AddAmount(argparse.Action):
+    """Adds an amount to those of the other unit."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        amounts = {unit: value for unit, value in asdict(values).items() if value is not None}
+        if any(getattr(namespace.budget, unit) is not None for unit in amounts):
+            unit = next(iter(amounts))
+            raise UsageError(f"--budget is given twice in {unit}\n  → name one amount for each unit")
+        namespace.budget = replace(namespace.budget, **amounts)
+
+
+def amount_argument(text: str) -> Limit:
+    """`5usd`, `0.50usd` or `200000tokens`, for argparse; raises BadInput."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(usd|tokens)?", text)
+    if match is None or (match[2] == "tokens" and "." in match[1]):
+        remedy = "write US dollars as 5usd or 0.50usd, and tokens as 200000tokens"
+        raise BadInput(f"{text!r} is not an amount", where="--budget", remedy=remedy)
+    number, unit = match.groups()
+    if unit is None:
+        remedy = f"write {number}usd for US dollars, or {number.replace('.', '')}tokens"
+        raise BadInput(f"{text!r} has no unit", where="--budget", remedy=remedy)
+    if float(number) == 0:
+        raise BadInput("expected an amount above 0", where="--budget", remedy="write 5usd or 200000tokens")
+    return Limit(usd=float(number)) if unit == "usd" else Limit(tokens=int(number))
+
+
+def on_argument(group: argparse._ArgumentGroup) -> None:
+    """Add `--on`."""
     group.add_argument(
-        "--executor", choices=EXECUTORS, help="where attempts run: on this machine (default), or on a Dask cluster"
+        "--on",
+        type=_place,
+        metavar="N|tls://HOST:PORT",
+        help="where attempts run: a cluster of N workers that is started here, that of a scheduler, or local (default: "
+        "`on` of [executor], else local)",
     )
-    where = group.add_mutually_exclusive_group()
-    where.add_argument(
-        "--workers", type=positive_int, metavar="N", help="start a cluster of N workers on this machine (default: 2)"
-    )
-    where.add_argument("--scheduler", metavar="tls://HOST:PORT", help="use the cluster of this scheduler")
-    group.add_argument("--certs", metavar="DIR", help="folder with the certificates of the cluster")
-    group.add_argument(
-        "--slots", type=positive_int, metavar="N", help="attempts in parallel on each worker (default: what it offers)"
-    )
-    group.add_argument(
-        "--insecure-loopback", action="store_true", help="no TLS inside a cluster that is started with --workers"
-    )
-    group.add_argument(
-        "--allow-different", action="store_true", help="also use workers with other versions of Demeanor or agents"
-    )
+
+
+def _place(text: str) -> str:
+    try:
+        ExecutorSpec().at(text)
+    except ValueError as problem:
+        raise BadInput(str(problem), where="--on", remedy=PLACES) from None
+    return text
 
 
 def with_executor(config: Config, args: argparse.Namespace) -> Config:
-    """The configuration with the executor that the options select; local for commands without these options."""
-    options = vars(args)
-    if "executor" not in options:
-        return replace(config, executor=ExecutorSpec(name="local"))
-    given = ExecutorSpec(
-        name=options["executor"],
-        scheduler=options["scheduler"] or "",
-        workers=options["workers"],
-        slots=options["slots"],
-        certs=options["certs"] or "",
-        insecure_loopback=options["insecure_loopback"],
-        allow_different=options["allow_different"],
-    )
-    found = given.over(config.executor)
-    if given.insecure_loopback and found.scheduler:
-        raise UsageError("--insecure-loopback is for a cluster that is started with --workers\n  → leave it out")
-    if found.certs and not given.certs:  # relative to the configuration
-        found = replace(found, certs=str(config.root / found.certs))
-    return replace(config, executor=found)
+    """The configuration with the place of `--on`; without a cluster for commands that lack this option."""
+    if "on" not in args:
+        return replace(config, executor=ExecutorSpec())
+    spec = config.executor if args.on is None else config.executor.at(args.on)
+    certs = str(config.root / spec.certs) if spec.certs else ""
+    return replace(config, executor=replace(spec, certs=certs))
 
 
 def build_argument(group: argparse._ArgumentGroup) -> None:
@@ -230,27 +226,20 @@ def builds_first(args: argparse.Namespace, config: Config) -> bool:
 
 
 def request_of(args: argparse.Namespace, **more: Any) -> RunRequest:
-    """The request that the shared options describe, as far as the command has them; `more` are its own fields."""
+    """The request that the shared options and the environment describe; `more` are the command's own fields."""
     options = vars(args)
     given: dict[str, Any] = {
         field: tuple(options[name]) for name, field in _LISTS.items() if name in options and field not in more
     }
     given |= {name: options[name] for name in _VALUES if name in options}
-    if "provider" in options:
-        given["model"] = _model(args)
+    if "budget" in options:
+        given |= {"budget_usd": args.budget.usd, "budget_tokens": args.budget.tokens}
+    from demeanor.core.agent import DEBUG_VARIABLE
     from demeanor.core.run_request import RunRequest
 
+    given.setdefault("kind", "ci" if os.environ.get("CI") else "local")
+    given["agent_debug"] = bool(os.environ.get(DEBUG_VARIABLE))
     return RunRequest(**(given | more))
-
-
-def _model(args: argparse.Namespace) -> str | None:
-    """The model to use for every subject; None if none is named."""
-    model: str | None = args.model
-    if args.provider is None:
-        return model
-    if model is None:
-        raise UsageError("--provider needs a model\n  → add --model MODEL")
-    return f"{args.provider}/{model}"
 
 
 def output_format(args: argparse.Namespace) -> str:

@@ -107,7 +107,10 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Reports a wrong argument like all other mistakes, instead of with the usage."""
+    """Takes no abbreviations of options; reports a wrong argument as all other mistakes are reported."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         words = self.prog.removeprefix("demeanor ")
@@ -135,6 +138,7 @@ def program_help() -> str:
         verbs = {**GROUPS.get(group, {}), **others.get(group, {})}
         lines += ["", group, *(f"  {name:<9} {summary}" for name, summary in verbs.items())]
     lines += ["", "options: demeanor COMMAND --help; of all commands: demeanor help commands"]
+    lines += ["of any command: --config FILE  (default: the nearest demeanor.toml)"]
     lines += textwrap.wrap(EXIT_CODES, width=80, subsequent_indent=" " * len("exit codes: "))
     return "\n".join(lines) + "\n"
 

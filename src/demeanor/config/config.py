@@ -96,9 +96,9 @@ class Config:
     """What agents can reach: only their `gateway` (default), `none`, or everything that the `host` can."""
 
     limits: Ceilings = field(default_factory=Ceilings)
-    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory`, `output` (see [Sandbox
-    guarantees](sandbox-guarantees.md#what-bubblewrap-promises)), and of its model requests: `request` (the size of one,
-    default `"32 MiB"`) and `connections` (default 64); sizes such as `"512 MiB"`.
+    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory`, `output` (see
+    [Sandboxes](sandboxes.md#bubblewrap)), and of its model requests: `request` (the size of one, default `"32 MiB"`)
+    and `connections` (default 64); sizes such as `"512 MiB"`.
     """
 
     gateway_limits: GatewayLimits = field(default_factory=GatewayLimits)
@@ -152,8 +152,8 @@ class Config:
     """
 
     executor: ExecutorSpec = field(default_factory=ExecutorSpec)
-    """Where attempts run: `name` (`local` or `dask`), `scheduler`, `certs`, `workers`, `slots`, `silence`,
-    `allow_different`, `build`; see [Scale](scale.md#run-on-a-cluster).
+    """Where attempts run: `on` (a number of workers, or `tls://HOST:PORT`), `certs`, `slots`, `silence`,
+    `allow_different`, `build`; see [Scale](scale.md#cluster).
     """
 
     cassettes: str = "evals/cassettes"
@@ -163,7 +163,7 @@ class Config:
     """What a replay ignores when it compares requests: `ignore` (paths) and `replace` (patterns)."""
 
     faults: tuple[Fault, ...] = ()
-    """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
+    """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; see [Faults](gateway.md#faults)."""
 
     engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The tables of engines for whole tasks, by name, as they are written: an engine reads its own."""

@@ -80,6 +80,11 @@ class SchemaTable(Table):
         self._record(key, {"type": "integer", "minimum": least, "maximum": most})
         return None
 
+    def whole_or_text(self, key: str, *, least: int, most: int) -> str:
+        """Record an integer within bounds, and a string."""
+        self.whole(key, least=least, most=most)
+        return self.text(key)
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Record a list of strings."""
         self._record(key, STRINGS)

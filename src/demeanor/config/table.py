@@ -112,6 +112,12 @@ class Table:
             self.fail(key, f"expected a whole number {bounds}, found {value}")
         return value
 
+    def whole_or_text(self, key: str, *, least: int, most: int) -> str:
+        """A string, or an integer within bounds as a string; empty if the key is absent."""
+        if isinstance(self.anything(key), str):
+            return self.text(key)
+        return str(self.whole(key, least=least, most=most) or "")
+
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of strings; empty if the key is absent."""
         if isinstance(single := self.anything(key), str):

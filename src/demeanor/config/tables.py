@@ -47,7 +47,7 @@ class NightRules:
     """Judged trials that a cell needs so that its night counts (default: two thirds of the configured trials)."""
 
     across: bool = False
-    """Whether nights before a change of the subject count together with those after it, as with `--across`."""
+    """Whether nights before a change of the subject count together with those after it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

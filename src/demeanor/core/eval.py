@@ -82,7 +82,7 @@ class Eval:
     """Who serves `models`, in the terms of the format that the eval is written in; None if their names say it."""
 
     tags: tuple[str, ...] = ()
-    """Labels for `--tag`."""
+    """Labels for `-k`."""
 
     suite: str | None = None
     """The suite it belongs to, for `--suite`."""

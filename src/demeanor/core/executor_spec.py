@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
-ExecutorName: TypeAlias = Literal["local", "dask"]
 BuildPlace: TypeAlias = Literal["conductor", "worker"]
 
-EXECUTORS: tuple[ExecutorName, ...] = ("local", "dask")
 BUILD_PLACES: tuple[BuildPlace, ...] = ("conductor", "worker")
+MOST_WORKERS = 1000
+"""The largest cluster that is started on this machine."""
+
+PLACES = "write a number of workers to start here, such as 4, the tls://HOST:PORT of a scheduler, or local"
+"""The forms of a place."""
 
 
 class Slots(Protocol):
@@ -26,16 +30,16 @@ class Slots(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExecutorSpec:
-    """Where attempts run; `[executor]` in the configuration, and the options of the commands that run trials."""
+    """Where attempts run; `[executor]` in the configuration, whose `on` is overridden by the option `--on`.
 
-    name: ExecutorName | None = None
-    """`local` or `dask` (default: `local`, or `dask` if a scheduler or workers are given)."""
+    Without a scheduler and without workers, they run on this machine.
+    """
 
     scheduler: str = ""
-    """The address of the scheduler of an existing cluster, `tls://HOST:PORT` (default: start a cluster here)."""
+    """The address of the scheduler of a cluster, `tls://HOST:PORT`."""
 
-    workers: int | None = None
-    """The number of workers of a cluster that is started here (default: 2)."""
+    workers: int = 0
+    """The number of workers of a cluster that is started here."""
 
     slots: int | None = None
     """Attempts that one worker makes in parallel (default: as many as it declares, or 1 if it is started here)."""
@@ -45,9 +49,6 @@ class ExecutorSpec:
 
     silence: float | None = None
     """Seconds without an answer after which a worker is given up (default: 30)."""
-
-    insecure_loopback: bool = False
-    """Whether a cluster that is started here does without TLS."""
 
     allow_different: bool = False
     """Whether workers with another version of Demeanor or Python are used."""
@@ -61,7 +62,7 @@ class ExecutorSpec:
     @property
     def is_cluster(self) -> bool:
         """Whether attempts run on a cluster."""
-        return self.name == "dask" or (self.name is None and bool(self.scheduler or self.workers))
+        return bool(self.scheduler or self.workers)
 
     @property
     def is_here(self) -> bool:
@@ -73,14 +74,23 @@ class ExecutorSpec:
         """Whether workers build the project."""
         return self.is_cluster and self.build == "worker"
 
-    def over(self, below: ExecutorSpec) -> ExecutorSpec:
-        """This one's values where they are set, otherwise those of `below`; `local` is not combined with others."""
-        if self.name == "local":
-            return self
-        mine = {
-            field: value if (value := getattr(self, field)) else getattr(below, field)
-            for field in ExecutorSpec.__dataclass_fields__
-        }
-        if self.workers and not self.scheduler:  # a cluster that is started here, instead of the configured one
-            mine["scheduler"] = ""
-        return ExecutorSpec(**mine)
+    def at(self, place: str) -> ExecutorSpec:
+        """This spec for another place: a number of workers, the address of a scheduler, or `local`.
+
+        Raises ValueError, with what is wrong with the place.
+        """
+        if place == "local":
+            return replace(self, workers=0, scheduler="")
+        if re.fullmatch(r"\d+", place):
+            if not 1 <= int(place) <= MOST_WORKERS:
+                raise ValueError(f"expected 1 to {MOST_WORKERS} workers, found {place}")
+            return replace(self, workers=int(place), scheduler="")
+        scheme, separator, server = place.partition("://")
+        if separator and scheme != "tls":
+            raise ValueError(
+                f"{place} is not an address of TLS, and without it anybody who reaches a scheduler can run code on all "
+                "workers"
+            )
+        if not separator or not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):\d{1,5}", server):
+            raise ValueError(f"{place!r} is neither a number of workers nor an address with a port")
+        return replace(self, workers=0, scheduler=place)

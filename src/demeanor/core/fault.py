@@ -26,7 +26,7 @@ Role: TypeAlias = Literal["agent", "judge", "user"]
 
 
 class FaultKind(StrEnum):
-    """The kinds of faults; docs/faults.md describes them."""
+    """The kinds of faults; docs/gateway.md describes them."""
 
     RATE_LIMIT = "429"
     SERVER = "500"

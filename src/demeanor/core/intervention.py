@@ -55,6 +55,32 @@ class Intervention:
         named = (f"{TOOL}{name}" for name in self.tools)
         return frozenset((*self.without, *self.replacements, *self.negated, *self.shortened, *pairs, *named))
 
+    @property
+    def edits(self) -> tuple[str, ...]:
+        """What it does, in the words of `--edit-prompt`."""
+        named = (f"{TOOL}{name}" for name in self.tools)
+        kinds = {
+            "remove": self.without,
+            "replace": (*self.replacements, *named),
+            "negate": self.negated,
+            "shorten": self.shortened,
+            "swap": [f"{first},{second}" for first, second in self.swapped],
+        }
+        return tuple(f"{kind}:{changed}" for kind, instructions in kinds.items() for changed in instructions)
+
+    def over(self, below: Intervention) -> Intervention:
+        """Both interventions; an instruction that both change is changed as this one says."""
+        free = {*below.ids} - self.ids
+        return Intervention(
+            without=(*(kept for kept in below.without if kept in free), *self.without),
+            replacements={kept: text for kept, text in below.replacements.items() if kept in free}
+            | {**self.replacements},
+            tools={**below.tools, **self.tools},
+            negated=(*(kept for kept in below.negated if kept in free), *self.negated),
+            shortened=(*(kept for kept in below.shortened if kept in free), *self.shortened),
+            swapped=(*(pair for pair in below.swapped if free >= {*pair}), *self.swapped),
+        )
+
     def on(self, subject: Subject) -> Subject:
         """The subject with this intervention."""
         value: dict[str, Any] = {"without": sorted(self.without), "replacements": dict(self.replacements)}

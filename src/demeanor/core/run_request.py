@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -32,12 +31,6 @@ class RunRequest:
 
     suites: tuple[str, ...] = ()
     """Suites; empty means all."""
-
-    tags: tuple[str, ...] = ()
-    """Tags; empty means all."""
-
-    tasks: tuple[str, ...] = ()
-    """Only Harbor tasks whose name contains one of these strings; empty means all evals."""
 
     env: str | None = None
     """The environment of Harbor tasks; None means the configuration's, or one that works on this machine."""
@@ -75,20 +68,8 @@ class RunRequest:
     faults: tuple[Fault, ...] = ()
     """Faults to inject into the model's answers; empty means the configuration's."""
 
-    without: tuple[str, ...] = ()
-    """Instructions to remove from every request, by id."""
-
-    replacements: Mapping[str, str] = field(default_factory=dict)
-    """Instructions to replace in every request: id → the new text."""
-
-    negated: tuple[str, ...] = ()
-    """Instructions to turn into their opposite, by id."""
-
-    shortened: tuple[str, ...] = ()
-    """Instructions of which only the first sentence or clause stays, by id."""
-
-    swapped: tuple[tuple[str, str], ...] = ()
-    """Pairs of instructions that change places, by id."""
+    intervention: Intervention = field(default_factory=Intervention)
+    """What is changed in every request of the agents."""
 
     seed: int | None = None
     """The random seed; None means a random one."""
@@ -107,14 +88,3 @@ class RunRequest:
 
     build: bool = False
     """Whether the working tree is built first, by the command of the configuration."""
-
-    @property
-    def intervention(self) -> Intervention:
-        """What is changed in every request of the agents."""
-        return Intervention(
-            without=self.without,
-            replacements=self.replacements,
-            negated=self.negated,
-            shortened=self.shortened,
-            swapped=self.swapped,
-        )

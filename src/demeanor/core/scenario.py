@@ -139,7 +139,7 @@ class Scenario:
     tools: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of the agent's own tools that are replaced on the way to the model, for an experiment: a mapping of
     `tool` or `tool.parameter` to the text. Reports say so, and a trial whose agent has no such tool is void. See
-    [Prompts](prompt.md#descriptions-of-tools).
+    [Edit the prompt](cover.md#edit-the-prompt).
     """
 
     timeout: float | None = None
@@ -153,17 +153,17 @@ class Scenario:
 
     faults: tuple[Fault, ...] = ()
     """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; the first that matches an exchange
-    applies. See [Faults](faults.md).
+    applies. See [Faults](gateway.md#faults).
     """
 
     mcp: Mapping[str, McpServer] = field(default_factory=dict)
     """MCP servers for the agent, by name: a `Fixture` with scripted tools, or the command of a server program. See
-    [MCP servers](mcp.md).
+    [MCP servers](users.md#mcp-servers).
     """
 
     start: Prefix | None = None
     """The recorded beginning of a trial, from which each trial starts: `prefix("NAME")`, or `"NAME"` in scenario.toml.
-    `demeanor fork TRIAL --at K --save NAME` saves it beside the eval. See [Forks](fork.md#decision-point-evals).
+    `demeanor fork TRIAL --at K --save NAME` saves it beside the eval. See [Forks](debug.md#fork).
     """
 
     user: User | None = None

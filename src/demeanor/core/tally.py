@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
-
-Estimator: TypeAlias = Literal["unbiased", "plug-in"]
-"""How pass@k and pass^k are calculated; plug-in numbers are always labelled."""
 
 
 class Status(StrEnum):
@@ -92,9 +89,6 @@ class Tally:
 
     pass_hat: Mapping[int, float | None] = field(default_factory=dict)
     """k → the probability that all of k trials pass; None if fewer than k were judged."""
-
-    estimator: Estimator = "unbiased"
-    """How `pass_at` and `pass_hat` were calculated."""
 
     spent: Spent = field(default_factory=Spent)
     """What all attempts used, as far as it is known."""

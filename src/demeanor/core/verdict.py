@@ -98,7 +98,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.RATE_LIMIT: "lower `requests_per_minute` or `concurrency` of the provider, or use fewer --jobs",
     VoidCause.AUTH: "check the variable that `key_env` names: demeanor doctor",
     VoidCause.STALLED: "raise the eval's `timeout`, or check the provider's status",
-    VoidCause.BUDGET: "continue with a larger budget: demeanor run --resume latest --budget-usd N (--budget-tokens N)",
+    VoidCause.BUDGET: "continue with a larger budget: demeanor run --resume latest --budget 5usd (or 200000tokens)",
     VoidCause.MISSING: "install the program that the message names: demeanor doctor",
     VoidCause.AGENT_START: "see why the agent does not start: demeanor doctor",
     VoidCause.SANDBOX: "see what the sandbox needs: demeanor doctor --sandboxes",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
-from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.text import all_of
 
@@ -16,10 +15,9 @@ if TYPE_CHECKING:
     from demeanor.config.config import Config
 
 
-def empty_exit_code(config: Config, request: RunRequest, environ: Mapping[str, str]) -> ExitCode:
+def empty_exit_code(config: Config, environ: Mapping[str, str]) -> ExitCode:
     """The exit code if there was nothing to decide: `[gate] empty`, default: undecided in CI, else accepted."""
-    in_ci = request.kind == "ci" or bool(environ.get("CI"))
-    empty = config.gate.empty or ("undecided" if in_ci else "pass")
+    empty = config.gate.empty or ("undecided" if environ.get("CI") else "pass")
     return ExitCode.ACCEPTED if empty == "pass" else ExitCode.UNDECIDED
 
 

@@ -26,7 +26,7 @@ def _server(table: Table, key: str, name: str, value: Any) -> McpServer:
         nested = table.nested(value, key)
         found = read_fields(nested, SERVER_FIELDS)
         if ("tools" in found) == ("command" in found):
-            table.fail(key, "expected either command or tools", "see: demeanor help mcp")
+            table.fail(key, "expected either command or tools", "see: demeanor help users")
         return _from_fields(nested, found)
     if not isinstance(value, list | tuple) or not value or not all(isinstance(word, str) for word in value):
         table.fail(key, f"expected an MCP server, found {describe(value)}", _EXAMPLE)

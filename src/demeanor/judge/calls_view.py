@@ -40,7 +40,7 @@ class Calls(CallSet):
     def of_kind(self, *kinds: str) -> Calls:
         """The calls with one of these kinds: read, edit, delete, search, execute, fetch, think, other.
 
-        A call can have several: `rm a.txt` in a shell is executed and deletes. docs/judge.md says what is certain.
+        A call can have several: `rm a.txt` in a shell is executed and deletes. docs/checks.md says what is certain.
         """
         known = [kind.value for kind in Kind]
         for kind in kinds:

@@ -88,7 +88,7 @@ def _remedy(error: BaseException) -> str:
     if not type(error.obj).__module__.startswith("demeanor."):
         return ""
     close = nearest(error.name, (name for name in dir(error.obj) if not name.startswith("_")))
-    return f", did you mean {close!r}?" if close else "; what checks can ask: demeanor help judge"
+    return f", did you mean {close!r}?" if close else "; what checks can ask: demeanor help checks"
 
 
 def _is_pytest_failure(error: BaseException) -> bool:

@@ -34,11 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--eval-trials", type=int, metavar="N", help="trials per eval and subject (default: 3)")
     group.addoption("--eval-jobs", type=int, metavar="N", help="trials in parallel")
     group.addoption(
-        *("--eval-sandbox", "--demeanor-sandbox"),
+        "--eval-sandbox",
         metavar="LEVEL",
         help="the sandbox level, such as landlock (default: the configuration's)",
     )
-    group.addoption("--eval-out", metavar="DIR", help="results folder (default: results)")
+    group.addoption("--eval-results", metavar="DIR", help="folder of runs (default: results)")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -62,11 +62,11 @@ class Batch:
             sandbox=option.eval_sandbox,
             policy="all",
         )
-        here = replace(read_config(_project_of(config)), executor=ExecutorSpec(name="local"))
+        here = replace(read_config(_project_of(config)), executor=ExecutorSpec())
         self.catalog = Catalog(config=here, environ=os.environ)
         self.report: RunReport | None = None
         self._results = (
-            Path(option.eval_out) if option.eval_out else self.catalog.config.root / self.catalog.config.results
+            Path(option.eval_results) if option.eval_results else self.catalog.config.root / self.catalog.config.results
         )
         self._debugging = bool(option.usepdb or option.trace)
         self._evals: dict[str, Eval] = {}

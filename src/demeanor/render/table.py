@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -122,6 +123,26 @@ def labelled(lead: str, text: str, screen: Screen, style: str = "") -> list[Text
     """`text` after `lead`, with the further lines aligned to the first."""
     first, *more = paragraph(text, screen, style, indent=len(lead))
     return [Text.assemble((lead, "dim"), first[len(lead) :]), *more]
+
+
+def command_lines(command: str, screen: Screen, *, indent: int) -> Iterator[Text]:
+    """A command on one line, or on several lines that can be copied together."""
+    options: list[str] = []
+    for word in map(shlex.quote, shlex.split(command)):
+        if options and not word.startswith("--"):
+            options[-1] += f" {word}"
+        else:
+            options.append(word)
+    lines: list[str] = []
+    for option in options:
+        if lines and len(lines[-1]) + len(option) < screen.width - indent - 6:
+            lines[-1] += f" {option}"
+        else:
+            lines.append(option)
+    for index, line in enumerate(lines):
+        lead = "$ " if index == 0 else "    "
+        end = " \\" if index + 1 < len(lines) else ""
+        yield Text(f"{' ' * indent}{lead}{screen.safe(line)}{end}", "cyan")
 
 
 def _fitting_columns(columns: Iterable[Column], width: int) -> list[Column]:

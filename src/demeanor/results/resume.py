@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import StoreError, UsageError
+from demeanor.core.intervention import Intervention
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
@@ -22,16 +23,12 @@ _OPTIONS: Mapping[str, str] = {
     "names": "--scenario",
     "keyword": "-k",
     "suites": "--suite",
-    "tags": "--tag",
-    "tasks": "--tasks",
     "env": "--env",
     "policy": "--policy",
-    "kind": "--kind",
     "sandbox": "--sandbox",
     "update_snapshots": "--update-snapshots",
     "faults": "--fault",
-    "without": "--without",
-    "replacements": "--replace",
+    "intervention": "--edit-prompt",
     "seed": "--seed",
     "record": "--record",
     "replay": "--replay",
@@ -65,6 +62,8 @@ def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
             " which decides by other rules than `demeanor run`"
             f"\n  → start the command again: demeanor {earlier.command}"
         )
+    if given.kind == "nightly" != earlier.kind:
+        raise UsageError(f"{run.folder.name} is no night\n  → resume it with `demeanor run --resume`")
     default = RunRequest()
     for name, option in _OPTIONS.items():
         value = getattr(given, name)
@@ -119,6 +118,8 @@ def _notes(records: Iterable[Record], plan: Plan, evals: set[str], subjects: set
 
 def _shown(option: str, value: object) -> str:
     """`with --seed 5` or `without --seed`."""
+    if isinstance(value, Intervention):
+        value = value.edits
     if value in (None, "", False, ()):
         return f"without {option}"
     given = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

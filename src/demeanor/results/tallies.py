@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, last_attempts
-from demeanor.core.tally import CaseGroup, Estimate, Estimator, Mean, Summary, Tally
+from demeanor.core.tally import CaseGroup, Estimate, Mean, Summary, Tally
 from demeanor.core.usage import total
 from demeanor.statistics.estimates import estimate
 from demeanor.statistics.intervals import wilson_of_mean
 from demeanor.statistics.paired import clustered_mean
-from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
     from demeanor.core.history import RunCell
     from demeanor.core.trial import Cell
 
-_ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
 
-
-def tally(cell: Cell, records: Iterable[Record], *, estimator: Estimator = "unbiased") -> Tally:
+def tally(cell: Cell, records: Iterable[Record]) -> Tally:
     """Count the verdicts of one cell and ignore those of other cells; k is 1, 3 and the number of trials."""
     own = [record for record in records if record.cell == cell.id]
     last = last_attempts(own)
@@ -37,7 +35,6 @@ def tally(cell: Cell, records: Iterable[Record], *, estimator: Estimator = "unbi
         needed=cell.needed,
         skipped=cell.skipped,
         ks={1, 3, len(cell.trials)} - {0},
-        estimator=estimator,
     )
 
 
@@ -52,12 +49,10 @@ def tally_trials(
     needed: int | None = None,
     skipped: str | None,
     ks: Iterable[int],
-    estimator: Estimator = "unbiased",
 ) -> Tally:
     """Count the verdicts of `trials`, the attempts that count, and what all their attempts used."""
     outcomes = Counter(record.verdict.outcome for record in trials)
     passed, judged = outcomes["pass"], outcomes["pass"] + outcomes["fail"]
-    at, hat = _ESTIMATORS[estimator]
     spent, unpriced, uncounted = total(record.spent for record in attempts)
     return Tally(
         eval=name,
@@ -71,9 +66,8 @@ def tally_trials(
         needed=needed,
         skipped=skipped,
         rate=estimate(passed, judged) if judged else None,
-        pass_at={k: at(judged, passed, k) for k in sorted(set(ks))},
-        pass_hat={k: hat(judged, passed, k) for k in sorted(set(ks))},
-        estimator=estimator,
+        pass_at={k: pass_at_k(judged, passed, k) for k in sorted(set(ks))},
+        pass_hat={k: pass_hat_k(judged, passed, k) for k in sorted(set(ks))},
         spent=spent,
         unpriced=unpriced,
         uncounted=uncounted,

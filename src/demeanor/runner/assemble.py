@@ -246,13 +246,13 @@ def _cluster_executor(
     catalog: Catalog, plan: Plan, request: RunRequest, templates: TemplateCache, sandbox: Level, *, seed: int
 ) -> Executor:
     """The executor of a run on a cluster; imported only if it is used."""
-    from demeanor.runner.executors.cluster_client import check_address, require_distributed
+    from demeanor.runner.executors.cluster_client import require_certificates, require_distributed
 
     config = catalog.config
     spec = config.executor
     require_distributed()
     if spec.scheduler and not spec.started_here:
-        check_address(spec.scheduler, spec.certs)
+        require_certificates(spec.scheduler, spec.certs)
     from demeanor.runner.executors.budget_ledger import BudgetLedger
     from demeanor.runner.executors.cluster_run import ClusterRun
     from demeanor.runner.executors.dask import DaskExecutor

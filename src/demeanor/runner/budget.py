@@ -96,12 +96,12 @@ def check_budgets(
     used = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))} | set(judges)
     unpriced = sorted(model for model in used if catalog.models.model(model).price is None)
     if unpriced:
-        option = "--budget-usd" if request.budget_usd is not None else f"the budget of the {limited[0]} in US dollars"
+        option = "--budget" if request.budget_usd is not None else f"the budget of the {limited[0]} in US dollars"
         names = ", ".join(map(repr, unpriced))
         raise UsageError(
             f"{option} can't be kept: the price of {names} is unknown\n"
             f'  → set it in {catalog.config.where}: [models."{unpriced[0]}"] price = {{ input = …, output = … }} (US'
-            " dollars per million tokens), or limit tokens instead: --budget-tokens N"
+            " dollars per million tokens), or limit tokens instead: --budget 200000tokens"
         )
 
 

@@ -58,6 +58,8 @@ _DOCS: Mapping[str, str] = {
     "budgets.trial": "The budget of one trial.",
     "budgets.eval": "The budget of all trials of one eval.",
     "budgets.run": "The budget of the whole run.",
+    "executor.on": "A number of workers to start on this machine, or the `tls://HOST:PORT` of a scheduler (default: "
+    "attempts run without a cluster).",
     "replay.replace.*.pattern": "A regular expression.",
     "replay.replace.*.with": "Its replacement.",
     "agents.*.adapter": "How the agent is started and its log is read (default: the name of the table).",

@@ -169,7 +169,7 @@ def not_on_a_cluster(engines: Sequence[str]) -> str:
     """Why a plan with tasks does not run on a cluster."""
     return (
         f"tasks of {' and '.join(engines)} do not run on a cluster, because they have environments of their own\n"
-        "  → run them with --executor local, and the other evals apart from them"
+        "  → run them with --on local, and the other evals apart from them"
     )
 
 

@@ -1,4 +1,4 @@
-"""Which evals a request means: find the definitions, then select by name, keyword, suite, tag, task and policy."""
+"""Which evals a request means: find the definitions, then select by name, keyword, suite and policy."""
 
 from __future__ import annotations
 
@@ -24,22 +24,15 @@ def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]
     """
     _require("eval", request.names, {one.name for one in evals})
     _require("suite", request.suites, {one.suite for one in evals if one.suite})
-    _require("tag", request.tags, {tag for one in evals for tag in one.tags})
-    tasks = {one.name for one in evals if one.task is not None}
-    for part in request.tasks:
-        if not any(part in name for name in tasks):
-            raise UnknownName("task", part, tasks)
     matches = keyword_matcher(request.keyword)
     found = [
         one
         for one in evals
         if (not request.names or one.name in request.names)
         and (not request.suites or one.suite in request.suites)
-        and (not request.tags or set(request.tags) & set(one.tags))
-        and (not request.tasks or (one.task is not None and any(part in one.name for part in request.tasks)))
         and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
     ]
-    named = request.paths or request.names or request.keyword or request.suites or request.tags or request.tasks
+    named = request.paths or request.names or request.keyword or request.suites
     every_policy = request.policy == "all" or (request.policy is None and named)
     allowed = [one for one in found if every_policy or one.policy is Policy.ALWAYS_PASSES]
     if not found:
@@ -61,13 +54,10 @@ def choose_evals(
     names: Sequence[str] = (),
     keyword: str = "",
     suites: Sequence[str] = (),
-    tags: Sequence[str] = (),
     policy: PolicyChoice | None = "all",
 ) -> tuple[Eval, ...]:
     """The evals of a request. A policy of None means all if evals are named, and ALWAYS_PASSES otherwise."""
-    request = RunRequest(
-        paths=tuple(paths), names=tuple(names), keyword=keyword, suites=tuple(suites), tags=tuple(tags), policy=policy
-    )
+    request = RunRequest(paths=tuple(paths), names=tuple(names), keyword=keyword, suites=tuple(suites), policy=policy)
     return select_evals(collect_evals(config, paths), request)
 
 

@@ -102,7 +102,7 @@ def check_user_functions(config: Config, evals: Iterable[Eval]) -> None:
     for one in evals:
         user = one.scenario.user
         if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.is_cluster:
-            remedy = "use replies or a SimulatedUser, or run with --executor local"
+            remedy = "use replies or a SimulatedUser, or run with --on local"
             problem = "a function can't be sent to a worker of a cluster"
             raise BadInput(problem, where=one.source.path, key="user", remedy=remedy)
 

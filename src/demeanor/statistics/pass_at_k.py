@@ -1,8 +1,7 @@
 """pass@k and pass^k: the probability that at least one of k trials passes, and that all of them pass.
 
 The unbiased estimators average over all choices of k among n trials, so they need n >= k and are undefined (None, never
-0) below that. The plug-in forms put the observed rate into the formula. They are defined for any k, but biased: pass@k
-is too low and pass^k too high on average. Reports must label them.
+0) below that.
 """
 
 from __future__ import annotations
@@ -25,18 +24,6 @@ def pass_hat_k(judged: int, passed: int, k: int) -> float | None:
     if judged < k:
         return None
     return comb(passed, k) / comb(judged, k)
-
-
-def plug_in_pass_at_k(judged: int, passed: int, k: int) -> float | None:
-    """1 - (1 - rate)^k: too low on average, but defined for any k; None if no trial was judged."""
-    _validate(judged, passed, k)
-    return 1 - ((judged - passed) / judged) ** k if judged else None
-
-
-def plug_in_pass_hat_k(judged: int, passed: int, k: int) -> float | None:
-    """rate^k: too high on average, but defined for any k; None if no trial was judged."""
-    _validate(judged, passed, k)
-    return (passed / judged) ** k if judged else None
 
 
 def _validate(judged: int, passed: int, k: int) -> None:

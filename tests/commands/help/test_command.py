@@ -37,7 +37,7 @@ def test_every_error_void_cause_and_exit_code_is_explained() -> None:
 
 @pytest.mark.parametrize("name", all_commands())
 def test_help_texts_name_pages_that_can_be_read(name: str) -> None:
-    """`demeanor help PAGE` works everywhere; a path such as docs/faults.md exists in the repository only."""
+    """`demeanor help PAGE` works everywhere; a path such as docs/gateway.md exists in the repository only."""
     text = " ".join(parser_of(name).format_help().partition("examples:")[0].split())
     assert "docs/" not in text
     assert set(re.findall(r"demeanor help ([a-z-]+)", text)) <= {*pages(), *SUB_COMMANDS["help"]}
@@ -99,4 +99,4 @@ def test_code_on_pages_is_left_alone() -> None:
         assert "]: glossary.md" not in page.text
     assert 'subjects = ["native:scripted", "mine"]' in pages()["configuration"].text
     assert "(default `[0]`)" in pages()["agents"].text
-    assert "Run evals with pytest" in pages()["pytest"].text
+    assert "`RUN_EVALS=1 pytest evals/`" in pages()["define"].text

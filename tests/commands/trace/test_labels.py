@@ -55,7 +55,7 @@ def listed(project: Project, *words: str) -> list[dict[str, object]]:
 def test_a_note_is_written_listed_and_read_by_the_api(stored: Project, monkeypatch: pytest.MonkeyPatch):
     """With the exact trial, its label, text, author and time; newest first, older ones are kept."""
     first = stored.demeanor(
-        "trace", f"{FAILED}/2", "--label", "flaky", "--note", "again: \x1b[31mred", "--author", "Ada  L."
+        "trace", f"{FAILED}/2", "--label", "flaky", "--note", "again: \x1b[31mred", LOGNAME="Ada  L."
     )
     assert first.returncode == 0, first.stderr
     assert first.stdout.startswith(f"noted: flaky  {FAILED}/2 of ")

@@ -64,7 +64,7 @@ def test_tasks_are_planned_beside_other_evals(tmp_path: Path):
 def test_tasks_are_selected_by_a_part_of_their_name(tmp_path: Path):
     """Evals that are not tasks are left out then."""
     config = project(tmp_path)
-    plan = planned(config, "oracle", tasks=("gre",), env="bubblewrap")
+    plan = planned(config, "oracle", keyword="gre", env="bubblewrap")
     assert [cell.id for cell in plan.cells] == ["greet/oracle"]
     assert only_tasks(plan)
     assert task_environment(Catalog(config=config, environ={}), RunRequest(env="bubblewrap"), plan) == "bubblewrap"
@@ -77,9 +77,9 @@ def test_what_would_be_refused_is_skipped_with_the_reason(tmp_path: Path):
     (environment / "Dockerfile").write_text("FROM a\nFROM b\n")
     reason = skipped(planned(config, "nop", env="bubblewrap"))["greet/nop"]
     assert reason.endswith("Dockerfile:2: FROM: multi-stage builds are not supported; use one FROM only")
-    assert skipped(planned(config, "nop", tasks=("greet",), env="daytona")) == {}
+    assert skipped(planned(config, "nop", keyword="greet", env="daytona")) == {}
     (tmp_path / "tasks/greet/solution/solve.sh").unlink()
-    reasons = skipped(planned(config, "oracle", tasks=("greet",), env="daytona"))
+    reasons = skipped(planned(config, "oracle", keyword="greet", env="daytona"))
     assert reasons == {"greet/oracle": "the task has no solution, which oracle would run"}
 
 
@@ -106,13 +106,13 @@ def test_every_refusal_is_foreseen(tmp_path: Path, files: dict[str, str], reason
         (tmp_path / "tasks/greet" / name).write_text(text)
         if not text:
             (tmp_path / "tasks/greet" / name).unlink()
-    assert reason in skipped(planned(config, "nop", tasks=("greet",), env="bubblewrap"))["greet/nop"]
+    assert reason in skipped(planned(config, "nop", keyword="greet", env="bubblewrap"))["greet/nop"]
 
 
 def test_images_that_are_missing_are_named(tmp_path: Path):
     """Unless this machine's programs are asked for."""
     config = project(tmp_path)
-    tasks = [harbor_task(cell.eval) for cell in planned(config, "nop", tasks=("greet",), env="bubblewrap").cells]
+    tasks = [harbor_task(cell.eval) for cell in planned(config, "nop", keyword="greet", env="bubblewrap").cells]
     environ = {"DEMEANOR_CACHE": str(tmp_path / "cache")}
     for choice, notes in {"cached": 1, "host": 0}.items():
         environment = EnvironmentChoice(name="bubblewrap", kwargs={"images": choice})
@@ -195,6 +195,6 @@ def test_a_run_of_tasks_without_harbor_is_refused_before_it_starts(tmp_path: Pat
     from demeanor.runner.assemble import open_sandbox
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
-    plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")
+    plan = planned(config, "oracle", keyword="greet", env="bubblewrap")
     with pytest.raises(UsageError, match="does not report its version"):
         open_sandbox(config, RunRequest(), plan)

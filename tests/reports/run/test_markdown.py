@@ -7,7 +7,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Finding, Pass
+from demeanor.core.verdict import Fail, Finding
 from demeanor.reports.run.markdown import markdown
 from demeanor.reports.run.report import RunReport
 
@@ -60,11 +60,6 @@ def test_the_summary_is_the_markdown_it_seems_to_be(mixed: RunReport) -> None:
     found = page(markdown(mixed))
     assert found.names == OURS
     assert found.open == []
-
-
-def test_plug_in_numbers_are_labelled(cell: Callable[..., Cell], report: Callable[..., RunReport]) -> None:
-    """In the heading of their column."""
-    assert "| pass@3 (plug-in) |" in markdown(report([(cell("e"), [Pass(), Pass(), NO])], estimator="plug-in"))
 
 
 def test_a_summary_stays_below_the_size_that_ci_services_accept(

@@ -108,14 +108,6 @@ def test_an_interrupted_run_says_how_to_go_on(cell: MakeCell, report: Make) -> N
     assert "exit 130" in text
 
 
-def test_plug_in_numbers_are_labelled(cell: MakeCell, report: Make) -> None:
-    """2 of 3: 96 % and 30 %."""
-    text = terminal(report([(cell("e"), [Pass(), Pass(), NO])], estimator="plug-in"))
-    assert "~pass@3" in text
-    assert re.search(r"96 % +30 %", text)
-    assert "plug-in" in text
-
-
 def test_many_trials_are_counted_instead_of_drawn(cell: MakeCell, report: Make) -> None:
     """20 trials don't need 20 columns."""
     assert "18✓ 2✗" in terminal(report([(cell("e", trials=20), [Pass()] * 18 + [NO] * 2)]))

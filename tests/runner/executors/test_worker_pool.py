@@ -16,7 +16,7 @@ def test_a_worker_on_which_attempts_break_three_times_in_a_row_is_left_out() -> 
     changes: list[tuple[int, int]] = []
     pool = WorkerPool(
         client,
-        ClusterRun(setup=setup, spec=ExecutorSpec(name="dask")),
+        ClusterRun(setup=setup, spec=ExecutorSpec(workers=2)),
         None,
         changed=lambda workers, slots: changes.append((workers, slots)),
         abort=lambda reason: None,

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
+from demeanor.cli.options import config_argument, load_config, positive_int
 from demeanor.core.errors import BadInput
 from demeanor.core.exit_code import ExitCode
 
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--turns", action="store_true", help="ask all prompts up to this one, instead of resuming the conversation"
     )
     part.add_argument("--run", default="latest", metavar="RUN", help="the run of a stored trial (default: latest)")
-    part.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    part.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     files = parser.add_argument_group("its files")
     files.add_argument(
         "--repo", type=Path, metavar="DIR", help="the folder that the agent worked in (default: that of the session)"
@@ -50,9 +50,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--all-files", action="store_true", help="take all files of the commit, not only those that the session touched"
     )
     parser.add_argument("--name", help="the eval's name (default: the first words of the prompt)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the file to write (default: evals/eval_NAME.py)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: evals/eval_NAME.py)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    sandbox_argument(parser)
     config_argument(parser)
 
 
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.adopt.workflow import adopt, adopt_and_validate
     from demeanor.runner.catalog import Catalog
 
-    config = with_sandbox(load_config(args), args)
+    config = load_config(args)
     catalog = Catalog(config=config, environ=os.environ)
     session, source = _session(args, catalog)
     adopted = adopt(
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         source=source,
         checks=args.check,
         name=args.name,
-        out=_out(args.out),
+        out=_out(args.output),
     )
     report = AdoptReport(adopted=adopted, validation=None) if args.dry_run else adopt_and_validate(catalog, adopted)
     print(adopted_json(report) if args.json else adopted_text(report))
@@ -84,11 +83,11 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _out(path: Path | None) -> Path | None:
-    """The file of `--out`, whose name must be one that evals are found by."""
+    """The file of `--output`, whose name must be one that evals are found by."""
     from demeanor.define.python.import_file import is_eval_file
 
     if path is not None and not is_eval_file(path.name):
-        raise BadInput("an eval's file is named eval_*.py", where=f"--out {path}", remedy=f"eval_{path.stem}.py")
+        raise BadInput("an eval's file is named eval_*.py", where=f"--output {path}", remedy=f"eval_{path.stem}.py")
     return path
 
 

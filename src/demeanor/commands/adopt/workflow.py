@@ -76,7 +76,7 @@ def write_adopted(found: Iterable[Adopted]) -> None:
             taken = path.parent if path.parent.name == f"{one.name}_files" else path
             if path.exists() or path in files or (taken is not path and taken.exists()):
                 raise BadInput(
-                    "exists already, and is not overwritten", where=taken, remedy="choose another --out or --name"
+                    "exists already, and is not overwritten", where=taken, remedy="choose another --output or --name"
                 )
         files |= one.files
     write_files(files)

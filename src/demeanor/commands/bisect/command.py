@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from demeanor.cli.options import (
     config_argument,
-    env_argument,
-    executor_arguments,
     load_config,
+    on_argument,
     positive_int,
     print_report,
     rate_argument,
@@ -49,19 +48,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="trials per visit of a commit, in parallel (default: 1, which needs the fewest trials in total)",
     )
     how.add_argument(
-        "--most",
+        "--max-trials",
         type=positive_int,
         default=_MOST,
         metavar="N",
         help=f"maximum number of trials (default: {_MOST})",
     )
     trial_arguments(how)
-    executor_arguments(how)
-    env_argument(how)
-    how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
+    on_argument(how)
     out = parser.add_argument_group("output")
     out.add_argument("--json", action="store_true", help="print only the report, as JSON")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
     parser.epilog = "exit codes: 0 found, 1 good and bad do not differ, 2 wrong usage, 3 undecided, 130 interrupted"
 
@@ -76,7 +73,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.results.history import keep_decisions
 
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     state = make_bisect_state(
         config,
         os.environ,
@@ -86,7 +83,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         results=results,
         confidence=args.confidence,
         at_once=args.trials,
-        most=args.most,
+        most=args.max_trials,
     )
     outcome, interrupted = BisectOutcome.UNDECIDED, False
     try:

@@ -155,7 +155,7 @@ class BisectState:
         if spent := self._budget().reached():
             return f"stopped: {spent}"
         if self.made >= self.most:
-            return f"stopped after {count(self.most, 'trial')}; a larger --most allows more"
+            return f"stopped after {count(self.most, 'trial')}; a larger --max-trials allows more"
         ends = [name for place, name in ((0, "good"), (self.last, "bad")) if place in self.barred]
         if ends:
             return f"stopped: the {ends[0]} end can't be tested: {self.barred[0 if ends[0] == 'good' else self.last]}"

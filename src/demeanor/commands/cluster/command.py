@@ -6,11 +6,10 @@ import argparse
 import os
 import sys
 
-from demeanor.cli.options import config_argument, executor_arguments, load_config, positive_int
+from demeanor.cli.options import config_argument, load_config, on_argument, positive_int
 from demeanor.cli.output_path import new_folder
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.sandbox_spec import RANKS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--days", type=positive_int, default=365, metavar="N", help="how long certificates are valid (default: 365)"
     )
     group = parser.add_argument_group("which cluster")
-    executor_arguments(group)
-    group.add_argument("--sandbox", choices=tuple(RANKS), help="the isolation that workers must offer")
+    on_argument(group)
     group.add_argument(
         "--subject", action="append", default=[], metavar="AGENT:MODEL", help="a subject to run there; repeatable"
     )
@@ -53,12 +51,10 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     config = load_config(args)
     if not config.executor.is_cluster:
-        raise UsageError(
-            "no cluster is named\n  → add --scheduler tls://HOST:PORT --certs DIR, or --workers N to start one here"
-        )
+        raise UsageError("no cluster is named\n  → add --on tls://HOST:PORT, or --on N to start N workers here")
     catalog = Catalog(config=config, environ=os.environ)
     subjects = tuple(catalog.subject(text) for text in args.subject or catalog.subjects)
-    workers = asyncio.run(check_cluster(catalog, subjects, args.sandbox))
+    workers = asyncio.run(check_cluster(catalog, subjects))
     print(workers_json(workers) if args.json else workers_text(workers, screen_of(sys.stdout)), end="")
     fine = all(not worker.problem and not worker.broken for worker in workers)
     return ExitCode.ACCEPTED if fine else ExitCode.REJECTED

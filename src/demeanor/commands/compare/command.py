@@ -13,10 +13,9 @@ from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import (
     choice_arguments,
     config_argument,
-    env_argument,
-    executor_arguments,
     format_arguments,
     load_config,
+    on_argument,
     output_format,
     positive_int,
     print_report,
@@ -74,12 +73,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
     )
     trial_arguments(how)
-    executor_arguments(how)
-    env_argument(how)
-    how.add_argument("--kind", choices=("local", "ci"), help="the kind of run (default: local)")
+    on_argument(how)
     out = parser.add_argument_group("output")
     format_arguments(out)
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
 
 
@@ -95,7 +92,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.results.history import keep_decisions
 
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     if args.base is not None:
         if len(args.sides) > 1:
             raise UsageError(f"--base {args.base}: expected at most one other commit, got {len(args.sides)}")
@@ -144,8 +141,8 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     from demeanor.runner.catalog import Catalog
     from demeanor.store.history.price_notes import stored_price_notes
 
-    if args.keyword or args.suite or args.tag or args.model:
-        raise UsageError("-k, --suite, --tag and --model work only with --base\n  → use --scenario and --subject")
+    if args.keyword or args.suite or args.model:
+        raise UsageError("-k, --suite and --model work only with --base\n  → use --scenario and --subject")
     with open_project_history(config, os.environ, results=results) as history:
         sides = sides_of(history, args.sides[0], args.sides[1], config.root, last=args.last, results=results)
         base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
@@ -175,9 +172,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     ui = make_ui(events=events)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
     building = config.executor.builds_on_worker
-    request = request_of(
-        args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building, kind=args.kind or "local"
-    )
+    request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building)
     known = collect_evals(config)
     evals = select_evals(known, request)
     with ExitStack() as stack:

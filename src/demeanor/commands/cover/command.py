@@ -13,8 +13,8 @@ from demeanor.cli.options import (
     builds_first,
     choice_arguments,
     config_argument,
-    executor_arguments,
     load_config,
+    on_argument,
     positive_int,
     print_report,
     rate_argument,
@@ -88,12 +88,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--min-coverage", type=rate_argument, metavar="RATE", help="reject if fewer of the instructions are held"
     )
     trial_arguments(how)
-    executor_arguments(how)
+    on_argument(how)
     build_argument(how)
     out = parser.add_argument_group("output")
     out.add_argument("--json", action="store_true", help="print only the report, as JSON")
     out.add_argument("--format", choices=("terminal", "markdown"), default="terminal", help="output format")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
     parser.epilog = (
         "exit codes: 0 every instruction has an answer, 1 less than --min-coverage, 2 wrong usage, 3 undecided: some "
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.runner.execute import execute, prepare
 
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     request = request_of(args, policy="all", trials=1, build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
     ui = make_ui(quiet=True)

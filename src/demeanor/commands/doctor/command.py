@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
 from demeanor.cli.options import config_argument, load_config, sandbox_argument, with_sandbox
-from demeanor.config.config import Config
+from demeanor.config.config import Config, read_config
 from demeanor.core.capture import NOTE_REMEDY
 from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.exit_code import ExitCode
@@ -107,7 +107,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
     yield _sandbox(config)
     yield from _store(config)
     yield from _engines(config)
-    yield _cluster(config)
+    yield _cluster(read_config(config.root, config.file))  # for doctor itself, no cluster is selected
     yield _evals(config)
 
 

@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--apply", action="store_true", help="if everything is fixed, apply the patch to this tree and its index"
     )
     format_arguments(out)
-    out.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
 
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.runner.catalog import Catalog
 
     config = _override(load_config(args), args)
-    results = (args.out or config.root / config.results).resolve()
+    results = (args.results or config.root / config.results).resolve()
     output = output_format(args)
     redactor = Catalog(config=config, environ=os.environ).redactor
     with open_project(config, results, os.environ) as project:
@@ -127,8 +127,8 @@ def _override(config: Config, args: argparse.Namespace) -> Config:
         "subjects": tuple(args.subject) or None,
         "rule": args.rule,
         "trials": args.trials,
-        "budget_usd": args.budget_usd,
-        "budget_tokens": args.budget_tokens,
+        "budget_usd": args.budget.usd,
+        "budget_tokens": args.budget.tokens,
     }
     given = {name: value for name, value in values.items() if value is not None}
     return replace(config, fix=replace(config.fix, **given))

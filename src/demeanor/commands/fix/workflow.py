@@ -224,8 +224,7 @@ class FixState:
                 self.request,
                 subjects=(candidate.subject,),
                 trials=self._fix.wire_trials,
-                without=candidate.intervention.without,
-                replacements=candidate.intervention.replacements,
+                intervention=candidate.intervention,
             )
             evals = [self.project.evals[one] for one in candidate.evals]
             return self._run(evals, base, f"{name}/wire-{number}", request, rule="trials")

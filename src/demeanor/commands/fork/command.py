@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,13 +72,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="required probability of the decisive step (default: 95%%)",
     )
     how.add_argument(
-        "--most", type=positive_int, default=_MOST, metavar="N", help=f"maximum number of trials (default: {_MOST})"
+        "--max-trials",
+        type=positive_int,
+        default=_MOST,
+        metavar="N",
+        help=f"maximum number of trials (default: {_MOST})",
     )
     trial_arguments(how)
     build_argument(how)
     out = parser.add_argument_group("output")
     out.add_argument("--json", action="store_true", help="print only the report, as JSON")
-    out.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
     parser.epilog = (
         "exit codes: 0 measured, found or listed, 1 no decisive step, 2 wrong usage, 3 undecided, 130 interrupted"
@@ -97,7 +100,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     _check_options(args)
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     stored = find_stored_run(args.run, results, config, os.environ, trials=[args.trial] if args.trial else ())
     catalog = Catalog(config=config, environ=os.environ)
     source = find_source(stored, find_record(stored.records, args.trial), config, catalog)
@@ -120,12 +123,12 @@ def _check_options(args: argparse.Namespace) -> None:
         ("instead", "--at K", args.at is not None),
         ("save", "--at K", args.at is not None),
         ("subject", "--at K or --scan", forks),
-        ("without", "--at K or --scan", forks),
-        ("replace", "--at K or --scan", forks),
+        ("edit_prompt", "--at K or --scan", forks),
         ("trials", "--at K or --scan", forks),
     ):
         if getattr(args, name) and not allowed:
-            raise UsageError(f"--{name} needs {needed}\n  → add it, or leave --{name} out")
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} needs {needed}\n  → add it, or leave {option} out")
 
 
 def _save(args: argparse.Namespace, source: ForkSource) -> None:
@@ -176,7 +179,7 @@ def _forked(args: argparse.Namespace, source: ForkSource, catalog: Catalog, resu
         make_ui(quiet=True),
         confidence=args.confidence,
         at_once=args.trials or _AT_ONCE,
-        most=args.most,
+        most=args.max_trials,
     )
     return store_scan(report, source, catalog)
 
@@ -201,25 +204,19 @@ def _request(args: argparse.Namespace, source: ForkSource, config: Config) -> Ru
             f"--subject {subject}: the recorded agent is {agent}, and another one would not send its requests\n"
             f"  → name another model only: {agent}:MODEL"
         )
-    changed = read_intervention(args)
-    given = request_of(
+    return request_of(
         args,
         subjects=(subject,),
         trials=(args.trials or _TRIALS) if args.at is not None else 1,
         policy="all",
         build=builds_first(args, config),
         faults=recorded.faults,
-    )
-    return replace(
-        given,
-        without=tuple(dict.fromkeys((*recorded.without, *changed["without"]))),
-        replacements={**recorded.replacements, **changed["replacements"]},
+        intervention=read_intervention(args).over(recorded.intervention),
     )
 
 
 def _changes(args: argparse.Namespace, source: ForkSource, request: RunRequest) -> list[str]:
     """What differs from the recorded trial."""
     found = [f"asked {request.subjects[0]}"] if request.subjects[0] != source.record.subject else []
-    found += [f"without the instruction {one}" for one in args.without]
-    found += [f"another text for the instruction {given.partition('=')[0]}" for given in args.replace]
+    found += [f"the prompt: {edit}" for edit in args.edit_prompt]
     return [*found, f"the answer of {args.instead} at step {args.at}"] if args.instead else found

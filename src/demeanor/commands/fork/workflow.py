@@ -282,7 +282,7 @@ def _scan_report(
     )
     notes = report.notes
     if scan.outcome() is None and result.stopped is None and not result.interrupted:
-        notes = (f"stopped after {count(state.most, 'trial')}; a larger --most allows more", *notes)
+        notes = (f"stopped after {count(state.most, 'trial')}; a larger --max-trials allows more", *notes)
     return replace(
         report,
         steps=tuple(replace(one, chance=chances[one.step]) for one in report.steps),

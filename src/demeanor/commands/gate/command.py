@@ -14,14 +14,13 @@ from demeanor.cli.options import (
     builds_first,
     choice_arguments,
     config_argument,
-    count_argument,
-    executor_arguments,
+    env_argument,
     load_config,
+    on_argument,
     positive_int,
     print_report,
     request_of,
     subject_arguments,
-    task_arguments,
     trial_arguments,
 )
 from demeanor.cli.output_path import new_file
@@ -38,7 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     choice_arguments(parser)
     subject_arguments(parser)
-    task_arguments(parser)
     how = parser.add_argument_group("how")
     _rule_arguments(how)
     how.add_argument(
@@ -53,9 +51,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="commit to compare with, to find new and edited evals (default: where the branch started)",
     )
     how.add_argument(
-        "--across", action="store_true", help="compare also with nights before the subject last changed (◆)"
-    )
-    how.add_argument(
         "--max-trials", type=positive_int, metavar="N", help="maximum number of trials of all cells together"
     )
     how.add_argument(
@@ -66,12 +61,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="accept that the change removes this eval; without it, the gate is undecided; repeatable",
     )
     trial_arguments(how)
-    executor_arguments(how)
+    on_argument(how)
+    env_argument(how)
     build_argument(how)
-    how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the first round of trials without running it")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     told = "print only the gate's report, as JSON, and progress events as lines of JSON on standard error"
     out.add_argument("--json", action="store_true", help=told)
     out.add_argument("--junit", type=new_file, metavar="FILE", help="also write a JUnit report")
@@ -93,12 +88,6 @@ def _rule_arguments(how: argparse._ArgumentGroup) -> None:
         "--thorough",
         action="store_true",
         help="run more trials to miss fewer drops: 8.1 trials per healthy cell with nights instead of 3.8",
-    )
-    how.add_argument(
-        "--confirm",
-        type=count_argument,
-        metavar="N",
-        help="a rejection counts only if one of N fresh trials fails too (default: 0, no confirmation)",
     )
 
 
@@ -140,7 +129,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     from demeanor.runner.execute import execute, prepare
 
     config = _for_gates(load_config(args), args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     request = request_of(args, command="gate", build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
     with open_project_history(config, os.environ, results=results) as history:
@@ -162,7 +151,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         decide=lambda tally: decisions[tally.eval, tally.subject],
         collection=state.collection,
     )
-    empty, accepted = empty_exit_code(config, request, os.environ), args.accept_removed
+    empty, accepted = empty_exit_code(config, os.environ), args.accept_removed
     report = replace(report, exit_code=final_exit_code(state, report.exit_code, empty=empty, accepted=accepted))
     gate_report = make_gate_report(state, report, accepted=accepted)
     unkept = keep_decisions(config, os.environ, results, gate_decisions(state, gate_report))
@@ -196,7 +185,6 @@ def _for_gates(config: Config, args: argparse.Namespace) -> Config:
     own = replace(
         config.gate,
         thorough=args.thorough or config.gate.thorough,
-        confirm=config.gate.confirm if args.confirm is None else args.confirm,
         max_trials=args.max_trials or config.gate.max_trials,
     )
     run = config.budgets.get("run", Limit())
@@ -206,5 +194,4 @@ def _for_gates(config: Config, args: argparse.Namespace) -> Config:
         gate=own,
         subjects=own.subjects or config.subjects,
         budgets={**config.budgets, **budget},
-        nightly=replace(config.nightly, across=args.across or config.nightly.across),
     )

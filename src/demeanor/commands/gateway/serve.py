@@ -62,7 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KIND[@WHEN][:OPTION=VALUE]",
-        help="inject a fault, such as 429@1 or cut@30%%; repeatable (demeanor help faults)",
+        help="inject a fault, such as 429@1 or cut@30%%; repeatable (demeanor help gateway)",
     )
     parser.add_argument("--seed", type=int, default=0, help="random seed of scripted models (default: 0)")
     config_argument(parser)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.cli.intervention import NO_INTERVENTION
 from demeanor.cli.options import load_config
 from demeanor.commands.run import command as run_command
 from demeanor.core.errors import StoreError, UsageError
@@ -21,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="run only the missing trials of the last night, or of the named one",
     )
-    parser.set_defaults(kind="nightly", policy="all", **NO_INTERVENTION)
+    parser.set_defaults(kind="nightly", policy="all", edit_prompt=(), fail_fast=False, update_snapshots=False)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
@@ -37,7 +36,7 @@ def _last_night(args: argparse.Namespace) -> str:
     from demeanor.store.runs.run_folder import RunFolder
 
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     for path in reversed(runs(results)):
         try:
             if RunFolder(path).info().kind == "nightly":

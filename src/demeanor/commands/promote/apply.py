@@ -54,7 +54,7 @@ def promotion_arguments(parser: argparse.ArgumentParser) -> None:
         help="change the policy of the evals that are ready, in their files: all or none",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
 
 
@@ -77,7 +77,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     from demeanor.runner.selection import choose_evals
 
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     every = {one.name: one for one in choose_evals(config, policy="all")}
     for name in args.evals:
         if name not in every:
@@ -87,7 +87,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     evals = [one for name, one in every.items() if not args.evals or name in wanted]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
     with open_project_history(config, os.environ, results=results) as history:
-        report = make_promotion_report(history, catalog, evals, action, rule=args.rule, across=args.across)
+        report = make_promotion_report(history, catalog, evals, action, rule=args.rule)
     if not args.apply:
         print_report(args, report, PROMOTION_DOCUMENT, promotion_terminal)
         return ExitCode.ACCEPTED

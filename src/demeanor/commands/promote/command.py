@@ -14,7 +14,6 @@ _OF_BOTH = {"evals", "demote", "rule", "apply", "json", "out", "config"}
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     promotion_arguments(parser)
-    parser.add_argument("--across", action="store_true", help="count nights across changes of the subject (◆), too")
     verification_arguments(parser)
 
 

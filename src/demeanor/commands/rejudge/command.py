@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.forms import refuse_misfits
-from demeanor.cli.options import config_argument, load_config, positive_float, positive_int, print_report
+from demeanor.cli.options import budget_argument, config_argument, load_config, positive_int, print_report
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS
@@ -56,12 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="ask judges, which may cost money: about questions without a recorded answer, or about all (default: use"
         " recorded answers only)",
     )
-    parser.add_argument(
-        "--budget-usd",
-        type=positive_float,
-        metavar="USD",
-        help="the maximum cost: with --ask-judge of judges, with --watch --run of agents",
-    )
+    budget_argument(parser, "the most that judges (with --ask-judge) or agents (with --watch --run) may spend")
     once.add_argument(
         "--keep", action="store_true", help="store the new verdicts beside those of the run, which stay unchanged"
     )
@@ -74,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=positive_int, metavar="N", help="trials judged in parallel (default: twice the cores)"
     )
     once.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
     watch = parser.add_argument_group("on every edit (--watch)")
     watch.add_argument(
@@ -83,7 +78,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     watch.add_argument(
         "--run",
         action="store_true",
-        help="also run the edited evals whose stored trials can't be judged again; needs --budget-usd",
+        help="also run the edited evals whose stored trials can't be judged again; needs --budget",
     )
     watch.add_argument(
         "--trials", type=positive_int, metavar="N", help="with --run: trials per eval and subject (default: 3)"
@@ -108,7 +103,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report, store_verdicts
 
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     runs, evals = _runs(args, results, config)
     options = RejudgeOptions(
         evals=evals,
@@ -117,7 +112,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         jobs=args.jobs,
         as_it_was=args.as_it_was,
         ask_judge=args.ask_judge or "never",
-        budget_usd=args.budget_usd,
+        budget=args.budget,
     )
     trials = judge_again(runs, config, os.environ, options)
     if not trials:
@@ -132,9 +127,11 @@ def _watch(args: argparse.Namespace) -> None:
     """Judge again whenever an eval is edited, until Ctrl-C."""
     from demeanor.commands.rejudge.watching import watch
 
-    if args.run and args.budget_usd is None:
-        raise UsageError("--run starts agents after every edit, so it needs a limit\n  → add --budget-usd 1")
-    for option, value in (("budget-usd", args.budget_usd), ("trials", args.trials), ("subject", args.subject)):
+    if args.budget.tokens is not None:
+        raise UsageError("--budget: --watch limits US dollars only\n  → write --budget 1usd")
+    if args.run and args.budget.usd is None:
+        raise UsageError("--run starts agents after every edit, so it needs a limit\n  → add --budget 1usd")
+    for option, value in (("budget", args.budget.usd), ("trials", args.trials), ("subject", args.subject)):
         if value and not args.run:
             raise UsageError(f"--{option} is about agents, and none is started\n  → add --run")
     watch(load_config(args), argparse.Namespace(**vars(args), paths=args.what), sys.stderr)

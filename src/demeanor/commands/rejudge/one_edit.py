@@ -80,7 +80,7 @@ def _stop_with_parent() -> None:
 
 def _handle(edit: Edit) -> float | None:
     config = load_config(edit.args)
-    results = edit.args.out or config.root / config.results
+    results = edit.args.results or config.root / config.results
     evals = _edited(edit, config)
     if not evals:
         return edit.budget_usd
@@ -143,7 +143,7 @@ def _say_what_to_run(evals: Sequence[Eval], stored: Mapping[str, StoredRun]) -> 
     never = all(one.name not in stored for one in evals)
     what = "no trial is stored" if never else "no stored trial can be judged again"
     names = " ".join(f"--scenario {shlex.quote(one.name)}" for one in evals[:5]) + (" …" if len(evals) > 5 else "")
-    run = f"demeanor run {names}\n  → or demeanor rejudge --watch --run --budget-usd 1"
+    run = f"demeanor run {names}\n  → or demeanor rejudge --watch --run --budget 1usd"
     log(f"{count(len(evals), 'eval')}: {what}\n  → {run}")
 
 

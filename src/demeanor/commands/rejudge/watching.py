@@ -30,7 +30,7 @@ def watch(config: Config, args: argparse.Namespace, log: TextIO) -> None:
         if not path.exists():
             raise BadInput("there is no such file or folder", where=path, remedy="name the evals to watch")
     _require_evals(config, args, log)
-    left = args.budget_usd
+    left = args.budget.usd
     with _ends_on_signals(), suppress(KeyboardInterrupt):
         for files in _edits(config, args, paths, log):
             left = _in_a_process(Edit(files=tuple(files), args=args, budget_usd=left))
@@ -52,7 +52,7 @@ def _edits(config: Config, args: argparse.Namespace, paths: Sequence[Path], log:
         import watchfiles
     except ImportError as error:
         raise UsageError(f"--watch needs a package: {error}\n  → {install_extra('watch')}") from None
-    written = (args.out or config.root / config.results, config.root / config.cassettes)
+    written = (args.results or config.root / config.results, config.root / config.cassettes)
     ignored = [str(folder.resolve()) for folder in written]
     chosen = watchfiles.DefaultFilter(ignore_paths=ignored)
     # A program that saves a file by renaming replaces it, so the folder is watched rather than the file.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -66,8 +66,8 @@ class RejudgeOptions:
     ask_judge: Asking = "never"
     """Whether judges are asked, which costs money; otherwise their recorded answers are used."""
 
-    budget_usd: float | None = None
-    """The most that judges may cost."""
+    budget: Limit = field(default_factory=Limit)
+    """The most that judges may spend."""
 
 
 def judge_again(
@@ -179,7 +179,7 @@ async def _judge_all(
     options: RejudgeOptions,
 ) -> list[RejudgedTrial]:
     await sandbox.start()
-    judges = Judges(catalog, {"run": Limit(usd=options.budget_usd)})
+    judges = Judges(catalog, {"run": options.budget})
     await judges.start()
     later = read_judge_answers(run.folder.folder if run.folder else None)
     templates = TemplateCache(sandbox.folder, checks.run_setup)

@@ -48,8 +48,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how = out.add_mutually_exclusive_group()
     how.add_argument("--format", choices=night.FORMATS, default="terminal", help="output format (default: terminal)")
     how.add_argument("--json", action="store_true", help="the same as --format json")
-    out.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of printing")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    out.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of printing")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
     parser.set_defaults(more_words="runs")
 
@@ -66,16 +66,16 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise UsageError(f"--format {args.format} does not go with {name}\n  → its formats: {', '.join(form.FORMATS)}")
     config = load_config(args)
     results = args.results or config.root / config.results
-    text = form.text(args, config, results, Screen() if args.out else screen_of(sys.stdout))
-    if args.out is None:
+    text = form.text(args, config, results, Screen() if args.output else screen_of(sys.stdout))
+    if args.output is None:
         print(text, end="")
         return ExitCode.ACCEPTED
     try:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(text, "utf-8")
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        args.output.write_text(text, "utf-8")
     except OSError as error:
-        raise UsageError(f"--out: {args.out} can't be written: {error.strerror}") from None
-    sys.stderr.write(f"demeanor: written to {args.out}\n")
+        raise UsageError(f"--output: {args.output} can't be written: {error.strerror}") from None
+    sys.stderr.write(f"demeanor: written to {args.output}\n")
     return ExitCode.ACCEPTED
 
 

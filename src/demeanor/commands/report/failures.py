@@ -48,7 +48,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
     stored = find_stored_run(args.runs[0] if args.runs else "latest", results, config, os.environ)
     against = find_stored_run(args.against, results, config, os.environ) if args.against else None
     options = ["--config", str(args.config)] if args.config else []
-    options += ["--out", str(args.results)] if args.results else []  # as `trace` and `run` call it
+    options += ["--results", str(args.results)] if args.results else []
     triage = make_triage(stored, config, os.environ, results, against=against, options=options)
     if args.brief is not None:
         return _brief(triage, args.brief)

@@ -15,12 +15,12 @@ from demeanor.cli.options import (
     builds_first,
     choice_arguments,
     config_argument,
-    executor_arguments,
+    env_argument,
     load_config,
+    on_argument,
     positive_int,
     request_of,
     subject_arguments,
-    task_arguments,
     trial_arguments,
 )
 from demeanor.cli.output_path import can_be_written, new_file
@@ -52,13 +52,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--policy",
         choices=("always", "all"),
-        help="which policies to run (default: always; all if you select evals by path, name, -k, suite or tag, or set "
+        help="which policies to run (default: always; all if you select evals by path, name, -k or suite, or set "
         "RUN_EVALS)",
     )
-    how.add_argument(
-        "--kind", choices=("local", "ci", "nightly"), default="local", help="the kind of run (default: local)"
-    )
     intervention_arguments(how)
+    how.add_argument("--fail-fast", action="store_true", help="start no further trial after the first failure")
+    how.add_argument("--update-snapshots", action="store_true", help="write prompt snapshots instead of comparing them")
     how.add_argument(
         "--resume", metavar="RUN", help="run only the missing trials of an earlier run ('latest', a name or a path)"
     )
@@ -68,19 +67,18 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the options of `run` and `nightly`; returns the group `how`, so that each can add its own."""
     choice_arguments(parser)
     subject_arguments(parser)
-    task_arguments(parser)
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
-    executor_arguments(how)
+    on_argument(how)
+    env_argument(how)
     build_argument(how)
-    how.add_argument("--fail-fast", action="store_true", help="start no further trial after the first failure")
     how.add_argument(
         "--fault",
         action="append",
         default=[],
         metavar="KIND[@WHEN][:OPTION=VALUE]",
-        help="inject a fault into the model's answers: 429@1, cut@2-3, 500@30%%, …; repeatable (demeanor help faults)",
+        help="inject a fault into the model's answers: 429@1, cut@2-3, 500@30%%, …; repeatable (demeanor help gateway)",
     )
     wire = how.add_mutually_exclusive_group()
     wire.add_argument(
@@ -97,22 +95,18 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="DIR",
         help="replay cassettes: no model is asked, nothing is spent",
     )
-    how.add_argument("--update-snapshots", action="store_true", help="write prompt snapshots instead of comparing them")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
-    out.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: results)")
+    out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     told = "print the report as JSON, and progress events as lines of JSON on standard error"
     out.add_argument("--json", action="store_true", help=told)
     out.add_argument("--junit", type=new_file, metavar="FILE", help="also write a JUnit report")
-    out.add_argument("--serve", action="store_true", help="show the run in the dashboard while it takes place")
-    out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     config_argument(parser)
     return how
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
-    from demeanor.cli.dashboard import dashboard_beside
     from demeanor.cli.interrupts import make_ui
     from demeanor.reports.run.collection import compare_collection
     from demeanor.reports.run.workflow import run_and_report
@@ -123,7 +117,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.runner.selection import collect_evals, select_evals
 
     config = load_config(args, near=Path(args.resume) if args.resume else None)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     earlier = find_stored_run(args.resume, results, config, os.environ).local_folder() if args.resume else None
     request = _request(args, config)
     if earlier:
@@ -140,22 +134,20 @@ def run(args: argparse.Namespace) -> ExitCode:
         sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))
-        return empty_exit_code(config, request, os.environ)
+        return empty_exit_code(config, os.environ)
     if args.dry_run:
         print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED
-    with dashboard_beside(args, results):
-        report = run_and_report(
-            catalog,
-            plan,
-            request,
-            earlier or results,
-            ui=make_ui(events=args.json),
-            environ=os.environ,
-            plug_in=args.plug_in,
-            collection=compare_collection(config, evals, paths, os.environ, results),
-            junit=args.junit,
-        )
+    report = run_and_report(
+        catalog,
+        plan,
+        request,
+        earlier or results,
+        ui=make_ui(events=args.json),
+        environ=os.environ,
+        collection=compare_collection(config, evals, paths, os.environ, results),
+        junit=args.junit,
+    )
     _print(report, as_json=args.json)
     return report.exit_code
 
@@ -211,5 +203,5 @@ def _request(args: argparse.Namespace, config: Config) -> RunRequest:
         faults=parse_faults(args.fault, where="--fault"),
         record=_cassettes(args.record, config, "--record", must_exist=False),
         replay=_cassettes(args.replay, config, "--replay", must_exist=True),
-        **read_intervention(args),
+        intervention=read_intervention(args),
     )

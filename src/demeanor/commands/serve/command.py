@@ -41,8 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write the pages of the last night (or run) to a folder",
     )
-    parser.add_argument("--with-stdin", action="store_true", help=argparse.SUPPRESS)  # stop when stdin is closed
-    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
 
 
@@ -58,8 +57,6 @@ def run(args: argparse.Namespace) -> ExitCode:
         number = export_pages(context, args.export)
         sys.stderr.write(f"demeanor: {number} pages written; open {args.export / 'index.html'}\n")
         return ExitCode.ACCEPTED
-    options = ServeOptions(
-        host=args.host, port=args.port, names=tuple(args.allow_host), notes=args.notes, with_stdin=args.with_stdin
-    )
+    options = ServeOptions(host=args.host, port=args.port, names=tuple(args.allow_host), notes=args.notes)
     serve(context, options)
     return ExitCode.ACCEPTED

@@ -33,9 +33,6 @@ class ServeOptions:
     port: int = 8765
     """The port; 0 for any free one."""
 
-    with_stdin: bool = False
-    """Whether to stop when standard input is closed: with the process that started this one."""
-
     notes: bool = False
     """Whether notes may be written from the browser."""
 
@@ -53,14 +50,11 @@ def serve(context: PageContext, options: ServeOptions) -> None:
 async def _serve(context: PageContext, options: ServeOptions) -> None:
     runner, address = await start(context, options)
     stop = _stop_on_signals()
-    closing = asyncio.create_task(_watch_stdin(stop)) if options.with_stdin else None
     try:
         sys.stderr.write(f"demeanor: serving {context.config.root} at {address}\ndemeanor: stop with Ctrl-C\n")
         sys.stderr.flush()
         await stop.wait()
     finally:
-        if closing is not None:
-            closing.cancel()
         await runner.cleanup()
 
 
@@ -73,15 +67,6 @@ def _stop_on_signals() -> asyncio.Event:
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, stop.set)
     return stop
-
-
-async def _watch_stdin(stop: asyncio.Event) -> None:
-    """Stop when the process at the other end of standard input closes it, or ends."""
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while await reader.read(4096):
-        pass
-    stop.set()
 
 
 async def start(context: PageContext, options: ServeOptions) -> tuple[web.AppRunner, str]:

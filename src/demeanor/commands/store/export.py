@@ -26,8 +26,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="json (can be imported again), csv, parquet, junit, atif (a folder of trajectories), otlp (OpenTelemetry "
         "spans), or the name of an installed reporter (default: json)",
     )
-    parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output)")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    parser.add_argument(
+        "--output", type=Path, metavar="PATH", help="file or folder to write (default: standard output)"
+    )
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (demeanor help store)")
     spans.add_argument(
         "--endpoint", metavar="URL", help="send the spans to this collector (OTLP over HTTP) instead of writing them"
@@ -43,27 +45,29 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)
-    if args.out and str(args.out).startswith(_ADDRESSES):
-        address = str(args.out).replace(":/", "://", 1)
-        raise BadInput("is an address, not a file", where="--out", remedy=f"--endpoint {address}, with --format otlp")
-    if args.endpoint and (args.format != "otlp" or args.out):
-        raise BadInput("is for --format otlp without --out", where="--endpoint", remedy="use one or the other")
+    if args.output and str(args.output).startswith(_ADDRESSES):
+        address = str(args.output).replace(":/", "://", 1)
+        raise BadInput(
+            "is an address, not a file", where="--output", remedy=f"--endpoint {address}, with --format otlp"
+        )
+    if args.endpoint and (args.format != "otlp" or args.output):
+        raise BadInput("is for --format otlp without --output", where="--endpoint", remedy="use one or the other")
     if args.endpoint and not args.endpoint.startswith(("http://", "https://")):
         raise BadInput(
             f"{args.endpoint!r} is not a URL", where="--endpoint", remedy="for example http://localhost:4318"
         )
     problem = folder_problem if args.format == "atif" else file_problem
-    if args.out is not None and (found := problem(args.out)):
-        raise BadInput(found, where="--out", remedy="choose another path")
+    if args.output is not None and (found := problem(args.output)):
+        raise BadInput(found, where="--output", remedy="choose another path")
     results = args.results or config.root / config.results
     with open_history_of(args.run, config, os.environ, results) as history:
         captures = open_capture_store(config)
         spans = SpanOptions(endpoint=args.endpoint, content=args.content)
         text, attempts = export(
-            history, args.run, args.format, args.out, results=results, captures=captures, spans=spans
+            history, args.run, args.format, args.output, results=results, captures=captures, spans=spans
         )
     if text is None:
-        print(f"{args.endpoint or args.out}: {count(attempts, 'attempt')}")
+        print(f"{args.endpoint or args.output}: {count(attempts, 'attempt')}")
     else:
         sys.stdout.write(text)
     return ExitCode.ACCEPTED

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--kind", choices=("local", "ci", "nightly"), help="the kind of run (default: what the format suggests)"
     )
     parser.add_argument("--subject", metavar="AGENT:MODEL", help="the subject, if the files do not name one")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
 
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     files = [path for path in args.paths if path not in histories]
     found = read_imports(files, ImportOptions(kind=args.kind, subject=args.subject))
     captures = open_capture_store(config)
-    with open_project_history(config, os.environ, results=args.out, reading=False) as history:
+    with open_project_history(config, os.environ, results=args.results, reading=False) as history:
         for path in histories:
             _copy(path, history)
         for one in write_imports(history.database, found):

@@ -128,7 +128,7 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
 
 def _require_out(out: Path | None, form: str) -> Path:
     if out is None:
-        raise BadInput("missing", where="--out", remedy=f"name a file or folder: --format {form} --out PATH")
+        raise BadInput("missing", where="--output", remedy=f"name a file or folder: --format {form} --output PATH")
     return out
 
 

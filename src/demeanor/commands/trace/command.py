@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _OPTIONS = {
     "": ("diff", "against", "full"),
     "--prompt": ("full",),
-    "--label": ("label", "note", "author"),
+    "--label": ("label", "note"),
     "--notes": ("label",),
 }
 
@@ -54,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     labels.arguments(parser)
     parser.add_argument("--run", metavar="RUN", help="a run's name or path (default: latest; with --notes: all runs)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     parser.add_argument("--full", action="store_true", help="do not shorten long texts")
     parser.add_argument("--json", action="store_true", help="print JSON: events one per line, all else as one document")
     config_argument(parser)
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if form and args.other is not None:
         raise UsageError(f"{form} takes one TRIAL, so OTHER={args.other} does not fit\n  → leave it out")
     config = load_config(args)
-    results = args.out or config.root / config.results
+    results = args.results or config.root / config.results
     if form == "--prompt":
         print_prompt(args, config, results)
     elif form:

@@ -25,7 +25,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         " or provider",
     )
     group.add_argument("--note", metavar="TEXT", help="what you found out")
-    group.add_argument("--author", metavar="NAME", help="who says so (default: the name of the user)")
 
 
 def print_labels(args: argparse.Namespace, config: Config, results: Path) -> None:
@@ -41,7 +40,6 @@ def print_labels(args: argparse.Namespace, config: Config, results: Path) -> Non
         run=args.run,
         label=args.label,
         text=args.note or "",
-        author=args.author,
         results=results,
     )
     report = (list_notes if args.notes else write_note)(request, config, os.environ)

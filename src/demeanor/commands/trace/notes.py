@@ -35,9 +35,6 @@ class NoteRequest:
     text: str
     """The note."""
 
-    author: str | None
-    """Who writes it; None for the user."""
-
     results: Path
     """The folder of the runs."""
 
@@ -47,7 +44,7 @@ def write_note(request: NoteRequest, config: Config, environ: Mapping[str, str])
     stored = find_stored_run(request.run or "latest", request.results, config, environ)
     record = find_record(stored.records, request.trial)
     label, text = checked_label(request.label or ""), checked_text(request.text)
-    author = checked_author(_user() if request.author is None else request.author)
+    author = checked_author(_user())
     with open_project_history(config, environ, results=request.results, reading=False) as history:
         try:
             note = TrialNote(

@@ -12,8 +12,8 @@ from demeanor.results.sent_prompt import LocatedInstruction
 
 _HINT = """\
 try without one, or with another text:
-→ demeanor run --without ID
-→ demeanor run --replace ID=FILE"""
+→ demeanor run --edit-prompt remove:ID
+→ demeanor run --edit-prompt replace:ID=FILE"""
 
 
 def prompt_text(record: Record, rows: Sequence[LocatedInstruction], screen: Screen, *, full: bool) -> str:

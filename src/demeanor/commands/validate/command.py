@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="record stale prefixes again (demeanor help fork)",
+        help="record stale prefixes again (demeanor help debug)",
     )
     tasks = parser.add_argument_group("whole tasks (demeanor help harbor)")
     tasks.add_argument(
@@ -93,9 +93,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         return calibration.print_calibration(args, config)
     from demeanor.runner.selection import choose_evals
 
-    evals = choose_evals(
-        config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
-    )
+    evals = choose_evals(config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite)
     if form == "--list":
         print_evals(evals, config.root, as_json=args.json)
         return ExitCode.ACCEPTED

@@ -1,7 +1,7 @@
 """Scenario folders: `<id>/scenario.toml` and, optionally, the starting files in `<id>/template/`.
 
 A scenario.toml can say everything that `@eval_test` can, and use every check of core/checks.py, without Python.
-docs/scenario-toml.md lists the keys.
+docs/eval-keys.md lists the keys.
 """
 
 from __future__ import annotations

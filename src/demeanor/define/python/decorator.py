@@ -78,7 +78,7 @@ def eval_test(
 
     The policy comes first; start with USUALLY_PASSES. `prompt` is what the agent is asked (`prompts` for several
     turns). `files` are the workspace's initial files: a mapping of path to content, or a template folder next to the
-    eval's file. docs/define.md describes every argument.
+    eval's file. docs/eval-keys.md describes every argument.
     """
     given = dict(locals())
     del given["policy"]

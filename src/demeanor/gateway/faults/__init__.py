@@ -1,4 +1,4 @@
-"""Fault injection: responses that are broken on purpose, in any dialect. docs/faults.md lists the faults."""
+"""Fault injection: responses that are broken on purpose, in any dialect. docs/gateway.md lists the faults."""
 
 from demeanor.gateway.faults.injection import inject
 

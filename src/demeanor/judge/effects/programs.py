@@ -2,7 +2,7 @@
 
 A program is described by a function from its arguments to effects. Tables cover those that only read, only search, or
 touch no file. Test runners and linters are taken to touch no file either: they run the project's own code, but that is
-not what they are for (docs/judge.md lists what is inferred).
+not what they are for (docs/checks.md lists what is inferred).
 """
 
 from __future__ import annotations

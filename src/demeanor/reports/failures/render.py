@@ -6,14 +6,13 @@ markdown, and every brief says that it is not an instruction.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from rich.text import Text
 
 from demeanor.core.text import count, one_line, opening
 from demeanor.render.markdown import code_block, inline_code
-from demeanor.render.table import labelled, paragraph, wrapped
+from demeanor.render.table import command_lines, labelled, paragraph, wrapped
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.failures.report import Group, Triage
 
@@ -85,7 +84,7 @@ def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
     if found := _found(group):
         yield from _labelled("   found", found, screen)
     for command in filter(None, (group.trace, group.reproduce)):
-        yield from _command(command, screen)
+        yield from command_lines(command, screen, indent=_INDENT)
 
 
 def _found(group: Group) -> str:
@@ -97,27 +96,6 @@ def _found(group: Group) -> str:
     reason = opening(group.reasons[0].text, lines=_TERMINAL_REASON_LINES)
     in_title = group.kind == "finding" and "\n" not in reason and group.title.endswith(f": {reason}")
     return "\n".join(filter(None, ("" if in_title else reason, more)))
-
-
-def _command(command: str, screen: Screen) -> Iterator[Text]:
-    """Yield a command on one line, or on several lines that can be copied together."""
-    width = screen.width - _INDENT - 6
-    options: list[str] = []
-    for word in shlex.split(command):
-        if options and not word.startswith("--"):
-            options[-1] += f" {shlex.quote(word)}"
-        else:
-            options.append(shlex.quote(word))
-    lines: list[str] = []
-    for option in options:
-        if lines and len(lines[-1]) + len(option) < width:
-            lines[-1] += f" {option}"
-        else:
-            lines.append(option)
-    for index, line in enumerate(lines):
-        lead = "$ " if index == 0 else "    "
-        end = " \\" if index + 1 < len(lines) else ""
-        yield Text(f"{' ' * _INDENT}{lead}{screen.safe(line)}{end}", "cyan")
 
 
 def _labelled(label: str, text: str, screen: Screen) -> list[Text]:

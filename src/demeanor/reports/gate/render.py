@@ -115,7 +115,7 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
             yield from paragraph(error_rates_line(found), screen, "dim")
         for sentence in report.suite.sentences() if report.suite else ():
             yield from paragraph(sentence, screen)
-        yield from paragraph("more: demeanor help rules", screen, "dim")
+        yield from paragraph("more: demeanor help statistics", screen, "dim")
     yield from details(run, screen, resumable=False)
 
 

@@ -43,7 +43,7 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     yield from _section("Nearest misses", [(one, _misses(one)) for one in misses], screen)
     yield Text()
     known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no night yet"
-    known += "; nights across changes of the subject count together (--across)" if report.across else ""
+    known += "; nights across changes of the subject count together (`across` of [nightly])" if report.across else ""
     for text in (known, *(f"note: {note}" for note in report.notes)):
         yield from paragraph(text, screen, "dim")
     yield from paragraph(error_rates_line(report.characteristics), screen, "dim")

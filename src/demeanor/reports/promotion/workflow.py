@@ -58,11 +58,10 @@ def make_promotion_report(
     action: Action,
     *,
     rule: str | None = None,
-    across: bool = False,
 ) -> PromotionReport:
     """Decide on each eval that has the right policy."""
     chosen = policy_rule(action, rule or DEFAULT)
-    across = across or catalog.config.nightly.across
+    across = catalog.config.nightly.across
     asked = {one.name: one for one in evals if one.policy is BEFORE[action]}
     enabled = enabled_subjects(catalog, list(asked.values()))
     nights = counted_nights(history, night_filter(catalog.config))

@@ -35,8 +35,8 @@ def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
 
 
 def _table(report: RunReport, summary: Summary) -> Iterator[str]:
-    k, mark = words.shown_k(report), " (plug-in)" if report.estimator == "plug-in" else ""
-    ks = [f"pass@{k}{mark}", f"pass^{k}{mark}"] if k > 1 else []
+    k = words.shown_k(report)
+    ks = [f"pass@{k}", f"pass^{k}"] if k > 1 else []
     head = ["Status", "Eval", "Policy", "Trials", "Pass rate [95 %]", *ks, "Time", "Tokens", "Cost"]
     yield f"### {_code(summary.subject)}\n"
     yield table_row(head)
@@ -107,7 +107,7 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
         ]
         yield code_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
     if command:
-        yield "To run it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
+        yield "To run it again:\n\n" + code_block(words.reproduce(cell)) + "\n"
     yield "</details>"
 
 

@@ -166,11 +166,11 @@ def held_by_layer(cells: Iterable[tuple[int, str]]) -> str | None:
     return " · ".join(parts) or None
 
 
-def reproduce(cell: CellReport) -> tuple[str, str]:
-    """The command that runs the cell again, in two parts of which each fits on a line."""
+def reproduce(cell: CellReport) -> str:
+    """The command that runs the cell again."""
     what = shlex.quote(one_line(f"{cell.source}::{cell.tally.eval}", width=_LONGEST))
     subject = shlex.quote(one_line(cell.tally.subject, width=_LONGEST))
-    return f"demeanor run {what}", f"--subject {subject} --trials 1"
+    return f"demeanor run {what} --subject {subject} --trials 1"
 
 
 def trace(trial: Record) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record, RunInfo, last_attempts
-from demeanor.core.tally import CaseGroup, Decision, Estimator, Summary, Tally
+from demeanor.core.tally import CaseGroup, Decision, Summary, Tally
 from demeanor.core.usage import Total, price_notes, total
 from demeanor.decide.policies import decide, exit_code
 from demeanor.results.tallies import case_groups, summary, tally
@@ -122,11 +122,6 @@ class RunReport:
     """How many evals were collected, and which are gone; None if the run did not collect evals itself."""
 
     @property
-    def estimator(self) -> Estimator:
-        """How pass@k and pass^k were calculated."""
-        return self.cells[0].tally.estimator if self.cells else "unbiased"
-
-    @property
     def total(self) -> Total:
         """What all attempts used."""
         return total(record.spent for cell in self.cells for record in cell.records)
@@ -147,14 +142,13 @@ def run_report(
     seconds: float | None = None,
     notes: tuple[str, ...] = (),
     interrupted: bool = False,
-    estimator: Estimator = "unbiased",
     collection: Collection | None = None,
 ) -> RunReport:
     """The report of a run from its plan and its records; paths below `root` are shown relative to it."""
     by_cell: dict[str, list[Record]] = {}
     for record in records:
         by_cell.setdefault(record.cell, []).append(record)
-    cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), decide, root, estimator) for cell in plan.cells)
+    cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), decide, root) for cell in plan.cells)
     code = exit_code(cell.decision for cell in cells)
     return RunReport(
         run=run,
@@ -174,9 +168,8 @@ def _cell_report(
     records: tuple[Record, ...],
     decide: Callable[[Tally], Decision],
     root: Path | None,
-    estimator: Estimator,
 ) -> CellReport:
-    counted = tally(cell, records, estimator=estimator)
+    counted = tally(cell, records)
     return CellReport(
         source=_shown(cell.eval.source.path, root),
         line=cell.eval.source.line,

@@ -11,7 +11,7 @@ from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots, sign
-from demeanor.render.table import Column, labelled, paragraph, table, wrapped
+from demeanor.render.table import Column, command_lines, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import (
@@ -68,8 +68,6 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
 def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
     k = words.shown_k(report)
     mean = summary.pass_at.get(k)
-    if report.estimator == "plug-in":
-        yield f"~ plug-in: calculated from the observed pass rate, so pass@{k} is too low and pass^{k} too high"
     if mean is not None and mean.evals < summary.judged:
         yield f"pass@{k} and pass^{k}: mean of {count(mean.evals, 'eval')} with at least {k} judged trials"
 
@@ -94,11 +92,11 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
     yield texts("policy", lambda cell: Text(words.policy_word(cell.tally.policy, screen.width), "dim"), rank=narrow)
     yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
-    k, mark = words.shown_k(report), "~" if report.estimator == "plug-in" else ""
+    k = words.shown_k(report)
     if k > 1:
         at, hat = summary.pass_at.get(k), summary.pass_hat.get(k)
-        yield figure(f"{mark}pass@{k}", lambda cell: figures.percent(cell.tally.pass_at.get(k)), _mean(at), rank=2)
-        yield figure(f"{mark}pass^{k}", lambda cell: figures.percent(cell.tally.pass_hat.get(k)), _mean(hat), rank=1)
+        yield figure(f"pass@{k}", lambda cell: figures.percent(cell.tally.pass_at.get(k)), _mean(at), rank=2)
+        yield figure(f"pass^{k}", lambda cell: figures.percent(cell.tally.pass_hat.get(k)), _mean(hat), rank=1)
     yield figure("time", lambda cell: figures.duration(cell.tally.spent.seconds), rank=3)
     yield figure("tokens", lambda cell: figures.tokens(cell.tally.spent, cell.tally.uncounted), rank=5)
     yield figure("cost", lambda cell: figures.money(cell.tally.spent, cell.tally.unpriced), rank=4)
@@ -162,8 +160,8 @@ def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
             calls = opening(chain, lines=_CHAIN_LINES, width=400) or "none"
             yield from labelled(f"      calls{screen.safe(which)}  ", calls, screen)
     for failure in failures(cell)[:1]:
-        yield from _command([words.trace(failure.trials[0])], screen)
-    yield from _command(words.reproduce(cell), screen)
+        yield from command_lines(words.trace(failure.trials[0]), screen, indent=4)
+    yield from command_lines(words.reproduce(cell), screen, indent=4)
 
 
 def _void(cell: CellReport, screen: Screen, *, resumable: bool) -> Iterator[Text]:
@@ -175,7 +173,7 @@ def _void(cell: CellReport, screen: Screen, *, resumable: bool) -> Iterator[Text
             yield Text.assemble(("      kept in  ", "dim"), folder)
         yield from labelled("      remedy   ", words.remedy(failure, resumable=resumable).replace("`", ""), screen)
     for failure in voids(cell)[:1]:
-        yield from _command([words.trace(failure.trials[0])], screen)
+        yield from command_lines(words.trace(failure.trials[0]), screen, indent=4)
 
 
 def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:
@@ -187,7 +185,7 @@ def _not_started(failure: StartFailure, screen: Screen) -> Iterator[Text]:
     folder = screen.safe(one_line(failure.trials[0].folder, width=300))
     if folder:
         yield Text.assemble(("      kept in  ", "dim"), folder)
-    yield from _command(["demeanor doctor"], screen)
+    yield from command_lines("demeanor doctor", screen, indent=4)
 
 
 def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
@@ -209,16 +207,6 @@ def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
     tries = f", after {count(attempts, 'attempt')}" if attempts > 1 else ""
     yield Text("    " + screen.safe(figures.trials(failure.numbers) + tries), "dim")
     yield from paragraph(opening(failure.reason, lines=_REASON_LINES), screen, indent=6)
-
-
-def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
-    """A command, continued with a backslash if it does not fit on a line."""
-    whole = screen.safe(" ".join(parts))
-    if len(parts) > 1 and len(whole) + 6 > screen.width:
-        yield Text(f"    $ {screen.safe(parts[0])} \\", "cyan")
-        yield Text(f"        {screen.safe(' '.join(parts[1:]))}", "cyan")
-    else:
-        yield Text(f"    $ {whole}", "cyan")
 
 
 def _footer(report: RunReport, screen: Screen, step: str | None) -> Iterator[Text]:

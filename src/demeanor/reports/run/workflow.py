@@ -39,7 +39,6 @@ def run_and_report(
     *,
     ui: UI,
     environ: Mapping[str, str],
-    plug_in: bool = False,
     collection: Collection | None = None,
     junit: Path | None = None,
 ) -> RunReport:
@@ -50,7 +49,7 @@ def run_and_report(
     else:
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
-    report = make_report(result, plug_in=plug_in, collection=collection, notes=stale.notes)
+    report = make_report(result, collection=collection, notes=stale.notes)
     if result.stopped and report.exit_code is ExitCode.ACCEPTED and any(cell.tally.missing for cell in report.cells):
         report = replace(report, exit_code=ExitCode.UNDECIDED)
     report = replace(report, notes=(*report.notes, *tell_decisions(_decisions(report))))
@@ -62,7 +61,6 @@ def make_report(
     result: RunResult,
     *,
     plan: Plan | None = None,
-    plug_in: bool = False,
     collection: Collection | None = None,
     notes: Sequence[str] = (),
     decide: Callable[[Tally], Decision] = decide,
@@ -82,7 +80,6 @@ def make_report(
         seconds=result.seconds,
         notes=(*_notes(plan, result.stopped), *notes, *result.notes),
         interrupted=result.interrupted,
-        estimator="plug-in" if plug_in else "unbiased",
         collection=collection,
     )
 
@@ -109,7 +106,7 @@ def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
     online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
     open_to = (f"agents had the network of the host in: {', '.join(online)}",) if online else ()
-    changed = sorted({one for cell in plan.cells for one in Intervention.of(cell.subject).ids})
+    changed = sorted({edit for cell in plan.cells for edit in Intervention.of(cell.subject).edits})
     prompts = (f"the prompt was changed on its way to the model: {', '.join(changed)}",) if changed else ()
     broken = (f"faults were injected on purpose: {', '.join(faults)}",)
     return (

@@ -44,7 +44,7 @@ class CertificateFolder:
         """Raise BadInput if a file that a role needs is missing."""
         for name in (CA, f"{role}.pem", f"{role}.key"):
             if not (self.folder / name).is_file():
-                raise BadInput(f"{name} is missing", where=self.folder, key="--certs", remedy=_REMEDY)
+                raise BadInput(f"{name} is missing", where=self.folder, remedy=_REMEDY)
 
 
 def write_certificates(folder: Path, *, days: int = 365) -> tuple[Path, ...]:

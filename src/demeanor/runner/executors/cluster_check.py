@@ -20,7 +20,7 @@ from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Pass, VoidCause
 from demeanor.runner.agent_start import START_TIMEOUT, start_eval, start_subjects
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.executors.cluster_client import check_address
+from demeanor.runner.executors.cluster_client import require_certificates
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.cluster_session import ClusterSession
 from demeanor.runner.executors.messages import AttemptRequest, BadMessage, WorkerReport
@@ -57,13 +57,13 @@ class CheckedWorker:
     """The agents that are installed there but do not start in its sandbox → why."""
 
 
-async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...], sandbox: str | None) -> list[CheckedWorker]:
+async def check_cluster(catalog: Catalog, subjects: tuple[Subject, ...]) -> list[CheckedWorker]:
     """Every worker of the cluster that the configuration selects; raises UsageError if it can't be reached."""
     config = catalog.config
     spec = config.executor
     if spec.scheduler:
-        check_address(spec.scheduler, spec.certs)
-    setup = run_setup(catalog, Plan(cells=()), RunRequest(sandbox=sandbox), seed=0)
+        require_certificates(spec.scheduler, spec.certs)
+    setup = run_setup(catalog, Plan(cells=()), RunRequest(), seed=0)
     names = dict.fromkeys(subject.agent for subject in subjects if subject.agent not in catalog.only_for_tasks)
     starts = [catalog.subject(text) for text in start_subjects(catalog, names, isolated=setup.sandbox != "none")]
     setup = replace(setup, subjects=tuple({str(one): one for one in (*subjects, *starts)}.values()))

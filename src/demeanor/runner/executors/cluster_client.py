@@ -28,20 +28,18 @@ def require_distributed() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise UsageError(f"the executor 'dask' needs the extra `cluster`\n  → {install_extra('cluster')}") from None
+        raise UsageError(f"a cluster needs the extra `cluster`\n  → {install_extra('cluster')}") from None
 
 
-async def connect(address: str, certs: Path | None) -> Client:
-    """A connected client; raises UsageError. Without certificates, only for a cluster that this process started."""
+async def connect(address: str, certs: Path) -> Client:
+    """A connected client; raises UsageError."""
     import dask
     from distributed import Client
     from distributed.security import Security
 
-    security = Security()
-    if certs is not None:
-        folder = CertificateFolder(folder=certs)
-        folder.require("client")
-        security = Security(**folder.security("client"))
+    folder = CertificateFolder(folder=certs)
+    folder.require("client")
+    security = Security(**folder.security("client"))
     with dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s"}):
         client: Any = Client(
             address, security=security, asynchronous=True, set_as_default=False, timeout=_CONNECT_SECONDS
@@ -90,15 +88,10 @@ def _slots(resources: Mapping[str, float], threads: int) -> int:
     return min(declared, threads) if declared else threads
 
 
-def check_address(address: str, certs: str) -> None:
-    """Raise UsageError if an existing cluster would be used without TLS or without certificates."""
-    if not address.startswith("tls://"):
-        raise UsageError(
-            f"--scheduler {address}: only TLS is used, because anybody who reaches a scheduler can run code on all "
-            "workers\n  → write tls://HOST:PORT, and start scheduler and workers with certificates: "
-            "demeanor cluster certs DIR"
-        )
+def require_certificates(address: str, certs: str) -> None:
+    """Raise UsageError if no certificates are named for an existing cluster."""
     if not certs:
         raise UsageError(
-            f"--scheduler {address} needs certificates\n  → name their folder: --certs DIR, or [executor] certs"
+            f"the scheduler at {address} needs certificates\n"
+            "  → name their folder as `certs` of [executor] in demeanor.toml; demeanor cluster certs DIR makes them"
         )

@@ -47,8 +47,8 @@ class ProcessOptions:
     role: Literal["scheduler", "worker"]
     """Scheduler or worker."""
 
-    certs: str = ""
-    """The folder with the certificates; empty for a cluster without TLS."""
+    certs: str
+    """The folder with the certificates."""
 
     scheduler: str = ""
     """The address of a worker's scheduler."""
@@ -85,12 +85,9 @@ async def _serve(options: ProcessOptions) -> None:
     from demeanor.runner.executors.cluster_client import RESOURCE
 
     dask.config.set(SETTINGS)
-    security = Security()
-    if options.certs:
-        security = Security(**CertificateFolder(folder=Path(options.certs)).security(options.role))
     common: dict[str, Any] = {
-        "security": security,
-        "protocol": "tls" if options.certs else "tcp",
+        "security": Security(**CertificateFolder(folder=Path(options.certs)).security(options.role)),
+        "protocol": "tls",
         "host": HOST,
         "dashboard_address": f"{HOST}:0",
         "dashboard": False,

@@ -25,25 +25,23 @@ _MAX_RESTARTS = 5
 class ClusterProcesses:
     """The scheduler and the workers of a cluster on this machine."""
 
-    def __init__(self, *, workers: int, slots: int, tls: bool) -> None:
+    def __init__(self, *, workers: int, slots: int) -> None:
         self.workers = workers
         self._slots = slots
-        self._tls = tls
         self._folder = Path()
         self._running: list[asyncio.subprocess.Process] = []
         self._watches: list[asyncio.Task[None]] = []
 
     @property
-    def certs(self) -> Path | None:
-        """The folder with the certificates of this cluster; None without TLS."""
-        return self._folder / "certs" if self._tls else None
+    def certs(self) -> Path:
+        """The folder with the certificates of this cluster."""
+        return self._folder / "certs"
 
     async def start(self) -> str:
         """Start all processes; returns the address of the scheduler."""
         self._folder = Path(tempfile.mkdtemp(prefix="demeanor-cluster-"))
-        if self._tls:
-            write_certificates(self._folder / "certs", days=30)
-        _, address = await self._spawn(ProcessOptions(role="scheduler", certs=self._certs_path), "scheduler")
+        write_certificates(self.certs, days=30)
+        _, address = await self._spawn(ProcessOptions(role="scheduler", certs=str(self.certs)), "scheduler")
         workers = await asyncio.gather(*(self._worker(address, index) for index in range(self.workers)))
         self._watches = [
             asyncio.create_task(self._restart(address, index, process)) for index, process in enumerate(workers)
@@ -69,17 +67,13 @@ class ClusterProcesses:
         self._running.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    @property
-    def _certs_path(self) -> str:
-        return str(self.certs) if self._tls else ""
-
     async def _worker(self, scheduler: str, index: int) -> asyncio.subprocess.Process:
         name = f"worker-{index + 1}"
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         options = ProcessOptions(
             role="worker",
-            certs=self._certs_path,
+            certs=str(self.certs),
             scheduler=scheduler,
             name=name,
             slots=self._slots,

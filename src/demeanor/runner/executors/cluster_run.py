@@ -9,7 +9,6 @@ from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.messages import RunSetup
 
-DEFAULT_WORKERS = 2
 _SILENCE = 30.0
 
 
@@ -39,4 +38,4 @@ class ClusterRun:
     @property
     def expected(self) -> int:
         """The number of workers that are waited for at the start."""
-        return (self.spec.workers or DEFAULT_WORKERS) if self.spec.is_here else 1
+        return self.spec.workers or 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.runner.executors.cluster_client import connect, require_distributed, require_no_retries
 from demeanor.runner.executors.cluster_processes import ClusterProcesses
-from demeanor.runner.executors.cluster_run import DEFAULT_WORKERS, ClusterRun
+from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ClusterSession:
         """
         require_distributed()
         run, spec = self._run, self._run.spec
-        address, certs = spec.scheduler, Path(spec.certs) if spec.certs else None
+        address, certs = spec.scheduler, Path(spec.certs)
         if not address:
             self._own = own_processes(spec)
             address = await self._own.start()
@@ -66,6 +66,4 @@ class ClusterSession:
 
 def own_processes(spec: ExecutorSpec) -> ClusterProcesses:
     """The processes of a cluster on this machine; they are not started."""
-    return ClusterProcesses(
-        workers=spec.workers or DEFAULT_WORKERS, slots=spec.slots or 1, tls=not spec.insecure_loopback
-    )
+    return ClusterProcesses(workers=spec.workers, slots=spec.slots or 1)

@@ -81,7 +81,7 @@ def pack_project(config: Config) -> Archive:
     try:
         return pack(config.root, leave_out, limit=_PROJECT_BYTES)
     except ArchiveError as error:
-        remedy = "move large files out of the project, or run with --executor local"
+        remedy = "move large files out of the project, or run with --on local"
         raise UsageError(f"the project can't be sent to workers: {error}\n  → {remedy}") from None
 
 
@@ -99,7 +99,7 @@ def sent_scenario(scenario: Scenario, *, where: str) -> Scenario:
     try:
         json.dumps(encode(plain))
     except (TypeError, ValueError) as error:
-        remedy = "use strings, numbers, lists and tables only, or run with --executor local"
+        remedy = "use strings, numbers, lists and tables only, or run with --on local"
         raise BadInput(f"can't be sent to a worker: {error}", where=where, key="params", remedy=remedy) from None
     return plain
 
@@ -108,7 +108,7 @@ def _require_json(setup: RunSetup, config: Config) -> None:
     try:
         json.dumps(encode(setup))
     except (TypeError, ValueError) as error:
-        remedy = "use strings, numbers, lists and tables only, or run with --executor local"
+        remedy = "use strings, numbers, lists and tables only, or run with --on local"
         raise BadInput(f"can't be sent to a worker: {error}", where=config.where, remedy=remedy) from None
 
 

@@ -31,7 +31,7 @@ def shared_cluster(config: Config) -> Iterator[Config]:
     thread.start()
     try:
         address = asyncio.run_coroutine_threadsafe(processes.start(), loop).result()
-        certs = str(processes.certs or "")
+        certs = str(processes.certs)
         yield replace(config, executor=replace(spec, scheduler=address, certs=certs, started_here=True))
     finally:
         asyncio.run_coroutine_threadsafe(processes.stop(), loop).result()

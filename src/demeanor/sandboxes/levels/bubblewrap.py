@@ -1,6 +1,6 @@
 """`--sandbox bubblewrap`: agents see an allow-list of the host, one socket, and nothing of other attempts.
 
-docs/sandbox-guarantees.md says what this level guarantees, and what not.
+docs/sandboxes.md says what this level guarantees, and what not.
 """
 
 from __future__ import annotations

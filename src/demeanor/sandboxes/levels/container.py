@@ -1,6 +1,6 @@
 """`--sandbox docker` and `--sandbox podman`: each attempt runs in its own container, which is removed at the end.
 
-For machines where containers are the trusted kind of isolation. docs/sandbox-guarantees.md says what this level
+For machines where containers are the trusted kind of isolation. docs/sandboxes.md says what this level
 guarantees, and what not.
 """
 

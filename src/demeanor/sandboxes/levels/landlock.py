@@ -1,7 +1,7 @@
 """`--sandbox landlock`: agents read an allow-list, write to their own folders, and connect to their gateway's port.
 
 For machines where user namespaces can't be created. It isolates less than bubblewrap:
-docs/sandbox-guarantees.md says what. Where namespaces can be created, each program has its own pid namespace.
+docs/sandboxes.md says what. Where namespaces can be created, each program has its own pid namespace.
 """
 
 from __future__ import annotations

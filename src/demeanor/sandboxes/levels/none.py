@@ -1,6 +1,6 @@
 """`--sandbox none`: new folders, a clean environment, and every process is killed at the end; no other isolation.
 
-docs/sandbox-guarantees.md says what this level guarantees, and what not.
+docs/sandboxes.md says what this level guarantees, and what not.
 """
 
 from __future__ import annotations

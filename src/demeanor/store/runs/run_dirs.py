@@ -39,7 +39,7 @@ def new_run(results: Path, now: datetime) -> RunFolder:
         return RunFolder(folder)
     except OSError as error:
         raise StoreError(
-            f"{results}: can't store a run here: {error.strerror}\n  → use another folder: --out DIR"
+            f"{results}: can't store a run here: {error.strerror}\n  → use another folder: --results DIR"
         ) from error
 
 

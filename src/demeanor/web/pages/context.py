@@ -141,7 +141,7 @@ class PageContext:
         """The evals of the project by name, read once, and why they could not be read, if so."""
         if self._evals is None:
             try:
-                found = choose_evals(self.config, paths=(), names=(), keyword="", suites=(), tags=())
+                found = choose_evals(self.config, paths=(), names=(), keyword="", suites=())
                 self._evals = {one.name: one for one in found}, ""
             except DemeanorError as error:
                 self._evals = {}, str(error)

@@ -85,7 +85,7 @@ def test_twenty_public_style_tasks_run_on_their_image(tasks: Project, image: str
     assert Counter(found.values()) == {"pass": len(TASKS), "fail": len(TASKS)}, found
     assert {task for (task, subject), outcome in found.items() if (subject, outcome) == ("oracle", "pass")} == {*TASKS}
     roots = sorted((cache / "images/roots").iterdir())
-    again = tasks.demeanor("run", *words, "--subject", "oracle", "--tasks", "hello")
+    again = tasks.demeanor("run", *words, "--subject", "oracle", "-k", "hello")
     assert again.returncode == 0, again.stdout
     assert sorted((cache / "images/roots").iterdir()) == roots
 

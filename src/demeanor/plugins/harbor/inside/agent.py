@@ -23,7 +23,7 @@ _SHARED = ("approval", "steering", "user_channel")
 
 
 class NativeAgent(BaseAgent):
-    """The native agent. Keyword arguments (`--ak name=value`): see docs/harbor-environment.md."""
+    """The native agent. Keyword arguments (`--ak name=value`): see docs/harbor.md."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ class SandboxStepFailedError(SandboxBuildFailedError):
 
 
 class BubblewrapEnvironment(BaseEnvironment):
-    """Runs a task's commands in a bubblewrap sandbox. Its arguments (`--ek name=value`): docs/harbor-environment.md."""
+    """Runs a task's commands in a bubblewrap sandbox. Its arguments (`--ek name=value`): docs/harbor.md."""
 
     def __init__(
         self,
