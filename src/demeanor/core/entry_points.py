@@ -1,7 +1,8 @@
 """The entry points of installed packages.
 
 `importlib.metadata` reads the metadata of every installed package, which takes longer than a short trial. So only the
-files with entry points are read, once, and only the groups of Demeanor in them.
+files with entry points are read, once, and only the groups of Demeanor in them; without `pathlib`, whose import takes
+longer than the rest.
 """
 
 from __future__ import annotations
@@ -10,11 +11,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from demeanor.core.errors import UsageError
 
@@ -22,8 +21,7 @@ _METADATA = (".dist-info", ".egg-info")
 _OURS = "demeanor."
 
 
-@dataclass(frozen=True, slots=True)
-class EntryPoint:
+class EntryPoint(NamedTuple):
     """What a package offers under a name."""
 
     group: str
@@ -61,7 +59,7 @@ def loaded(point: EntryPoint) -> Any:
 @lru_cache(maxsize=1)
 def _ours(folders: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """The entry points of all groups of Demeanor in these folders, each once."""
-    if any(Path(folder).is_file() for folder in folders):  # an archive, which only importlib.metadata can read
+    if any(os.path.isfile(folder) for folder in folders):  # an archive, which only importlib.metadata can read
         from importlib.metadata import distributions
 
         known = (point for package in distributions() for point in package.entry_points)
@@ -76,8 +74,11 @@ def _texts(folder: str) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder or ".") as entries:
         for entry in entries:
             if entry.name.endswith(_METADATA):
-                with suppress(OSError):
-                    text = Path(entry.path, "entry_points.txt").read_text("utf-8", "replace")
+                with (
+                    suppress(OSError),
+                    open(f"{entry.path}/entry_points.txt", encoding="utf-8", errors="replace") as file,
+                ):
+                    text = file.read()
                     if f"[{_OURS}" in text:
                         yield text
 
