@@ -102,9 +102,9 @@ def module_name(path: str) -> str:
 
 
 def test_folder(module: str) -> str | None:
-    """The folder with the tests of a module's package: of its verb for a command, else of the top-level package."""
+    """The folder with the tests of a module's package; of its sub-package for a command, a plug-in or a report."""
     parts = module.split(".")[1:]
-    depth = 2 if parts[:1] == ["commands"] else 1
+    depth = 2 if parts[:1] in (["commands"], ["plugins"], ["reports"]) else 1
     folder = Path("tests", *parts[:depth])
     return str(folder) if parts and (ROOT / folder).is_dir() and len(parts) >= depth else None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.cli.registry import NOTHING_ALONE, all_commands, command_of, parser_of
+from demeanor.core.entry_points import installed
 from demeanor.core.errors import DemeanorError
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.agents_view import MainAgent, SubAgents
@@ -114,6 +115,8 @@ def test_every_documented_key_is_read(page: str) -> None:
     named = {key for cell in rows(PAGES[page], "key") for code in re.findall(r"`([^`]+)`", cell) for key in [code]}
     parts = {part for key in named for part in re.split(r"[^\w]+", key) if part and part.islower()}
     assert sorted(parts - known) == [], f"docs/{page}.md documents keys that nothing reads"
+
+    engine_tables = {point.name for point in installed("demeanor.engines")}
 
 
 @cache
