@@ -22,8 +22,7 @@ from pathlib import Path
 from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits
 from demeanor.core.tree_io import scan
-from demeanor.plugins.harbor.dockerfile.planner import PATH
-from demeanor.plugins.harbor.dockerfile.planner import read as read_dockerfile
+from demeanor.plugins.harbor.dockerfile.planner import PATH, read as read_dockerfile
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build
 from demeanor.plugins.harbor.inside.image_build import build_root

@@ -16,9 +16,7 @@ from demeanor.core.installation import install_extra
 from demeanor.core.notes import NoteLabel
 from demeanor.core.record import Record, RunKind
 from demeanor.core.trajectory import Event
-from demeanor.results.history import open_project_history
-from demeanor.results.runs import find_past_run
-from demeanor.results.trial_steps import read_steps
+from demeanor.results import find_past_run, open_project_history, read_steps
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.exports.table import COLUMNS, arrow_schema, row
 from demeanor.store.history.notes import read_notes

@@ -6,8 +6,7 @@ import json
 import tomllib
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.agents.settings import json_file, merged, toml_file
 

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import demeanor
 from demeanor.core.approval import Approver

@@ -7,8 +7,7 @@ import re
 import subprocess
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.ci_commands import CommandFilter, neutral
 from tests.helpers.project import Project

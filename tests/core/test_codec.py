@@ -11,8 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from demeanor.core.capture import Capture
 from demeanor.core.codec import DecodeError, decode, encode

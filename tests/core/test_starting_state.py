@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.starting_state import KEPT_BYTES, SECRETS, fit_to_keep, start_hash
 from demeanor.core.tree import Entry, Tree

@@ -5,8 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.text import (

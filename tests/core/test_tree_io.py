@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.tree import Entry, Tree, changes, unified_diff
 from demeanor.core.tree_io import Keep, Known, TooMany, scan, stamp, tree_path_problem

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor import USUALLY_PASSES, csv, eval_test, jsonl
 from demeanor.core.errors import BadInput, UnknownName

@@ -14,11 +14,13 @@ import pytest
 
 from tests.helpers.asking_agent import ASKS
 from tests.helpers.project import Project
-from tests.journeys.test_crash import WRITES as EVAL
-from tests.journeys.test_crash import ledger, processes_of
+from tests.journeys.test_crash import WRITES as EVAL, ledger, processes_of
 from tests.journeys.test_live_provider import serving
-from tests.journeys.test_survival import slow as slow  # noqa: PLC0414 - a fixture
-from tests.journeys.test_survival import start, until
+from tests.journeys.test_survival import (
+    slow as slow,  # noqa: PLC0414 - a fixture
+    start,
+    until,
+)
 
 CONFIG = """\
 subjects = ["quick"]

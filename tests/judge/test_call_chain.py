@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
 from demeanor.judge.call_chain import call_chain

@@ -3,8 +3,7 @@ from __future__ import annotations
 import html
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from demeanor.core.exit_code import ExitCode

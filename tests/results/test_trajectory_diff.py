@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.trajectory import Called, Event, Kind, Said, Thought
 from demeanor.results.trajectory_diff import Pair, align, distance, first_divergence

@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from benchmarks.nightly_scan import draw as draw_many
-from benchmarks.nightly_scan import nights_to_first_alarm, scan
+from benchmarks.nightly_scan import draw as draw_many, nights_to_first_alarm, scan
 
 from demeanor.statistics.change import NIGHTS_BETWEEN_FALSE_ALARMS, Counts, find_changes, limit
 

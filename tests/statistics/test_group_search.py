@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.statistics.group_search import Found, Question, path_length, search
 from demeanor.statistics.rate_change import RateChange

@@ -6,8 +6,7 @@ from itertools import product
 from statistics import NormalDist
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.statistics.intervals import Interval, clopper_pearson, jeffreys, wilson, wilson_of_mean
 

@@ -4,8 +4,7 @@ import math
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k
 

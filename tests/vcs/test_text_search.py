@@ -6,8 +6,7 @@ import json
 import textwrap
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.vcs.text_search import find_texts
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
     """Print what would be run, and what it will probably cost."""
     from demeanor.reports.run.plan_text import plan_json, plan_text
-    from demeanor.results.expected_cost import estimate_plan
+    from demeanor.results import estimate_plan
     from demeanor.runner.engines import task_environment, tasks_refused
 
     estimate = estimate_plan(plan, catalog, request, os.environ, results)

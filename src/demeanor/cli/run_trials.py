@@ -30,7 +30,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
-from demeanor.decide.policies import empty_exit_code
+from demeanor.decide import empty_exit_code
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
@@ -95,8 +95,7 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     from demeanor.cli.interrupts import make_ui
     from demeanor.reports.run.collection import compare_collection
     from demeanor.reports.run.workflow import run_and_report
-    from demeanor.results.resume import resumed_request
-    from demeanor.results.runs import find_stored_run
+    from demeanor.results import find_stored_run, resumed_request
     from demeanor.runner.catalog import SCRIPTED, Catalog
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals

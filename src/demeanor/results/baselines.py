@@ -11,7 +11,7 @@ from demeanor.core.fingerprints import eval_hash
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
-from demeanor.decide.baseline import NIGHTS, Baseline, baseline_of
+from demeanor.decide import NIGHTS, Baseline, baseline_of
 from demeanor.results.nights import CountedNights
 from demeanor.runner.template import TemplateCache, temporary_templates
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from demeanor.core.history import ModelUse
 from demeanor.core.subject import Subject
-from demeanor.gateway.models.prices import Price, cost
+from demeanor.gateway import Price, cost
 from demeanor.runner.catalog import Catalog
 
 

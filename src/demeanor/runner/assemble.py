@@ -26,8 +26,7 @@ from demeanor.core.redaction.values import Cleaner
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
 from demeanor.core.trial import DEFAULT_TRIALS, Plan, Trial
-from demeanor.gateway.local import weights as local
-from demeanor.gateway.null import NullGateway
+from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
 from demeanor.judge.answers import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
@@ -43,7 +42,7 @@ from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
 from demeanor.runner.users import UserContext, plan_users, user_trial
-from demeanor.sandboxes.levels.none import NoneSandbox
+from demeanor.sandboxes import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.git_info import ci_branch, git_state
@@ -304,8 +303,8 @@ def _jobs(config: Config, request: RunRequest, plan: Plan) -> int:
 
 def _default_jobs(plan: Plan) -> int:
     """Trials in parallel. Agents mostly wait for a provider; a model on this machine serves few of them at a time."""
-    if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
-        return local.MAX_CONCURRENT_CHATS
+    if any(cell.subject.model in WEIGHTS for cell in plan.cells):
+        return MAX_CONCURRENT_CHATS
     if plan_engines(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)

@@ -28,7 +28,7 @@ from demeanor.runner.features.home_files import then_launches
 from demeanor.runner.hidden_files import hidden_files
 from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
 from demeanor.runner.users import TrialUser, UserContext
-from demeanor.sandboxes.host.bwrap_args import can_read, paths_to_bind
+from demeanor.sandboxes import can_read, paths_to_bind
 
 _PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs that change what agents do, or how they describe their tools, if they are on PATH."""

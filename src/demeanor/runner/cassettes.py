@@ -18,9 +18,7 @@ from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.audit import CassetteProblem
-    from demeanor.gateway.cassette.recording import Recorder
-    from demeanor.gateway.models.upstream import Upstream
+    from demeanor.gateway import CassetteProblem, Recorder, Upstream
 
 
 def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteProblem, ...]:
@@ -29,8 +27,7 @@ def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[Cassett
     folder = config.root / config.cassettes
     if not folder.is_dir():
         return ()
-    from demeanor.gateway.cassette.audit import audit
-    from demeanor.gateway.cassette.folder import CassetteFolder
+    from demeanor.gateway import CassetteFolder, audit
 
     known = {one.name: one for one in (*_known_evals(config), *chosen)}
     names = {one.name for one in chosen}
@@ -58,8 +55,7 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
     """Records cassettes of the trials; None if the request does not ask for it."""
     if request.record is None:
         return None
-    from demeanor.gateway.cassette.folder import CassetteFolder
-    from demeanor.gateway.cassette.recording import Recorder
+    from demeanor.gateway import CassetteFolder, Recorder
 
     return Recorder(
         folder=CassetteFolder(Path(request.record)),
@@ -69,9 +65,7 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
 
 def replay_model(catalog: Catalog, trials: Mapping[str, Trial], folder: str) -> Upstream:
     """The model that answers every request about these trials, given by id, from their cassettes."""
-    from demeanor.gateway.cassette.folder import CassetteFolder
-    from demeanor.gateway.cassette.normalise import Normaliser
-    from demeanor.gateway.cassette.replay import ReplayModel
+    from demeanor.gateway import CassetteFolder, Normaliser, ReplayModel
 
     return ReplayModel(
         folder=CassetteFolder(_relative(Path(folder))),
@@ -85,8 +79,7 @@ def cassette_text(folder: str | None, trial: Trial) -> tuple[bytes | None, str]:
     """The cassette of a trial as text, or the reason why there is none; empty if nothing is replayed."""
     if folder is None:
         return None, ""
-    from demeanor.gateway.cassette.cassette import write_cassette
-    from demeanor.gateway.cassette.folder import CassetteFolder
+    from demeanor.gateway import CassetteFolder, write_cassette
 
     try:
         _, found = CassetteFolder(_relative(Path(folder))).read(trial.eval.name, str(trial.subject), trial.number)
@@ -101,8 +94,7 @@ def changed_task_notes(plan: Plan, request: RunRequest) -> tuple[str, ...]:
     """
     if request.replay is None:
         return ()
-    from demeanor.gateway.cassette.folder import CassetteFolder
-    from demeanor.gateway.cassette.recording import scenario_fingerprint
+    from demeanor.gateway import CassetteFolder, scenario_fingerprint
 
     folder, changed = CassetteFolder(_relative(Path(request.replay))), dict[str, None]()
     for trial in plan.trials():

@@ -14,14 +14,13 @@ from demeanor.core.agent import Agent
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.subject import Subject
-from demeanor.gateway.local import weights as local
+from demeanor.gateway import DEFAULT_MODEL, WEIGHTS
 from demeanor.runner.engines import Engine, engine_class, installed_engines
 from demeanor.runner.secrets import known_secrets
 from demeanor.runner.task_agent import TaskAgent
 
 if TYPE_CHECKING:
-    from demeanor.gateway.models.provider import Provider
-    from demeanor.gateway.models.registry import ModelRegistry
+    from demeanor.gateway import ModelRegistry, Provider
 
 SCRIPTED = "scripted"
 
@@ -112,7 +111,7 @@ class Catalog:
     @cached_property
     def models(self) -> ModelRegistry:
         """The models of the configuration; imported only if one is needed."""
-        from demeanor.gateway.models.registry import ModelRegistry
+        from demeanor.gateway import ModelRegistry
 
         config = self.config
         return ModelRegistry(
@@ -138,14 +137,14 @@ class Catalog:
     def subjects(self) -> tuple[str, ...]:
         """The subjects to test if none are named: those of the configuration, or else the native agent with the local
         model, or with `scripted` if there is no local model."""
-        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT_MODEL}",)
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else DEFAULT_MODEL}",)
 
     @cached_property
     def no_local_model(self) -> str | None:
         """Why the default local model can't be used, and what to do about it; None if it can."""
-        from demeanor.gateway.local.model import missing_requirement
+        from demeanor.gateway import missing_requirement
 
-        return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
+        return missing_requirement(WEIGHTS[DEFAULT_MODEL], self.environ)
 
     @property
     def used_providers(self) -> tuple[Provider, ...]:

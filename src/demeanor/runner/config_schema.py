@@ -31,8 +31,7 @@ from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.gateway_limits import GatewayLimits
 from demeanor.core.sandbox_spec import Ceilings
 from demeanor.define.field import field_docs, without_links
-from demeanor.gateway.models.prices import Price
-from demeanor.gateway.models.registry import ModelSource, read_model, read_provider
+from demeanor.gateway import ModelSource, Price, read_model, read_provider
 from demeanor.runner.engines import engine_class, installed_engines
 
 _DOCUMENTED: Mapping[str, Sequence[type]] = {

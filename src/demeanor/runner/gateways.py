@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from demeanor.config.tables import Limit
 from demeanor.core.ports import Gateway
 from demeanor.core.subject import Subject
-from demeanor.gateway.null import NullGateway
+from demeanor.gateway import NullGateway
 from demeanor.runner.catalog import Catalog
 
 if TYPE_CHECKING:
     from demeanor.core.trial import Trial
-    from demeanor.gateway.cassette.prefix_replay import PrefixComparison, PrefixReplay
-    from demeanor.gateway.models.upstream import Upstream
-    from demeanor.gateway.server.budget import BudgetAccount
+    from demeanor.gateway import BudgetAccount, PrefixComparison, PrefixReplay, Upstream
 
 
 def make_gateway(
@@ -39,8 +37,7 @@ def make_gateway(
     models |= {*(users or ())}
     if not models and users is None:
         return NullGateway()
-    from demeanor.gateway.server.budget import Budget, Budgets
-    from demeanor.gateway.server.http_server import GatewayServer
+    from demeanor.gateway import Budget, Budgets, GatewayServer
 
     prefix_of = _prefix_replays(catalog)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
@@ -74,8 +71,7 @@ def _prefix_replays(catalog: Catalog) -> Callable[[Trial], PrefixReplay | None]:
         if trial.eval.scenario.start is None:
             return None
         if not comparison:
-            from demeanor.gateway.cassette.normalise import Normaliser
-            from demeanor.gateway.cassette.prefix_replay import PrefixComparison
+            from demeanor.gateway import Normaliser, PrefixComparison
 
             comparison.append(PrefixComparison(redactor=catalog.redactor, normaliser=Normaliser(catalog.config.replay)))
         return comparison[0].replay(trial)

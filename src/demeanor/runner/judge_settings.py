@@ -13,7 +13,7 @@ from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import asks_judge
 from demeanor.core.judge_question import JudgeSettings
-from demeanor.gateway.local.weights import DEFAULT_MODEL
+from demeanor.gateway import DEFAULT_MODEL
 from demeanor.judge.judge_prompt import INSTRUCTIONS
 from demeanor.runner.users import with_user
 

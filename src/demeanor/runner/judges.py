@@ -35,10 +35,7 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.schedule import Retries
 
 if TYPE_CHECKING:
-    from demeanor.gateway.models.upstream import Upstream
-    from demeanor.gateway.server.budget import BudgetAccount
-    from demeanor.gateway.server.http_server import GatewayServer
-    from demeanor.gateway.server.session import Session
+    from demeanor.gateway import BudgetAccount, GatewayServer, Session, Upstream
 
 Asking: TypeAlias = Literal["never", "missing", "all"]
 """Whether a judge is asked: not at all, if no answer is recorded, or in any case."""
@@ -167,8 +164,7 @@ class Judges:
         return self._server
 
     def _make_server(self) -> GatewayServer:
-        from demeanor.gateway.server.budget import Budget, Budgets
-        from demeanor.gateway.server.http_server import GatewayServer
+        from demeanor.gateway import Budget, Budgets, GatewayServer
 
         scopes = {scope: limit for scope, limit in self._limits.items() if scope != "trial"}
         resolve: Callable[[str], Upstream | None] = self._model

@@ -11,8 +11,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.exchange import ErrorReason, Request, Response
 from demeanor.core.ports import GatewaySession
 from demeanor.core.verdict import VoidCause
-from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.openai_chat import OPENAI_CHAT
+from demeanor.gateway import OPENAI_CHAT, Malformed
 from demeanor.runner.schedule import Retries
 
 _PATH = "/v1/chat/completions"

@@ -18,7 +18,7 @@ from demeanor.observe import separate
 from demeanor.observe.from_exchanges import main_answers
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.cassette import Cassette
+    from demeanor.gateway import Cassette
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ class ForkedTrial:
 
     def recordings(self, steps: Sequence[int]) -> tuple[Cassette, ...]:
         """The recording of the trial for each of some steps, cut before its answer."""
-        from demeanor.gateway.cassette.prefix_file import record_prefixes
+        from demeanor.gateway import record_prefixes
 
         made = self.steps
         cuts = ((step, made[step - 1].number) for step in steps)
@@ -49,7 +49,7 @@ class ForkedTrial:
 
     def starting_at(self, steps: Sequence[int], *, instead: Response | None = None) -> tuple[Eval, ...]:
         """For each of some steps: the eval with trials that start there, under the name `EVAL@STEP`."""
-        from demeanor.gateway.cassette.prefix_file import prefix_of
+        from demeanor.gateway import prefix_of
 
         one = replace(self.trial.eval, subjects=(), models=(), log=False)
         starts = [prefix_of(recording, instead=instead) for recording in self.recordings(steps)]
@@ -92,14 +92,14 @@ def _with_prefix(one: Eval) -> Eval:
 
 def read_start(start: Prefix) -> Prefix:
     """The prefix with its exchanges; raises CassetteError."""
-    from demeanor.gateway.cassette.prefix_file import prefix_of, read_prefix
+    from demeanor.gateway import prefix_of, read_prefix
 
     return prefix_of(read_prefix(Path(start.file)), name=start.name, file=start.file)
 
 
 def stale_reason(one: Eval, start: Prefix) -> str | None:
     """Why the prefix of an eval is out of date; None if the scenario is the one that it was recorded with."""
-    from demeanor.gateway.cassette.recording import scenario_fingerprint
+    from demeanor.gateway import scenario_fingerprint
 
     same = scenario_fingerprint(replace(one.scenario, start=None)) == start.scenario
     return None if same else f"the scenario of {one.name!r} has changed since the prefix was recorded"
@@ -107,7 +107,7 @@ def stale_reason(one: Eval, start: Prefix) -> str | None:
 
 def save_prefix(forked: ForkedTrial, step: int, name: str) -> Path:
     """Save the beginning of a trial beside its eval; raises BadInput if the name is taken or not allowed."""
-    from demeanor.gateway.cassette.folder import write_cassette_file
+    from demeanor.gateway import write_cassette_file
 
     source = forked.trial.eval.source.path
     if problem := prefix_name_problem(name):
@@ -122,8 +122,7 @@ def save_prefix(forked: ForkedTrial, step: int, name: str) -> Path:
 
 def renew(named: Prefix, trial: Trial, capture: Capture, redactor: Redactor) -> Path:
     """Record a prefix anew, from a trial that was started with the recorded answers; see `renew_prefix`."""
-    from demeanor.gateway.cassette.folder import write_cassette_file
-    from demeanor.gateway.cassette.prefix_file import read_prefix, renew_prefix
+    from demeanor.gateway import read_prefix, renew_prefix, write_cassette_file
 
     plain = Path(named.file)
     found = renew_prefix(read_prefix(plain), trial, capture, redactor)

@@ -24,14 +24,10 @@ from demeanor.core.errors import BadInput, StoreError, UnknownName, UsageError, 
 from demeanor.core.git import require_git
 from demeanor.core.open_files import require_open_files
 from demeanor.core.sandbox_spec import RANKS, Ceilings
-from demeanor.sandboxes.host.disk_space import is_full
-from demeanor.sandboxes.host.level import SandboxLevel
-from demeanor.sandboxes.levels.none import NoneSandbox
+from demeanor.sandboxes import NoneSandbox, SandboxLevel, is_full
 
 if TYPE_CHECKING:
-    from demeanor.sandboxes.host.container_cli import EngineName
-    from demeanor.sandboxes.probes.cache import ProbeCache
-    from demeanor.sandboxes.probes.result import Probe
+    from demeanor.sandboxes import EngineName, Probe, ProbeCache
 
 T = TypeVar("T")
 Level: TypeAlias = SandboxLevel
@@ -42,19 +38,19 @@ def _none(config: Config) -> Level:
 
 
 def _bubblewrap(config: Config) -> Level:
-    from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
+    from demeanor.sandboxes import BubblewrapSandbox
 
     return BubblewrapSandbox(ceilings=config.limits, network=config.network)
 
 
 def _landlock(config: Config) -> Level:
-    from demeanor.sandboxes.levels.landlock import LandlockSandbox
+    from demeanor.sandboxes import LandlockSandbox
 
     return LandlockSandbox(ceilings=config.limits, network=config.network)
 
 
 def _container(engine: EngineName, config: Config) -> Level:
-    from demeanor.sandboxes.levels.container import ContainerSandbox
+    from demeanor.sandboxes import ContainerSandbox
 
     return ContainerSandbox(engine, ceilings=config.limits, network=config.network)
 
@@ -151,7 +147,7 @@ def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Lev
 
 
 async def _probe(sandbox: Level) -> tuple[Probe, ...]:
-    from demeanor.sandboxes.probes.runner import probe
+    from demeanor.sandboxes import probe
 
     try:
         return await probe(sandbox)
@@ -167,7 +163,7 @@ def _run_in_thread(work: Coroutine[None, None, T]) -> T:
 
 def probe_cache(environ: Mapping[str, str]) -> ProbeCache:
     """The cached results of probes on this machine."""
-    from demeanor.sandboxes.probes.cache import ProbeCache
+    from demeanor.sandboxes import ProbeCache
 
     return ProbeCache(cache_folder(environ, "probes"), __version__)
 

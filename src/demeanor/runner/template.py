@@ -30,7 +30,7 @@ from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.check_worker import set_up_here
 from demeanor.runner.workspace_git import EPOCH, commit, move_worktrees, remove_unreachable, repositories
-from demeanor.sandboxes.host.runtime import SandboxRuntime
+from demeanor.sandboxes import SandboxRuntime
 
 _Key: TypeAlias = tuple[str, Hashable]
 RunSetup: TypeAlias = Callable[[Setup, Path], str | None]

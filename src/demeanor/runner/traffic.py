@@ -14,7 +14,7 @@ from demeanor.core.git import GitError, git
 from demeanor.core.messages import Text
 from demeanor.core.session import PastSession, Round
 from demeanor.core.trajectory import Event
-from demeanor.gateway.script.turn import user_text
+from demeanor.gateway import user_text
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of
 

@@ -11,8 +11,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Estimate
 from demeanor.core.usage import total
-from demeanor.decide.policies import EXPECTED
-from demeanor.decide.shifts import RateShift
+from demeanor.decide import EXPECTED, RateShift
 from demeanor.render import numbers
 from demeanor.reports.night import phrases
 from demeanor.reports.night.report import NightCell, NightReport, NightRow, SubjectNights

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.agents.session_logs.read import is_half_of_another, read_log_sessions
 from demeanor.core.session import PastSession

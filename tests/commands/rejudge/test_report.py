@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, answer_changes, rejudgement

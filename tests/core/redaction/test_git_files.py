@@ -10,8 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.redaction import git_files
 from demeanor.core.redaction.git_files import TooMuchToSearch, git_objects

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from demeanor.core.redaction.encodings import can_be_secret
 from demeanor.core.redaction.key_patterns import VENDORS

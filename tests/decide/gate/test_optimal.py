@@ -7,8 +7,7 @@ import random
 import pytest
 from benchmarks.error_rates import TABLES, shown_table
 from benchmarks.gate_rules import PRICES, alone, fewest_trials, of_effort, shared
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.policy import Policy
 from demeanor.decide.baseline import Baseline

@@ -8,8 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.exchange import Request, StopReason
 from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult

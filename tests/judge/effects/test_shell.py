@@ -8,8 +8,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.judge.effects.command_effects import command_effects
 from demeanor.judge.effects.shell import MAX_CODE, SimpleCommand, UnreadableCommand, read_shell

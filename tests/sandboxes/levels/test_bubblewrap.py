@@ -25,8 +25,7 @@ from demeanor.sandboxes.levels.landlock import LandlockSandbox
 from demeanor.sandboxes.levels.none import NoneSandbox
 from tests.helpers.processes import alive, command_line, parent, read
 from tests.sandboxes.conftest import SOON, SandboxHarness, mounts, wait_until
-from tests.sandboxes.levels.test_landlock import PYTHON as PUBLIC_PYTHON
-from tests.sandboxes.levels.test_landlock import READS, needs_landlock
+from tests.sandboxes.levels.test_landlock import PYTHON as PUBLIC_PYTHON, READS, needs_landlock
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 

@@ -8,8 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack, unpack_file, unpack_untrusted
 

@@ -6,8 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.errors import StoreError

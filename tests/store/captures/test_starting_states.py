@@ -8,8 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.errors import StoreError
 from demeanor.core.starting_state import KEPT_BYTES, SECRETS, start_hash

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.compare.workflow import compare_decisions
     from demeanor.reports.comparison.render import compare_markdown, compare_terminal
     from demeanor.reports.comparison.report import COMPARE_DOCUMENT
-    from demeanor.results.history import keep_decisions
+    from demeanor.results import keep_decisions
 
     config = load_config(args)
     results = args.results or config.root / config.results
@@ -137,7 +137,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     from demeanor.reports.comparison.operands import chosen_cells, sides_of, without_shared
     from demeanor.reports.comparison.report import make_comparison
     from demeanor.reports.comparison.versions import latest_versions
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
     from demeanor.runner.catalog import Catalog
     from demeanor.store.history.price_notes import stored_price_notes
 

@@ -14,7 +14,7 @@ from demeanor.core.errors import UsageError
 from demeanor.core.git import git
 from demeanor.core.history import RunCell
 from demeanor.core.text import count
-from demeanor.decide.night_cells import fingerprints
+from demeanor.decide import fingerprints
 from demeanor.reports.comparison.report import Side
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.project_files import uses_project_files

@@ -15,7 +15,7 @@ from demeanor.core.history import KeptDecision
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
 from demeanor.reports.comparison.report import CompareReport, Side
-from demeanor.results.history import history_of_run
+from demeanor.results import history_of_run
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, prepare

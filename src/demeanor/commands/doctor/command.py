@@ -218,8 +218,7 @@ def _agent(name: str, agent: Agent, started: Record | None, why_not: str) -> Doc
 
 
 def _local_models() -> Iterator[DoctorItem]:
-    from demeanor.gateway.local.model import missing_requirement
-    from demeanor.gateway.local.weights import WEIGHTS
+    from demeanor.gateway import WEIGHTS, missing_requirement
 
     for weights in WEIGHTS.values():
         problem, _, remedy = (missing_requirement(weights, os.environ) or "").partition("\n  → ")

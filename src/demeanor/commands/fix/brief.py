@@ -14,7 +14,7 @@ from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen
 from demeanor.reports.failures.render import NO_INSTRUCTION
 from demeanor.reports.trial.render import trace_diff, trace_text
-from demeanor.results.trajectory_diff import align, first_divergence
+from demeanor.results import align, first_divergence
 from demeanor.vcs.text_search import TextLocation
 
 FOLDER = ".demeanor-fix"

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.render import fix_markdown, fix_terminal
     from demeanor.commands.fix.report import FIX_DOCUMENT
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
     from demeanor.runner.catalog import Catalog
 
     config = _override(load_config(args), args)

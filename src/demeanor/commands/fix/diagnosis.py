@@ -23,8 +23,7 @@ from demeanor.reports.night.build import failing
 from demeanor.reports.night.report import FailingCell, FailureMode, NightReport
 from demeanor.reports.night.step_pairs import load_step_pairs
 from demeanor.reports.night.workflow import make_night_report
-from demeanor.results.runs import find_past_run
-from demeanor.results.trial_steps import TrialSteps, load_capture
+from demeanor.results import TrialSteps, find_past_run, load_capture
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of

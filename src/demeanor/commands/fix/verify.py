@@ -14,11 +14,9 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
 from demeanor.core.verdict import Void
-from demeanor.decide.baseline import Baseline
-from demeanor.decide.comparison import p_drop
-from demeanor.decide.policies import decide
+from demeanor.decide import Baseline, decide, p_drop
 from demeanor.reports.gate.rounds import GateState
-from demeanor.results.tallies import tally
+from demeanor.results import tally
 from demeanor.runner.budget import out_of_money
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare

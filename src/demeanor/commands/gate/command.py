@@ -111,7 +111,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until all cells are answered; then report and record the decisions."""
     from demeanor.cli.interrupts import make_ui
     from demeanor.cli.plan import print_plan
-    from demeanor.decide.policies import empty_exit_code
+    from demeanor.decide import empty_exit_code
     from demeanor.reports.gate.render import gate_terminal
     from demeanor.reports.gate.report import GATE_DOCUMENT
     from demeanor.reports.gate.rounds import (
@@ -124,7 +124,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         require_removed,
     )
     from demeanor.reports.run.workflow import make_report, publish
-    from demeanor.results.history import keep_decisions, open_project_history
+    from demeanor.results import keep_decisions, open_project_history
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
 

@@ -17,7 +17,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.select import keyword_matcher
 
 if TYPE_CHECKING:
-    from demeanor.gateway.contract import ContractOutcome, Converter
+    from demeanor.gateway import ContractOutcome, Converter
 
 _DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
@@ -90,7 +90,7 @@ def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:
     """Probe the server at --url."""
     import asyncio
 
-    from demeanor.gateway.contract import probe_url
+    from demeanor.gateway import probe_url
 
     if not args.dialect or not args.model:
         raise UsageError("--url needs --dialect and --model\n  → for example: --dialect openai-chat --model gpt-5")

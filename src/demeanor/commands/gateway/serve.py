@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange
     from demeanor.core.ports import GatewaySession
     from demeanor.core.redaction.redactor import Redactor
-    from demeanor.gateway.server.http_server import GatewayServer
+    from demeanor.gateway import GatewayServer
 
 _INSTRUCTIONS = """\
 listening; configure your agent with one of
@@ -71,7 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
     from demeanor.cli.interrupts import run_interruptibly
-    from demeanor.gateway.server.http_server import GatewayServer
+    from demeanor.gateway import GatewayServer
     from demeanor.runner.catalog import Catalog
 
     catalog = Catalog(config=load_config(args), environ=os.environ)

@@ -12,7 +12,7 @@ from demeanor.cli.ci_package import package_line
 from demeanor.cli.docs_folder import schemas
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.core.installation import install_extra, installed_from
-from demeanor.gateway.local.weights import DEFAULT_MODEL
+from demeanor.gateway import DEFAULT_MODEL
 
 NATIVE = "native"
 

@@ -15,8 +15,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.render.numbers import duration, percent
 
 if TYPE_CHECKING:
-    from demeanor.gateway.local.fetch import FetchProgress
-    from demeanor.gateway.local.weights import Weights, WeightsCache
+    from demeanor.gateway import FetchProgress, Weights, WeightsCache
 
 _SECONDS_PER_LINE = 10.0
 """Without a terminal, a line of progress is printed at most this often."""
@@ -37,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """List, fetch or remove models."""
     from demeanor.core.errors import UsageError
-    from demeanor.gateway.local.weights import DEFAULT_MODEL, weights_cache, weights_named
+    from demeanor.gateway import DEFAULT_MODEL, weights_cache, weights_named
 
     cache = weights_cache(os.environ)
     if args.action == "list":
@@ -53,8 +52,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _list(cache: WeightsCache, name: str | None, *, as_json: bool) -> None:
-    from demeanor.gateway.local.llama_process import no_runtime, runtime_installed
-    from demeanor.gateway.local.weights import WEIGHTS, weights_named
+    from demeanor.gateway import WEIGHTS, no_runtime, runtime_installed, weights_named
 
     chosen = [weights_named(name)] if name else list(WEIGHTS.values())
     if as_json:
@@ -92,8 +90,7 @@ def _state(weights: Weights, cache: WeightsCache) -> str:
 
 
 def _fetch(weights: Weights, cache: WeightsCache) -> None:
-    from demeanor.gateway.local.fetch import fetch
-    from demeanor.gateway.local.llama_process import no_runtime, runtime_installed
+    from demeanor.gateway import fetch, no_runtime, runtime_installed
 
     if not cache.is_complete(weights):
         sys.stderr.write(f"downloading {weights.name} ({weights.title}): {_megabytes(weights.size)}\n")

@@ -72,7 +72,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     from demeanor.reports.promotion.render import promotion_terminal
     from demeanor.reports.promotion.report import PROMOTION_DOCUMENT
     from demeanor.reports.promotion.workflow import make_promotion_report
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.selection import choose_evals
 
@@ -118,7 +118,7 @@ def _apply(
     from demeanor.define.set_policy import policy_file
     from demeanor.reports.promotion.render import commit_message
     from demeanor.reports.promotion.workflow import keep_change, keep_in_file
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
     from demeanor.runner.hooks import tell_decisions
 
     if not report.ready:

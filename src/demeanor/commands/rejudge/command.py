@@ -16,7 +16,7 @@ from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.results.runs import StoredRun
+    from demeanor.results import StoredRun
 
 _OPTIONS = {
     "": ("last", "evals", "as_it_was", "ask_judge", "keep", "jobs", "json"),
@@ -139,7 +139,7 @@ def _watch(args: argparse.Namespace) -> None:
 
 def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tuple[StoredRun, ...], tuple[str, ...]]:
     """Return the requested runs and the requested evals in them."""
-    from demeanor.results.runs import find_stored_run, runs_with_eval
+    from demeanor.results import find_stored_run, runs_with_eval
 
     if len(args.what) > 1:
         raise UsageError(f"{' '.join(args.what)}: one run or eval is judged again\n  → leave out the others")

@@ -28,7 +28,7 @@ from demeanor.core.text import count, one_line
 from demeanor.render.terminal import screen_of
 from demeanor.reports.run.terminal import terminal
 from demeanor.reports.run.workflow import run_and_report
-from demeanor.results.runs import StoredRun, runs_with_eval
+from demeanor.results import StoredRun, runs_with_eval
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.selection import collect_evals, select_evals

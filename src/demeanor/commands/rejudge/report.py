@@ -12,9 +12,9 @@ from demeanor.core.record import Record
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import named_cell
 from demeanor.core.verdict import Finding, Verdict
-from demeanor.decide.policies import decide, exit_code
+from demeanor.decide import decide, exit_code
 from demeanor.render.documents import ReportDocument
-from demeanor.results.tallies import tally
+from demeanor.results import tally
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from demeanor.core.redaction.values import redacted
 from demeanor.core.text import count
 from demeanor.core.trial import Plan, Trial, named_cell
 from demeanor.core.verdict import Void
-from demeanor.results.runs import StoredRun
+from demeanor.results import StoredRun
 from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks, open_checks

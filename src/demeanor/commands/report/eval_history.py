@@ -30,7 +30,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
     from demeanor.reports.eval_history.render import history_terminal
     from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
     from demeanor.reports.eval_history.workflow import make_eval_history
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
 
     with open_project_history(config, os.environ, results=results) as history:
         found = make_eval_history(history, args.eval, args.subject, kind=args.kind or "nightly", across=args.across)

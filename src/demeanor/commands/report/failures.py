@@ -40,7 +40,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
     from demeanor.reports.failures.render import MOST_GROUPS, triage_markdown, triage_terminal
     from demeanor.reports.failures.report import TRIAGE_DOCUMENT
     from demeanor.reports.failures.workflow import make_triage
-    from demeanor.results.runs import find_stored_run
+    from demeanor.results import find_stored_run
 
     how = output_format(args)
     if args.brief is not None and how == "json":

@@ -38,7 +38,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
     from demeanor.reports.metrics.render import analysis_terminal
     from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, analysis
     from demeanor.reports.metrics.workflow import sources_of
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
 
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
     with open_project_history(config, os.environ, results=results) as history:

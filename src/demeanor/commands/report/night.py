@@ -38,7 +38,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
     """Find the run, and show it with the nights before it."""
     from demeanor.reports.night.near import near_of_night
     from demeanor.reports.night.workflow import make_night_report
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
 
     with open_project_history(config, os.environ, results=results) as history:
         chosen = _chosen(history, args, results)
@@ -57,7 +57,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
 
 def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:
     """The run of the report; with --branch, it must be one of that branch."""
-    from demeanor.results.runs import find_past_run
+    from demeanor.results import find_past_run
 
     found = find_past_run(history, args.runs[0] if args.runs else None, branch=args.branch, results=results)
     if args.branch is not None and found.info.branch != args.branch:

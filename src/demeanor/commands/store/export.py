@@ -41,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Write the run."""
     from demeanor.commands.store.run_export import SpanOptions, export
-    from demeanor.results.history import open_history_of
+    from demeanor.results import open_history_of
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = load_config(args)

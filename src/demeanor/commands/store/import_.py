@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read all files first, then add them to the history; publish the captures of runs."""
-    from demeanor.results.history import open_project_history
+    from demeanor.results import open_project_history
     from demeanor.store.captures.capture_store import open_capture_store, publish
     from demeanor.store.history.sqlite import is_sqlite
     from demeanor.store.imports import ImportOptions, read_imports, write_imports

@@ -19,8 +19,7 @@ from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.workflow import make_report
-from demeanor.results.runs import find_past_run
-from demeanor.results.trial_steps import load_capture, read_steps
+from demeanor.results import find_past_run, load_capture, read_steps
 from demeanor.runner.execute import RunResult
 from demeanor.store.captures.capture_store import CaptureStore
 from demeanor.store.runs.run_dirs import RunPlace, place_of

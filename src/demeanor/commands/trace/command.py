@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from demeanor.config.config import Config
     from demeanor.core.record import Record
     from demeanor.core.trajectory import Event
-    from demeanor.results.runs import StoredRun
-    from demeanor.results.trial_steps import TrialSteps
+    from demeanor.results import StoredRun, TrialSteps
     from demeanor.store.captures.capture_store import CaptureStore
 
 _OPTIONS = {
@@ -89,9 +88,7 @@ def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> Non
     """Print the steps of a trial, or of two side by side."""
     from demeanor.render.terminal import fitted, screen_of
     from demeanor.reports.trial.render import trace_text
-    from demeanor.results.find_trial import find_record
-    from demeanor.results.runs import find_stored_run
-    from demeanor.results.trial_steps import read_steps, user_replies
+    from demeanor.results import find_record, find_stored_run, read_steps, user_replies
     from demeanor.store.captures.capture_store import open_capture_store
 
     asked = [name for name in (args.trial, args.other if not args.against else None) if name]
@@ -126,9 +123,7 @@ def _print_side_by_side(
 ) -> None:
     from demeanor.render.terminal import screen_of
     from demeanor.reports.trial.render import trace_diff
-    from demeanor.results.find_trial import find_record
-    from demeanor.results.trajectory_diff import align
-    from demeanor.results.trial_steps import TrialSteps, read_steps
+    from demeanor.results import TrialSteps, align, find_record, read_steps
 
     record, events = one
     if args.other:
@@ -145,7 +140,7 @@ def _print_side_by_side(
 def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore | None) -> Record:
     """Return the most similar trial of the same eval that passed in a run, preferably of the same subject."""
     from demeanor.reports.trial.divergence import nearest_pass
-    from demeanor.results.trial_steps import load_steps
+    from demeanor.results import load_steps
 
     passed = [
         load_steps(run.place, one, captures)

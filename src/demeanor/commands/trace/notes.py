@@ -12,9 +12,7 @@ from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.config.config import Config
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
-from demeanor.results.find_trial import find_record
-from demeanor.results.history import open_project_history
-from demeanor.results.runs import find_stored_run
+from demeanor.results import find_record, find_stored_run, open_project_history
 from demeanor.store.history.notes import add_note, read_notes
 from demeanor.store.history.rows import uid_of
 

@@ -17,9 +17,7 @@ def print_prompt(args: argparse.Namespace, config: Config, results: Path) -> Non
     """Find the trial, and print the instructions of its first request."""
     from demeanor.commands.trace.prompt_text import prompt_json, prompt_text
     from demeanor.render.terminal import screen_of
-    from demeanor.results.find_trial import find_record
-    from demeanor.results.runs import find_stored_run
-    from demeanor.results.sent_prompt import locate, sent_instructions
+    from demeanor.results import find_record, find_stored_run, locate, sent_instructions
 
     stored = find_stored_run(args.run or "latest", results, config, os.environ)
     record = find_record(stored.records, args.trial)

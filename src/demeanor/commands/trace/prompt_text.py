@@ -8,7 +8,7 @@ from typing import Any
 from demeanor.core.record import Record
 from demeanor.core.text import count, one_line, printable
 from demeanor.render.terminal import Screen
-from demeanor.results.sent_prompt import LocatedInstruction
+from demeanor.results import LocatedInstruction
 
 _HINT = """\
 try without one, or with another text:

@@ -10,7 +10,7 @@ from demeanor.commands.validate.prefixes import PrefixState
 from demeanor.judge.self_test import SelfTest
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.audit import CassetteProblem
+    from demeanor.gateway import CassetteProblem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,8 +13,7 @@ from demeanor.core.git import unusable_base
 from demeanor.core.policy import Policy
 from demeanor.define.policy_history import policy_history
 from demeanor.judge.self_test import SelfTest
-from demeanor.results.history import open_project_history
-from demeanor.results.promotions import promoted_by_hand, unrecorded_promotions
+from demeanor.results import open_project_history, promoted_by_hand, unrecorded_promotions
 from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.engines import ShowProgress, TaskOptions, engine_names

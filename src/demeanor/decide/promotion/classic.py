@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from demeanor.core.error_rates import RATES, ErrorRates, Operating
-from demeanor.core.percent import rate as percent
-from demeanor.core.percent import share
+from demeanor.core.percent import rate as percent, share
 from demeanor.core.policy import Policy
 from demeanor.core.text import all_of, count
 from demeanor.decide.night_cells import ByRun, RunId

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.core.error_rates import RATES, ErrorRates, Operating
-from demeanor.core.percent import rate as percent
-from demeanor.core.percent import share
+from demeanor.core.percent import rate as percent, share
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
 from demeanor.decide.night_cells import ByRun, RunId

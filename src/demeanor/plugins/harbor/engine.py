@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
     from demeanor.plugins.harbor.trials.context import TaskContext
     from demeanor.runner.catalog import Catalog
-    from demeanor.sandboxes.levels.none import NoneSandbox
+    from demeanor.sandboxes import NoneSandbox
 
 _PACKAGE = Path(__file__).parents[2]
 

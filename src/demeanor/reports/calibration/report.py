@@ -7,7 +7,7 @@ from typing import Literal
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.render.documents import ReportDocument
-from demeanor.results.calibrations import CorrectedRate
+from demeanor.results import CorrectedRate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

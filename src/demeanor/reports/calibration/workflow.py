@@ -16,15 +16,23 @@ from demeanor.core.history import KeptDecision, RunCell
 from demeanor.core.record import Record
 from demeanor.core.text import count
 from demeanor.core.verdict import Void
-from demeanor.decide import night_cells as nights
+from demeanor.decide import count as trials_of, since_change
 from demeanor.render.marks import SUBJECT_MARK
 from demeanor.render.numbers import percent
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
-from demeanor.results.baselines import eval_hashes
-from demeanor.results.calibrations import COUNTS, CorrectedRate, corrected_rate
-from demeanor.results.history import keep_decisions, open_project_history
-from demeanor.results.labels import Label, labels_of_file, labels_of_notes
-from demeanor.results.runs import StoredRun, find_stored_run
+from demeanor.results import (
+    COUNTS,
+    CorrectedRate,
+    Label,
+    StoredRun,
+    corrected_rate,
+    eval_hashes,
+    find_stored_run,
+    keep_decisions,
+    labels_of_file,
+    labels_of_notes,
+    open_project_history,
+)
 from demeanor.runner.selection import choose_evals
 from demeanor.statistics.intervals import wilson
 from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa
@@ -183,8 +191,8 @@ def latest_counts(cells: Iterable[RunCell]) -> tuple[dict[str, tuple[int, int]],
         found.setdefault(cell.subject, []).append(cell)
     counts, notes = {}, []
     for subject, own in found.items():
-        latest = nights.since_change(own)
-        passed, failed = nights.count(latest)
+        latest = since_change(own)
+        passed, failed = trials_of(latest)
         counts[subject] = (passed, passed + failed)
         if len(latest) < len(own):
             earlier = count(len(own) - len(latest), "earlier run")

@@ -15,7 +15,7 @@ from demeanor.core.history import PastRun, RunCell
 from demeanor.core.ports import History
 from demeanor.core.text import count
 from demeanor.reports.comparison.report import Side
-from demeanor.results.runs import find_past_run
+from demeanor.results import find_past_run
 
 NIGHTS = 7
 """The number of runs of a branch, or nights of a subject."""

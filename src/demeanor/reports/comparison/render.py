@@ -10,7 +10,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
 from demeanor.core.text import all_of, count, one_line
-from demeanor.decide.comparison import CompareOutcome, Counts, Shift
+from demeanor.decide import CompareOutcome, Counts, Shift
 from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent
 from demeanor.render.table import Column, labelled, paragraph, table, text_column

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
-from demeanor.decide.comparison import CompareOutcome, Comparison, EvalComparison, compare
+from demeanor.decide import CompareOutcome, Comparison, EvalComparison, compare
 from demeanor.render.documents import ReportDocument
 from demeanor.statistics.power import SampleSize
 

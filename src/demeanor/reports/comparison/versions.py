@@ -10,7 +10,7 @@ from typing import Literal
 
 from demeanor.core.history import RunCell
 from demeanor.core.text import count
-from demeanor.decide.night_cells import since_change
+from demeanor.decide import since_change
 from demeanor.render.marks import SUBJECT_MARK
 from demeanor.reports.comparison.report import Side
 

@@ -9,7 +9,7 @@ from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RateHistory
 from demeanor.core.tally import Estimate
-from demeanor.decide.change_points import rate_histories
+from demeanor.decide import rate_histories
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.night.report import Mark, NightCell
 from demeanor.reports.night.rows import night_cells

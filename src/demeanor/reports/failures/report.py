@@ -20,8 +20,7 @@ from demeanor.core.text import one_line
 from demeanor.core.verdict import Fail, Finding, Pass, Void
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.trial.divergence import Divergence, find_divergence, nearest_pass, sort_key
-from demeanor.results.trajectory_diff import way
-from demeanor.results.trial_steps import TrialSteps
+from demeanor.results import TrialSteps, way
 
 GroupKind: TypeAlias = Literal["divergence", "finding", "void"]
 

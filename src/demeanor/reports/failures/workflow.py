@@ -14,8 +14,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count, one_line
 from demeanor.core.verdict import Fail, Pass, Void
 from demeanor.reports.failures.report import Group, Triage, group_failures
-from demeanor.results.runs import StoredRun, runs_before
-from demeanor.results.trial_steps import load_steps
+from demeanor.results import StoredRun, load_steps, runs_before
 from demeanor.store.captures.capture_store import open_capture_store
 
 _EARLIER_RUNS = 10

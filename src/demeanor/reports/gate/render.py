@@ -11,7 +11,7 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate, share
 from demeanor.core.text import all_of, count, one_line
-from demeanor.decide.baseline import Baseline
+from demeanor.decide import Baseline
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
 from demeanor.render.table import Column, paragraph, table, text_column, wrapped

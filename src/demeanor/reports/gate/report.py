@@ -10,10 +10,8 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
-from demeanor.decide.baseline import Baseline
-from demeanor.decide.gate.cell import GateAnswer
-from demeanor.decide.gate.frontier import CellRates
-from demeanor.decide.gate.suite import GateSuite
+from demeanor.decide import Baseline
+from demeanor.decide.gate import CellRates, GateAnswer, GateSuite
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.run.report import RunReport
 

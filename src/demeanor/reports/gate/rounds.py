@@ -22,21 +22,37 @@ from demeanor.core.tally import Decision
 from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
-from demeanor.decide.baseline import Baseline
-from demeanor.decide.gate import always
-from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.effort import STANDARD, THOROUGH, Effort
-from demeanor.decide.gate.error_rates import applied_rates, gate_suite, unrejectable_notes
-from demeanor.decide.gate.rules import gate, next_trials
+from demeanor.decide import Baseline
+from demeanor.decide.gate import (
+    STANDARD,
+    THOROUGH,
+    Effort,
+    GateAnswer,
+    GateCell,
+    applied_rates,
+    gate,
+    gate_suite,
+    next_trials,
+    skip,
+    unrejectable_notes,
+)
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.reports.gate.render import gate_markdown
 from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.reports.run.collection import since_commit, since_night
 from demeanor.reports.run.report import Collection, RunReport
-from demeanor.results.baselines import baselines_of, edited_since, eval_hashes, latest_nights
-from demeanor.results.calibrations import uncalibrated
-from demeanor.results.nights import CountedNights, counted_nights, night_filter
-from demeanor.results.promotions import manual_promotion, promoted_by_hand
+from demeanor.results import (
+    CountedNights,
+    baselines_of,
+    counted_nights,
+    edited_since,
+    eval_hashes,
+    latest_nights,
+    manual_promotion,
+    night_filter,
+    promoted_by_hand,
+    uncalibrated,
+)
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
 from demeanor.runner.selection import collect_evals, eval_paths, select_evals
@@ -102,7 +118,7 @@ class GateState:
         cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
         rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
         left_out = {
-            cell.id: always.skip(cells[cell.id], self.uncalibrated[cell.eval.name])
+            cell.id: skip(cells[cell.id], self.uncalibrated[cell.eval.name])
             for cell in self.plan.cells
             if cell.eval.name in self.uncalibrated and cell.id not in rejected
         }

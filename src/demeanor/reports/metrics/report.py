@@ -19,7 +19,7 @@ from demeanor.core.verdict import Void
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.metrics.classify import Classified, by_category, classify
 from demeanor.reports.metrics.pattern_file import Pattern
-from demeanor.results.tallies import summary, tally_trials
+from demeanor.results import summary, tally_trials
 from demeanor.statistics.flakiness import flakiness
 
 Name: TypeAlias = tuple[str, str]

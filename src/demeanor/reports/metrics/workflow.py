@@ -8,7 +8,7 @@ from pathlib import Path
 from demeanor.core.errors import UsageError
 from demeanor.core.ports import History
 from demeanor.reports.metrics.report import AnalysisSource, Planned
-from demeanor.results.runs import find_past_run
+from demeanor.results import find_past_run
 from demeanor.store.imports import demeanor_report
 from demeanor.store.runs.run_dirs import LATEST
 

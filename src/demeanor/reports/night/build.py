@@ -12,9 +12,7 @@ from demeanor.core.run_diff import Part, RunDiff
 from demeanor.core.tally import Tally
 from demeanor.core.text import all_of, count
 from demeanor.core.usage import total
-from demeanor.decide.night_cells import changes
-from demeanor.decide.policies import exit_code
-from demeanor.decide.shifts import RateShift, rate_shifts
+from demeanor.decide import RateShift, changes, exit_code, rate_shifts
 from demeanor.reports.night.report import (
     FailingCell,
     FailureMode,
@@ -27,7 +25,7 @@ from demeanor.reports.night.report import (
 )
 from demeanor.reports.night.rows import Needed, night_row
 from demeanor.reports.run.failure_groups import Failure
-from demeanor.results.tallies import mean_rate, summary
+from demeanor.results import mean_rate, summary
 from demeanor.statistics.paired import paired_rates
 
 _VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {

@@ -6,6 +6,7 @@ the dashboard agree, and the first of them does the work for the others.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -16,8 +17,7 @@ from typing import TYPE_CHECKING
 from demeanor._version import __version__
 from demeanor.core.codec import decode, encode
 from demeanor.core.history import PastRun, RunCell
-from demeanor.decide import change_points, shifts
-from demeanor.decide.shifts import NoticedShift, RateShift, latest_shifts, shifts_within
+from demeanor.decide import NoticedShift, RateShift, latest_shifts, rate_histories, shifts_within
 from demeanor.statistics import change, change_evidence
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.derived import keep_derived, read_derived, run_states
@@ -77,8 +77,8 @@ def _cells(history: SqlHistory, nights: Sequence[PastRun]) -> list[RunCell]:
 def _code() -> str:
     """A digest of the code that the changes follow from: other code has other results."""
     found = blake2b(__version__.encode(), digest_size=8)
-    for module in (change, change_evidence, change_points, shifts):
-        source = Path(module.__file__ or "")
+    for module in (change, change_evidence, inspect.getmodule(rate_histories), inspect.getmodule(latest_shifts)):
+        source = Path(getattr(module, "__file__", None) or "")
         if source.suffix == ".py" and source.is_file():
             found.update(source.read_bytes())
     return found.hexdigest()

@@ -7,10 +7,9 @@ from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.text import count
-from demeanor.decide.promotion.candidate import Candidate
-from demeanor.decide.promotion.rules import near_promotion, promote
+from demeanor.decide.promotion import Candidate, near_promotion, promote
 from demeanor.reports.night.report import NearPromotion
-from demeanor.results.nights import counted_nights, night_filter
+from demeanor.results import counted_nights, night_filter
 
 _NIGHTS = 10
 """Nights that the rule needs."""

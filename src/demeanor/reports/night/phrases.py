@@ -10,7 +10,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_diff import Part
 from demeanor.core.tally import Status
 from demeanor.core.text import count, one_line
-from demeanor.decide.policies import EXPECTED
+from demeanor.decide import EXPECTED
 from demeanor.render import marks, numbers
 from demeanor.reports.night.report import (
     FailingCell,

@@ -15,7 +15,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.run_diff import Part
 from demeanor.core.tally import Decision, Estimate, Summary, Tally
-from demeanor.decide.shifts import RateShift
+from demeanor.decide import RateShift
 from demeanor.render.documents import ReportDocument
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]

@@ -10,7 +10,7 @@ from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RunDiff
 from demeanor.core.tally import Tally
-from demeanor.decide.policies import decide
+from demeanor.decide import decide
 from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
 from demeanor.statistics.difference import newcombe
 from demeanor.statistics.estimates import estimate

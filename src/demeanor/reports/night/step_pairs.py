@@ -11,8 +11,7 @@ from demeanor.core.history import PastRun
 from demeanor.core.ports import History
 from demeanor.core.record import Record
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow
-from demeanor.results.trajectory_diff import distance
-from demeanor.results.trial_steps import TrialSteps, load_steps
+from demeanor.results import TrialSteps, distance, load_steps
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.runs.run_dirs import place_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from demeanor.core.history import PastRun
-from demeanor.decide.shifts import RateShift
+from demeanor.decide import RateShift
 from demeanor.reports.night.build import failing, failing_cell, night_report, voided
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount

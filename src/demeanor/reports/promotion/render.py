@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from demeanor.core.text import count, one_line
-from demeanor.decide.promotion.candidate import Candidate, Night
+from demeanor.decide.promotion import Candidate, Night
 from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
 from demeanor.render.table import Column, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.core.error_rates import ErrorRates
-from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion import Candidate
 from demeanor.render.documents import ReportDocument
 
 

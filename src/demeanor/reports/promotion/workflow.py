@@ -15,14 +15,11 @@ from demeanor.core.history import KeptDecision, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.run_request import RunRequest
-from demeanor.decide.promotion.candidate import Candidate
-from demeanor.decide.promotion.rules import DEFAULT, PolicyRule, demote, policy_rule, promote
+from demeanor.decide.promotion import DEFAULT, Candidate, PolicyRule, demote, policy_rule, promote
 from demeanor.define.promotion_file import read_promotions, write_promotions
 from demeanor.define.set_policy import shared_policies, with_policy
 from demeanor.reports.promotion.report import PromotionReport
-from demeanor.results.baselines import eval_hashes
-from demeanor.results.calibrations import uncalibrated
-from demeanor.results.nights import CountedNights, counted_nights, night_filter
+from demeanor.results import CountedNights, counted_nights, eval_hashes, night_filter, uncalibrated
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_evals
 

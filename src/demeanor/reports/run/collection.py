@@ -10,8 +10,7 @@ from demeanor.core.errors import StoreError
 from demeanor.core.eval import Eval
 from demeanor.define.eval_diff import Edits, edits
 from demeanor.reports.run.report import Collection
-from demeanor.results.history import open_project_history
-from demeanor.results.nights import counted_nights, night_filter
+from demeanor.results import counted_nights, night_filter, open_project_history
 from demeanor.runner.selection import eval_paths
 
 

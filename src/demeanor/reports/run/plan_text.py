@@ -6,7 +6,7 @@ import json
 
 from demeanor.core.text import count
 from demeanor.core.trial import Plan
-from demeanor.results.expected_cost import CellEstimate, PlanEstimate
+from demeanor.results import CellEstimate, PlanEstimate
 
 
 def plan_text(plan: Plan, estimate: PlanEstimate, environment: str | None = None) -> str:

@@ -11,8 +11,8 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record, RunInfo, last_attempts
 from demeanor.core.tally import CaseGroup, Decision, Summary, Tally
 from demeanor.core.usage import Total, price_notes, total
-from demeanor.decide.policies import decide, exit_code
-from demeanor.results.tallies import case_groups, summary, tally
+from demeanor.decide import decide, exit_code
+from demeanor.results import case_groups, summary, tally
 
 if TYPE_CHECKING:
     from demeanor.core.trial import Cell, Plan

@@ -17,9 +17,9 @@ from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
-from demeanor.decide.policies import decide
+from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
-from demeanor.results.resume import Stale, stale_attempts
+from demeanor.results import Stale, stale_attempts
 from demeanor.runner.catalog import SCRIPTED, Catalog
 from demeanor.runner.execute import RunResult, execute, prepare
 from demeanor.runner.hooks import tell_decisions

@@ -10,8 +10,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 from demeanor.reports.trial.render import describe_step
-from demeanor.results.trajectory_diff import Pair, align, distance, first_divergence
-from demeanor.results.trial_steps import TrialSteps
+from demeanor.results import Pair, TrialSteps, align, distance, first_divergence
 
 _WIDTH = 60
 

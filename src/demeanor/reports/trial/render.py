@@ -24,7 +24,7 @@ from demeanor.core.trajectory import (
 from demeanor.core.user import UserTurn
 from demeanor.core.verdict import Pass
 from demeanor.render.terminal import Screen, fitted
-from demeanor.results.trajectory_diff import Pair, align, first_divergence
+from demeanor.results import Pair, align, first_divergence
 
 _SECRET_MARK = re.compile("‹redacted:[^›]*›")
 _LONGEST_STEP = 600

@@ -22,8 +22,7 @@ from demeanor.core.trajectory import (
 from demeanor.core.user import UserTurn
 from demeanor.render.numbers import duration
 from demeanor.reports.trial.render import place_replies, steer_title
-from demeanor.results.trajectory_diff import Pair, align, first_divergence
-from demeanor.results.trial_steps import TrialSteps
+from demeanor.results import Pair, TrialSteps, align, first_divergence
 from demeanor.store.history.page_queries import ExchangeTime
 
 MOST_STEPS = 150

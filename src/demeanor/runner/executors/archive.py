@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.sandboxes.supervisor.archive import unpack_untrusted
+from demeanor.sandboxes import unpack_untrusted
 
 MAX_BYTES = 2 * 2**30
 """The largest archive, in bytes before compression."""

@@ -13,12 +13,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.fingerprints import short_hash
-from demeanor.gateway.models.rate_limit import RateLimiter
+from demeanor.gateway import RateLimiter
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-    from demeanor.gateway.models.provider import Provider
+    from demeanor.gateway import Provider
 
 _MINUTE = 60.0
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from demeanor.core.errors import CassetteError, CassetteUnreadable
-from demeanor.gateway.cassette.cassette import BadCassette, Cassette, read_cassette
-from demeanor.gateway.cassette.folder import CassetteFolder
+from demeanor.gateway import BadCassette, Cassette, CassetteFolder, read_cassette
 
 
 class ReceivedCassettes(CassetteFolder):

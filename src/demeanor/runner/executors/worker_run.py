@@ -45,15 +45,14 @@ from demeanor.runner.gateways import make_gateway
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
 from demeanor.runner.users import UserContext, user_trial
-from demeanor.sandboxes.host.disk_space import require_space
+from demeanor.sandboxes import require_space
 from demeanor.store.captures.capture_json import capture_json
 from demeanor.vcs.build import run_build
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-    from demeanor.gateway.models.upstream import Upstream
-    from demeanor.gateway.server.budget import BudgetAccount
+    from demeanor.gateway import BudgetAccount, Upstream
     from demeanor.runner.executors.received_cassettes import ReceivedCassettes
 
 _SPOOLED_BYTES = 256 * 2**20
@@ -206,7 +205,7 @@ class WorkerRun:
 
     def _account(self, trial: Trial) -> BudgetAccount:
         """What is left of the eval's and the run's budget for this attempt."""
-        from demeanor.gateway.server.budget import Budget, BudgetAccount
+        from demeanor.gateway import Budget, BudgetAccount
 
         def budget(limit: Limit) -> Budget:
             return Budget(tokens=limit.tokens, usd=limit.usd)
@@ -216,8 +215,7 @@ class WorkerRun:
         return BudgetAccount(f"the eval {trial.eval.name!r}", budget(request.eval_budget), run)
 
     def _replay_model(self) -> Upstream:
-        from demeanor.gateway.cassette.normalise import Normaliser
-        from demeanor.gateway.cassette.replay import ReplayModel
+        from demeanor.gateway import Normaliser, ReplayModel
         from demeanor.runner.executors.received_cassettes import ReceivedCassettes
 
         self._cassettes = ReceivedCassettes(Path(self.setup.replay or ""))

@@ -13,14 +13,13 @@ from demeanor.core.exchange import Request
 from demeanor.core.line_diff import DiffWork, diff_lines
 from demeanor.core.text import opening
 from demeanor.core.verdict import Pass
-from demeanor.decide.comparison import EvalComparison
+from demeanor.decide import EvalComparison
 from demeanor.reports.comparison.operands import sides_of
 from demeanor.reports.comparison.render import all_notes
 from demeanor.reports.comparison.report import CompareReport, Side, make_comparison
 from demeanor.reports.comparison.versions import latest_versions
 from demeanor.reports.trial.step_rows import AlignedSteps, step_rows
-from demeanor.results.trajectory_diff import distance
-from demeanor.results.trial_steps import TrialSteps, load_capture, load_steps
+from demeanor.results import TrialSteps, distance, load_capture, load_steps
 from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.price_notes import stored_price_notes

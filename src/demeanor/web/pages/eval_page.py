@@ -14,7 +14,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count
-from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion import Candidate
 from demeanor.define.set_policy import policy_file
 from demeanor.render import numbers
 from demeanor.reports.eval_history.report import PastCell, SubjectHistory, eval_history

@@ -8,8 +8,7 @@ from typing import Any
 
 from demeanor.core.errors import DemeanorError
 from demeanor.core.history import PastRun
-from demeanor.decide.promotion.candidate import Candidate
-from demeanor.decide.promotion.rules import near_promotion
+from demeanor.decide.promotion import Candidate, near_promotion
 from demeanor.reports.night.build import night_report
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
 from demeanor.reports.night.workflow import with_examples

@@ -12,7 +12,7 @@ from demeanor.core.notes import TrialNote
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.usage import total
-from demeanor.decide.policies import decide, exit_code
+from demeanor.decide import decide, exit_code
 from demeanor.reports.night.rows import tally_of
 from demeanor.reports.run.phrases import LAYERS, MEANINGS, POLICIES, held_by_layer
 from demeanor.store.history import SqlHistory

@@ -12,8 +12,7 @@ from demeanor.core.verdict import Pass
 from demeanor.reports.failures.render import group_brief
 from demeanor.reports.failures.report import Group, group_failures
 from demeanor.reports.failures.workflow import with_commands
-from demeanor.results.runs import StoredRun
-from demeanor.results.trial_steps import TrialSteps, load_steps
+from demeanor.results import StoredRun, TrialSteps, load_steps
 from demeanor.store.history import SqlHistory
 from demeanor.store.runs.run_dirs import place_of
 from demeanor.web.pages.context import PageContext

@@ -12,7 +12,7 @@ from demeanor.core.errors import StoreError
 from demeanor.core.history import PastRun
 from demeanor.core.record import Record
 from demeanor.core.text import opening, shortened
-from demeanor.results.trial_steps import load_capture
+from demeanor.results import load_capture
 from demeanor.store.captures.capture_json import read_exchanges
 from demeanor.store.captures.capture_store import CaptureStore, capture_text
 from demeanor.store.runs.run_dirs import place_of

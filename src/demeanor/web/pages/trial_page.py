@@ -17,9 +17,7 @@ from demeanor.reports.failures.report import group_failures
 from demeanor.reports.failures.workflow import reproduce, with_commands
 from demeanor.reports.trial.divergence import find_divergence, nearest_pass
 from demeanor.reports.trial.step_rows import step_rows
-from demeanor.results.fork_scan import stored_scan
-from demeanor.results.runs import StoredRun, request_of_run
-from demeanor.results.trial_steps import TrialSteps, load_steps, user_replies
+from demeanor.results import StoredRun, TrialSteps, load_steps, request_of_run, stored_scan, user_replies
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes
 from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes

@@ -6,8 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from demeanor.plugins.harbor.format.task_offline import offline, without_network

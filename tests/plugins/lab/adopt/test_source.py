@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demeanor.core.text import printable
 from demeanor.plugins.lab.adopt.source import TooDeep, content_literal, identifier, literal, long_text, text_literal

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 
 from demeanor.core.messages import Text, Tool, ToolCall
 from demeanor.core.trajectory import Kind
-from demeanor.gateway.script.tools import tool_arguments
-from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn, Unable
+from demeanor.gateway import Answer, ScriptOutput, Turn, Unable, tool_arguments
 
 _FINISH = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 

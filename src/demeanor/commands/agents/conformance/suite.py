@@ -24,7 +24,7 @@ from demeanor.core.trajectory import Called, Event
 from demeanor.core.trial import trial_seed
 from demeanor.core.verdict import Pass, Void, VoidCause
 from demeanor.define.discover import discover
-from demeanor.gateway.cassette.rules import mask_volatile
+from demeanor.gateway import mask_volatile
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare
 from demeanor.runner.plan import plan_evals

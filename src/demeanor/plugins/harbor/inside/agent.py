@@ -14,7 +14,7 @@ from harbor.models.agent.context import AgentContext
 
 import demeanor.native
 from demeanor._version import __version__
-from demeanor.sandboxes.host.bwrap_args import PORT
+from demeanor.sandboxes import PORT
 
 _FOLDER = "/installed-agent/demeanor"
 _MIN_PYTHON = (3, 11)

@@ -14,9 +14,7 @@ from demeanor.core.text import shortened_to_end
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.build_context import copied_files
-from demeanor.sandboxes.host.runtime import in_thread
-from demeanor.sandboxes.persistent.client import PersistentSandbox
-from demeanor.sandboxes.persistent.command import ExecRequest
+from demeanor.sandboxes import ExecRequest, PersistentSandbox, in_thread
 
 _MAX_OUTPUT = 2000
 _MAKE_OWNED = """\

@@ -32,13 +32,16 @@ from demeanor.plugins.harbor.inside.dockerfile_replay import Build, StepFailed, 
 from demeanor.plugins.harbor.inside.file_filter import filtered, not_excluded
 from demeanor.plugins.harbor.inside.image_build import build_root
 from demeanor.plugins.harbor.inside.socket_handoff import send_listener
-from demeanor.sandboxes.host.bwrap_args import PORT
-from demeanor.sandboxes.host.certificates import certificate_variables
-from demeanor.sandboxes.host.runtime import in_thread
-from demeanor.sandboxes.levels.bubblewrap import find_bwrap
-from demeanor.sandboxes.persistent.client import PersistentSandbox
-from demeanor.sandboxes.persistent.command import ExecRequest
-from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
+from demeanor.sandboxes import (
+    PORT,
+    ExecRequest,
+    PersistentOptions,
+    PersistentSandbox,
+    PersistentSandboxes,
+    certificate_variables,
+    find_bwrap,
+    in_thread,
+)
 
 _MB = 2**20
 _DISK = 4 * 2**30

@@ -22,8 +22,7 @@ from demeanor.plugins.harbor.environments.build_context import copied_files
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache, step_key
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build, replay_step
-from demeanor.sandboxes.host.runtime import in_thread
-from demeanor.sandboxes.persistent.client import PersistentSandbox
+from demeanor.sandboxes import PersistentSandbox, in_thread
 
 _KEPT_AFTER = 2.0
 """A result is kept in the cache after a step that took longer, in seconds."""

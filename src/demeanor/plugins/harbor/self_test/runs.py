@@ -12,7 +12,7 @@ from demeanor.core.checks import RewardCheck
 from demeanor.core.eval import Eval
 from demeanor.core.temp_names import temp_prefix
 from demeanor.core.trial import Trial
-from demeanor.gateway.null import NullGateway
+from demeanor.gateway import NullGateway
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.plugins.harbor.environments.task_images import task_refusal
 from demeanor.plugins.harbor.format.answer_leaks import search_answers

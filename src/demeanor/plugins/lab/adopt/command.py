@@ -138,8 +138,7 @@ def _session(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, s
 def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
     from demeanor.core.errors import UnknownName
     from demeanor.plugins.lab.adopt.trial import trial_session
-    from demeanor.results.find_trial import find_record
-    from demeanor.results.runs import find_stored_run
+    from demeanor.results import find_record, find_stored_run
     from demeanor.store.captures.capture_store import open_capture_store
 
     config = catalog.config

@@ -12,7 +12,7 @@ from demeanor.core.session import PastSession, Round
 from demeanor.core.trajectory import Event, Said
 from demeanor.core.tree import Tree
 from demeanor.observe import observe
-from demeanor.results.runs import StoredRun
+from demeanor.results import StoredRun
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.selection import choose_evals
 from demeanor.runner.traffic import exchange_rounds

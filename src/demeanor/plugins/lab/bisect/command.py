@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.plugins.lab.bisect.render import bisect_terminal
     from demeanor.plugins.lab.bisect.report import BISECT_DOCUMENT, BisectOutcome
     from demeanor.plugins.lab.bisect.workflow import make_bisect_state
-    from demeanor.results.history import keep_decisions
+    from demeanor.results import keep_decisions
 
     config = load_config(args)
     results = args.results or config.root / config.results

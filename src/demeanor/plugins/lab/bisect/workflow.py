@@ -21,8 +21,7 @@ from demeanor.plugins.lab.bisect.commit_trials import Visited, visit
 from demeanor.plugins.lab.bisect.prior_trials import PriorTrials, find_prior_trials
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import Search
-from demeanor.results.baselines import eval_hashes
-from demeanor.results.history import open_project_history
+from demeanor.results import eval_hashes, open_project_history
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import RunBudget
 from demeanor.runner.catalog import Catalog

@@ -10,7 +10,7 @@ from demeanor.core.usage import total
 from demeanor.plugins.lab.cover.rules import CoverState, EvalSearch, HeldBy, covered
 from demeanor.plugins.lab.cover.workflow import CoverRun
 from demeanor.reports.prompt_coverage.report import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy
-from demeanor.results.sent_prompt import LocatedInstruction
+from demeanor.results import LocatedInstruction
 from demeanor.runner.execute import RunResult
 
 

@@ -139,9 +139,14 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     from demeanor.plugins.lab.cover.rules import CoverRule
     from demeanor.plugins.lab.cover.workflow import CoverRun, checked_plan
     from demeanor.reports.prompt_coverage.report import FOLDER
-    from demeanor.results.baselines import baselines_of, eval_hashes, latest_nights
-    from demeanor.results.history import open_project_history
-    from demeanor.results.nights import counted_nights, night_filter
+    from demeanor.results import (
+        baselines_of,
+        counted_nights,
+        eval_hashes,
+        latest_nights,
+        night_filter,
+        open_project_history,
+    )
     from demeanor.runner.plan import plan_evals
     from demeanor.runner.selection import collect_evals, select_evals
 
@@ -176,7 +181,7 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
         lines = changed_lines(config.root, args.since)
 
     def chosen(sent: Sequence[PromptInstruction]) -> Collection[str]:
-        from demeanor.results.sent_prompt import locate
+        from demeanor.results import locate
 
         wanted = {one.id for one in sent if not args.instruction or one.id in args.instruction}
         if lines is None:
@@ -193,7 +198,7 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
 
 def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: RunResult) -> CoverReport:
     from demeanor.plugins.lab.cover.build_report import make_cover_report
-    from demeanor.results.sent_prompt import locate
+    from demeanor.results import locate
 
     search.update()
     located = locate(tuple(search.sent.values()), config)

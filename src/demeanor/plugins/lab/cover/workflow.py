@@ -22,7 +22,7 @@ from demeanor.core.text import count, one_line
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void, VoidCause
-from demeanor.decide.baseline import Baseline
+from demeanor.decide import Baseline
 from demeanor.observe.conversations import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
 from demeanor.plugins.lab.cover.likely import shared_words, text_of

@@ -104,8 +104,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.plugins.lab.fork.render import fork_terminal
     from demeanor.plugins.lab.fork.report import FORK_DOCUMENT
     from demeanor.plugins.lab.fork.source import find_source
-    from demeanor.results.find_trial import find_record
-    from demeanor.results.runs import find_stored_run
+    from demeanor.results import find_record, find_stored_run
     from demeanor.runner.catalog import Catalog
 
     _check_options(args)

@@ -20,8 +20,7 @@ from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event, Said
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Trial
-from demeanor.results.runs import StoredRun
-from demeanor.results.trial_steps import read_steps
+from demeanor.results import StoredRun, read_steps
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
 from demeanor.runner.prefixes import ForkedTrial, load_prefixes

@@ -32,7 +32,7 @@ from demeanor.plugins.lab.fork.report import (
 )
 from demeanor.plugins.lab.fork.rules import Scan
 from demeanor.plugins.lab.fork.source import ForkSource, describe_turn, stored_beside
-from demeanor.results.fork_scan import SCAN_FILE
+from demeanor.results import SCAN_FILE
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import RunResult, execute, prepare
 from demeanor.runner.plan import plan_evals
