@@ -153,7 +153,12 @@ def test_a_price_without_a_rate_for_cached_tokens_is_told_wherever_the_cost_is_s
         or note in (project.folder / "junit.xml").read_text()
     )
     run = (project.folder / "results" / "latest").resolve().name
-    for words in (("report",), ("report", "--format", "html"), ("report", "--format", "markdown"), ("analyze",)):
+    for words in (
+        ("report",),
+        ("report", "--format", "html"),
+        ("report", "--format", "markdown"),
+        ("report", "--metrics"),
+    ):
         shown = html.unescape(project.demeanor(*words, COLUMNS="200").stdout)
         assert shown.count("cached tokens are counted at the input price") == 1, words
     again = project.demeanor("run", "evals", "--trials", "2", "--json")

@@ -161,7 +161,9 @@ def test_descriptions_of_tools_are_replaced_on_the_wire_and_reported(project: Pr
     ran = project.demeanor("run", "--json")
     report = json.loads(ran.stdout)
     assert ran.returncode == 0, ran.stdout
-    assert any("tool:read_file, tool:read_file.path" in note for note in report["notes"]), report["notes"]
+    assert any("replace:tool:read_file, replace:tool:read_file.path" in note for note in report["notes"]), report[
+        "notes"
+    ]
     fingerprints = {cell["tally"]["eval"]: cell["fingerprint"] for cell in report["cells"]}
     assert fingerprints["sees"] != fingerprints["sees_its_own"]
     assert project.demeanor("run", "--record", "tapes").returncode == 2

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config, positive_int
+from demeanor.cli.options import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
 from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -62,6 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="the eval's name (default: the first words of the prompt)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: evals/eval_NAME.py)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    sandbox_argument(parser)
     config_argument(parser)
 
 
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.plugins.lab.adopt.workflow import adopt, adopt_and_validate
     from demeanor.runner.catalog import Catalog
 
-    config = load_config(args)
+    config = with_sandbox(load_config(args), args)
     catalog = Catalog(config=config, environ=os.environ)
     if Path(args.source).is_dir():
         return _adopt_folder(Path(args.source), args, catalog)
