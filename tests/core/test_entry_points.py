@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import zipfile
 from pathlib import Path
@@ -30,6 +31,24 @@ def test_a_package_in_an_archive_is_found(tmp_path: Path, monkeypatch: pytest.Mo
         archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: demeanor-parrot\nVersion: 1.0\n")
         archive.writestr(f"{about}/entry_points.txt", POINTS)
     monkeypatch.syspath_prepend(str(tmp_path / "packages.zip"))
+    assert [point.name for point in installed("demeanor.agents")] == ["parrot"]
+
+
+def test_a_package_that_can_t_be_read_now_is_not_taken_for_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as when too many files are open: that is an error, and forgotten."""
+    about = tmp_path / "demeanor_parrot-1.0.dist-info"
+    about.mkdir()
+    (about / "entry_points.txt").write_text(POINTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            installed("demeanor.agents")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
     assert [point.name for point in installed("demeanor.agents")] == ["parrot"]
 
 

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 from demeanor.core.errors import UsageError
 
+_ABSENT = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""Other errors, such as too many open files, must not look like a package that is not installed."""
 _METADATA = (".dist-info", ".egg-info")
 _OURS = "demeanor."
 
@@ -71,11 +73,11 @@ def _ours(folders: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 def _texts(folder: str) -> Iterator[str]:
     """The files `entry_points.txt` in a folder that may name a group of Demeanor."""
-    with suppress(OSError), os.scandir(folder or ".") as entries:
+    with suppress(*_ABSENT), os.scandir(folder or ".") as entries:
         for entry in entries:
             if entry.name.endswith(_METADATA):
                 with (
-                    suppress(OSError),
+                    suppress(*_ABSENT),
                     open(f"{entry.path}/entry_points.txt", encoding="utf-8", errors="replace") as file,
                 ):
                     text = file.read()
