@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from demeanor.core.lazy_names import lazy_names
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from demeanor.sandboxes.host.bwrap_args import PORT as PORT, can_read as can_read, paths_to_bind as paths_to_bind
@@ -28,25 +26,28 @@ if TYPE_CHECKING:
     from demeanor.sandboxes.probes.runner import matrix as matrix, probe as probe
     from demeanor.sandboxes.supervisor.archive import unpack_untrusted as unpack_untrusted
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "host.bwrap_args": "PORT can_read paths_to_bind",
-        "host.certificates": "certificate_variables",
-        "host.container_cli": "EngineName",
-        "host.disk_space": "is_full require_space",
-        "host.level": "SandboxLevel",
-        "host.runtime": "SandboxRuntime in_thread",
-        "levels.bubblewrap": "BubblewrapSandbox find_bwrap",
-        "levels.container": "ContainerSandbox",
-        "levels.landlock": "LandlockSandbox",
-        "levels.none": "NoneSandbox",
-        "persistent.client": "PersistentSandbox",
-        "persistent.command": "ExecRequest",
-        "persistent.factory": "PersistentOptions PersistentSandboxes",
-        "probes.cache": "ProbeCache",
-        "probes.result": "Probe",
-        "probes.runner": "matrix probe",
-        "supervisor.archive": "unpack_untrusted",
-    },
-)
+_MODULES = {
+    "host.bwrap_args": "PORT can_read paths_to_bind",
+    "host.certificates": "certificate_variables",
+    "host.container_cli": "EngineName",
+    "host.disk_space": "is_full require_space",
+    "host.level": "SandboxLevel",
+    "host.runtime": "SandboxRuntime in_thread",
+    "levels.bubblewrap": "BubblewrapSandbox find_bwrap",
+    "levels.container": "ContainerSandbox",
+    "levels.landlock": "LandlockSandbox",
+    "levels.none": "NoneSandbox",
+    "persistent.client": "PersistentSandbox",
+    "persistent.command": "ExecRequest",
+    "persistent.factory": "PersistentOptions PersistentSandboxes",
+    "probes.cache": "ProbeCache",
+    "probes.result": "Probe",
+    "probes.runner": "matrix probe",
+    "supervisor.archive": "unpack_untrusted",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from demeanor.core.lazy_names import lazy_names  # not in a container, whose init is a program of this package alone
+
+    return lazy_names(__name__, _MODULES)(name)
