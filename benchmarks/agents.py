@@ -20,8 +20,8 @@ from pathlib import Path
 from demeanor.agents import CODING_AGENTS
 from demeanor.cli.interrupts import make_ui
 from demeanor.config.config import Config
-from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.progress import AttemptJudged, AttemptStarted, Progress
+from demeanor.core.values.run_request import RunRequest
 from demeanor.define.discover import discover
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare

@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.config.config import read_config
-from demeanor.core.executor_spec import ExecutorSpec
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan, Trial
-from demeanor.core.verdict import Pass
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan, Trial
+from demeanor.core.values.verdict import Pass
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute_async, prepare
 from demeanor.runner.executors.budget_ledger import BudgetLedger

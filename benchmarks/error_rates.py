@@ -23,7 +23,7 @@ from benchmarks import gate_rules  # noqa: E402 - started as a script, this fold
 from benchmarks.nightly_scan import draw, nights_to_first_alarm, scan  # noqa: E402
 from benchmarks.plots import Line, Panel, Point, plots  # noqa: E402
 
-from demeanor.core.percent import share  # noqa: E402
+from demeanor.core.text.percent import share  # noqa: E402
 from demeanor.statistics.binomial import at_most, table  # noqa: E402
 from demeanor.statistics.change import NIGHTS_BETWEEN_FALSE_ALARMS, find_changes  # noqa: E402
 from demeanor.statistics.cusum import chart  # noqa: E402

@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.fleet_simulation import ProviderLimit, TrialLoad, find_bottleneck, simulate
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.history import RunCell
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.text import count
-from demeanor.core.trial import Plan
+from demeanor.core.text.wording import count
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Plan
 from demeanor.render.numbers import duration, percent
 from demeanor.results.expected_cost import earlier_cells
 from demeanor.results.history import open_project_history

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from demeanor.core.error_rates import Operating
-from demeanor.core.percent import share
+from demeanor.core.text.percent import share
+from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate import check_in
 from demeanor.decide.gate.effort import EFFORTS, SECOND_LOOK, STANDARD, Effort
 from demeanor.decide.gate.frontier import average_rates, plan_after

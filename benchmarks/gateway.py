@@ -69,12 +69,12 @@ async def _pieces(more: int) -> AsyncIterator[bytes]:
 
 def serve_gateway(upstream: str) -> None:
     """The gateway with a scripted model `played`; others are at the echo server. A line of input opens a session."""
-    from demeanor.core.eval import Eval, Source
-    from demeanor.core.gateway_limits import GatewayLimits
-    from demeanor.core.policy import Policy
-    from demeanor.core.scenario import Scenario
-    from demeanor.core.subject import Subject
-    from demeanor.core.trial import Trial
+    from demeanor.core.values.eval import Eval, Source
+    from demeanor.core.values.gateway_limits import GatewayLimits
+    from demeanor.core.values.policy import Policy
+    from demeanor.core.values.scenario import Scenario
+    from demeanor.core.values.subject import Subject
+    from demeanor.core.values.trial import Trial
     from demeanor.gateway.dialects import DIALECTS
     from demeanor.gateway.models.live_model import LiveModel
     from demeanor.gateway.models.provider import Provider

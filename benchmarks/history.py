@@ -30,7 +30,7 @@ from benchmarks.comparison.trials import demeanor, project  # noqa: E402
 from tests.helpers.postgres_server import postgres_server  # noqa: E402
 from tests.helpers.runs import records  # noqa: E402
 
-from demeanor.core.record import RunInfo  # noqa: E402
+from demeanor.core.values.record import RunInfo  # noqa: E402
 from demeanor.reports.night.report import NightReport  # noqa: E402
 from demeanor.reports.night.terminal import night_terminal  # noqa: E402
 from demeanor.reports.night.workflow import make_night_report  # noqa: E402

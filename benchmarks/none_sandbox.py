@@ -19,9 +19,9 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 
-from demeanor.core.ports import Template
-from demeanor.core.process import Launch, Limits
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.ports import Template
+from demeanor.core.values.process import Launch, Limits
+from demeanor.core.values.scenario import Scenario
 from demeanor.runner.template import temporary_templates
 from demeanor.sandboxes.levels.none import NoneSandbox
 

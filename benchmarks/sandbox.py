@@ -14,9 +14,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from demeanor.core.ports import Sandbox, Template
-from demeanor.core.process import Launch, Limits
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.ports import Sandbox, Template
+from demeanor.core.values.process import Launch, Limits
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.levels.none import NoneSandbox
 

@@ -19,9 +19,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from demeanor.core.ports import Template
-from demeanor.core.process import Launch, Limits
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.ports import Template
+from demeanor.core.values.process import Launch, Limits
 from demeanor.plugins.harbor.dockerfile.planner import PATH, read as read_dockerfile
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build

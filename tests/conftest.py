@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from demeanor.core.record import Record
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.reports.run.report import RunReport
 from tests.helpers.behaviour_table import rows_of, table
 from tests.helpers.project import Project

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import demeanor
-from demeanor.core.errors import BadInput
-from demeanor.core.trajectory import Called
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.trajectory import Called
 from tests.helpers.project import Project
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/store.md"

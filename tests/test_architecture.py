@@ -29,7 +29,7 @@ def trees() -> dict[Path, ast.Module]:
 
 
 def module_name(path: Path) -> str:
-    """`demeanor.core.eval` for `src/demeanor/core/eval.py`."""
+    """`demeanor.core.values.eval` for `src/demeanor/core/values/eval.py`."""
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -108,7 +108,7 @@ def _may_be_one(value: ast.expr) -> bool:
 
 
 def test_a_count_agrees_with_its_noun() -> None:
-    """`1 trial`, `2 trials`: demeanor.core.text.count says both."""
+    """`1 trial`, `2 trials`: demeanor.core.text.wording.count says both."""
     found = [f"{path.relative_to(ROOT)}:{line}: {text!r}" for path in FILES for line, text in miscounted(trees()[path])]
     assert not found, "write count(number, 'trial') instead:\n" + "\n".join(found)
 
@@ -120,7 +120,7 @@ def test_a_count_that_does_not_agree_is_found() -> None:
 
 
 def test_percentages_are_written_in_one_way() -> None:
-    """`67 %`, and `100 %` only if it is exactly that: render/numbers.py and core/percent.py write them."""
+    """`67 %`, and `100 %` only if it is exactly that: render/numbers.py and core/text/percent.py write them."""
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, tree in trees().items()
@@ -131,7 +131,7 @@ def test_percentages_are_written_in_one_way() -> None:
 
 
 _SHORTENS = {
-    "core/text.py": "where text is shortened",
+    "core/text/wording.py": "where text is shortened",
     "define/python/assert_details.py": "removes secrets itself",
     "judge/word_diff.py": "removes secrets itself",
     "runner/build.py": "removes secrets itself",
@@ -180,7 +180,7 @@ def _limit(node: ast.AST) -> ast.expr | None:
 
 
 def test_text_is_shortened_in_one_place() -> None:
-    """A secret that was cut in two can't be recognised: demeanor.core.text removes secrets first."""
+    """A secret that was cut in two can't be recognised: demeanor.core.text.wording removes secrets first."""
     names = {path: str(path.relative_to(PACKAGE)) for path in FILES}
     found = [
         f"{names[path]}:{line}"
@@ -188,7 +188,7 @@ def test_text_is_shortened_in_one_place() -> None:
         if names[path] not in _SHORTENS and not names[path].startswith(_IN_SANDBOX)
         for line in sorted(set(shortenings(tree)))
     ]
-    assert not found, f"use shortened, one_line, opening or excerpt of demeanor.core.text: {found}"
+    assert not found, f"use shortened, one_line, opening or excerpt of demeanor.core.text.wording: {found}"
     unused = [name for name in _SHORTENS if not set(shortenings(trees()[PACKAGE / name]))]
     assert not unused, f"these modules no longer cut text: {unused}"
 
@@ -262,7 +262,7 @@ def test_contributing_names_files_that_exist() -> None:
 def test_a_path_that_does_not_exist_is_found() -> None:
     """The test above can fail."""
     assert _exists("src/demeanor/agents/NAME.py")
-    assert _exists("core/ports.py")
+    assert _exists("core/values/ports.py")
     assert not _exists("src/demeanor/agents/no_such_agent.py")
     assert not _exists("src/demeanor/no_such_package/NAME.py")
 

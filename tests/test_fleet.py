@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from benchmarks.fleet_simulation import ProviderLimit, TrialLoad, find_bottleneck, simulate
 
-from demeanor.core.capture import Capture
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.record import Record
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import Pass
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.record import Record
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import Pass
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.schedule import Retries, Stop, run_trials

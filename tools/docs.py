@@ -192,17 +192,17 @@ def fix_rules(_page: str) -> str:
 def exit_codes(_page: str) -> str:
     """What exit codes mean."""
     return _table(
-        ("code", "name", "meaning"), ((v, n.lower(), d) for n, v, d in fields("core/exit_code.py", "ExitCode"))
+        ("code", "name", "meaning"), ((v, n.lower(), d) for n, v, d in fields("core/values/exit_code.py", "ExitCode"))
     )
 
 
 def void_causes(_page: str) -> str:
     """Why a trial can be void."""
-    from demeanor.core.verdict import VoidCause
+    from demeanor.core.values.verdict import VoidCause
 
     rows = (
         (f"`{one.value}`", doc, one.remedy, "yes" if one.retryable else "no")
-        for name, _, doc in fields("core/verdict.py", "VoidCause")
+        for name, _, doc in fields("core/values/verdict.py", "VoidCause")
         for one in [VoidCause[name]]
     )
     return _table(("cause", "meaning", "what to do", "tried again?"), rows)
@@ -252,7 +252,7 @@ def _modules(folder: Path) -> Iterator[str]:
 
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code calculates it: a row per rule."""
-    from demeanor.core.percent import rate, share
+    from demeanor.core.text.percent import rate, share
     from demeanor.decide.gate.rules import error_rates
     from demeanor.decide.promotion.rules import DEMOTE, PROMOTE
 
@@ -298,27 +298,35 @@ def behaviour_keys(_page: str) -> str:
 
 def run_file(_page: str) -> str:
     """The fields of `run` in run.json."""
-    return _table(("field", "meaning"), ((f"`{name}`", doc) for name, _, doc in fields("core/record.py", "RunInfo")))
+    return _table(
+        ("field", "meaning"), ((f"`{name}`", doc) for name, _, doc in fields("core/values/record.py", "RunInfo"))
+    )
 
 
 def ledger(_page: str) -> str:
     """The fields of a line of the ledger."""
-    return _table(("field", "meaning"), ((f"`{name}`", doc) for name, _, doc in fields("core/record.py", "Record")))
+    return _table(
+        ("field", "meaning"), ((f"`{name}`", doc) for name, _, doc in fields("core/values/record.py", "Record"))
+    )
 
 
 def events(_page: str) -> str:
     """The events of a trajectory with their fields, except for those that all have; calls in full."""
     from typing import get_args
 
-    from demeanor.core.trajectory import Event
+    from demeanor.core.values.trajectory import Event
 
     rows = []
     for kind in get_args(Event):
-        names = [name for name, _, _ in fields("core/trajectory.py", kind.__name__) if name not in IN_EVERY_EVENT]
+        names = [
+            name for name, _, _ in fields("core/values/trajectory.py", kind.__name__) if name not in IN_EVERY_EVENT
+        ]
         name = kind.__dataclass_fields__["type"].default
         rows.append((f"`{name}`", str(kind.__doc__), ", ".join(f"`{field}`" for field in names)))
     called = (
-        (f"`{name}`", doc) for name, _, doc in fields("core/trajectory.py", "Called") if name not in IN_EVERY_EVENT
+        (f"`{name}`", doc)
+        for name, _, doc in fields("core/values/trajectory.py", "Called")
+        if name not in IN_EVERY_EVENT
     )
     return _table(("event", "meaning", "fields"), iter(rows)) + "\n" + _table(("field of `called`", "meaning"), called)
 

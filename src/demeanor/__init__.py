@@ -8,12 +8,12 @@ from demeanor._version import __version__
 
 if TYPE_CHECKING:
     from demeanor.api import ResultStore, open_store
-    from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
-    from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
-    from demeanor.core.prefix import prefix
-    from demeanor.core.scenario import Approval
-    from demeanor.core.steering import Steer
-    from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
+    from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
+    from demeanor.core.values.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
+    from demeanor.core.values.prefix import prefix
+    from demeanor.core.values.scenario import Approval
+    from demeanor.core.values.steering import Steer
+    from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserReply
     from demeanor.define.cases import csv, jsonl
     from demeanor.define.python.decorator import eval_test
     from demeanor.judge.rig import Rig
@@ -45,27 +45,27 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ALWAYS_PASSES": "demeanor.core.policy",
-    "USUALLY_FAILS": "demeanor.core.policy",
-    "USUALLY_PASSES": "demeanor.core.policy",
-    "Approval": "demeanor.core.scenario",
-    "Fixture": "demeanor.core.mcp_fixture",
-    "FixtureTool": "demeanor.core.mcp_fixture",
-    "HttpServer": "demeanor.core.mcp_fixture",
-    "Reply": "demeanor.core.mcp_fixture",
-    "Policy": "demeanor.core.policy",
+    "ALWAYS_PASSES": "demeanor.core.values.policy",
+    "USUALLY_FAILS": "demeanor.core.values.policy",
+    "USUALLY_PASSES": "demeanor.core.values.policy",
+    "Approval": "demeanor.core.values.scenario",
+    "Fixture": "demeanor.core.values.mcp_fixture",
+    "FixtureTool": "demeanor.core.values.mcp_fixture",
+    "HttpServer": "demeanor.core.values.mcp_fixture",
+    "Reply": "demeanor.core.values.mcp_fixture",
+    "Policy": "demeanor.core.values.policy",
     "Rig": "demeanor.judge.rig",
     "Stage": "demeanor.judge.simulation",
-    "Steer": "demeanor.core.steering",
-    "ScriptedUser": "demeanor.core.user",
-    "SimulatedUser": "demeanor.core.user",
-    "UserReply": "demeanor.core.user",
+    "Steer": "demeanor.core.values.steering",
+    "ScriptedUser": "demeanor.core.values.user",
+    "SimulatedUser": "demeanor.core.values.user",
+    "UserReply": "demeanor.core.values.user",
     "ResultStore": "demeanor.api",
     "csv": "demeanor.define.cases",
     "jsonl": "demeanor.define.cases",
     "eval_test": "demeanor.define.python.decorator",
     "open_store": "demeanor.api",
-    "prefix": "demeanor.core.prefix",
+    "prefix": "demeanor.core.values.prefix",
 }
 
 

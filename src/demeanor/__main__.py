@@ -22,7 +22,7 @@ def main() -> None:
         sys.exit(2)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background job of a shell: the signal is meant for us
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    from demeanor.core.streams import install_streams
+    from demeanor.core.text.streams import install_streams
 
     lost = install_streams(os.environ)
     try:

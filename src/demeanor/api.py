@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.errors import BadInput, UnknownName
-from demeanor.core.history import PastRun
 from demeanor.core.installation import install_extra
-from demeanor.core.notes import NoteLabel
-from demeanor.core.record import Record, RunKind
-from demeanor.core.trajectory import Event
+from demeanor.core.values.errors import BadInput, UnknownName
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.notes import NoteLabel
+from demeanor.core.values.record import Record, RunKind
+from demeanor.core.values.trajectory import Event
 from demeanor.results import find_past_run, open_project_history, read_steps
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.exports.table import COLUMNS, arrow_schema, row

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from demeanor.agents import make_agent
 from demeanor.agents.recipe import Recipe, RecipeAgent, Setup
 from demeanor.config.table import Table
-from demeanor.core.agent import Agent, Orders, Task
-from demeanor.core.process import Launch, Output, ProcessEnd
-from demeanor.core.scenario import Approval, PriorMessage
-from demeanor.core.trajectory import Called, Event
+from demeanor.core.values.agent import Agent, Orders, Task
+from demeanor.core.values.process import Launch, Output, ProcessEnd
+from demeanor.core.values.scenario import Approval, PriorMessage
+from demeanor.core.values.trajectory import Called, Event
 
 SAMPLES = Path(__file__).parent / "samples"
 BASE_URL = "http://127.0.0.1:4711/t/1"

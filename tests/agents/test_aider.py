@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from demeanor.core.agent import Ability
-from demeanor.core.scenario import PriorMessage
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.values.agent import Ability
+from demeanor.core.values.scenario import PriorMessage
+from demeanor.core.values.trajectory import Called, Kind
 from tests.agents.helpers import PRIOR, agent, end, home_json, outline, sample, task
 
 HISTORY = ".aider/chat.md"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from demeanor.agents.claude_code import RECIPE
-from demeanor.core.scenario import Approval
-from demeanor.core.trajectory import Called, Concluded, Event, Kind, Said, Thought
+from demeanor.core.values.scenario import Approval
+from demeanor.core.values.trajectory import Called, Concluded, Event, Kind, Said, Thought
 from tests.agents.helpers import (
     BASE_URL,
     NO_EDITS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from demeanor.core.agent import Ability
+from demeanor.core.values.agent import Ability
 from tests.agents.helpers import NO_SHELL, agent, broken_lines, end, home_json, outline, sample, task
 
 SETTINGS = ".cline/data/settings"

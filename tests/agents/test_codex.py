@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from demeanor.agents.codex import RECIPE
-from demeanor.core.errors import BadInput
-from demeanor.core.scenario import Answer, Approval
-from demeanor.core.trajectory import Called, Concluded, Kind, Said
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.scenario import Answer, Approval
+from demeanor.core.values.trajectory import Called, Concluded, Kind, Said
 from tests.agents.helpers import (
     BASE_URL,
     PRIOR,

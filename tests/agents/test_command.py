@@ -11,11 +11,11 @@ from hypothesis import given, strategies as st
 
 from demeanor.agents import make_agent
 from demeanor.config.table import Table
-from demeanor.core.agent import Agent, Task, prints_events, unable
-from demeanor.core.errors import BadInput
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.scenario import Approval, PriorMessage, Scenario
-from demeanor.core.trajectory import Called, Event, Said, Thought
+from demeanor.core.values.agent import Agent, Task, prints_events, unable
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.values.trajectory import Called, Event, Said, Thought
 
 
 def agent(**table: Any) -> Agent:

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from demeanor.core.agent import Ability
+from demeanor.core.values.agent import Ability
 from tests.agents.helpers import BASE_URL, PRIOR, agent, broken_lines, end, home_json, outline, sample, task
 
 SESSION = ".continue/sessions/demeanor.json"

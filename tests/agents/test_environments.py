@@ -21,10 +21,10 @@ import pytest
 
 from demeanor.agents import make_agent
 from demeanor.config.table import Table
-from demeanor.core.agent import Task
-from demeanor.core.ports import Template
-from demeanor.core.process import Limits, ProcessEnd
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.agent import Task
+from demeanor.core.values.ports import Template
+from demeanor.core.values.process import Limits, ProcessEnd
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.levels.landlock import LandlockSandbox
 from tests.helpers.environments import (

@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given, settings
 
 from demeanor.agents.gemini_cli import RECIPE
-from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.values.trajectory import Called, Kind, Said
 from tests.agents.helpers import (
     BASE_URL,
     NO_EDITS,

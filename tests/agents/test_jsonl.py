@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from demeanor.agents.jsonl import read_events
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.trajectory import Said
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.trajectory import Said
 
 
 def end(text: str, left_out: int = 0) -> ProcessEnd:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.core.trajectory import Aside, Called, Concluded, Said
+from demeanor.core.values.trajectory import Aside, Called, Concluded, Said
 
 
 def test_a_call_that_is_reported_twice_counts_once():

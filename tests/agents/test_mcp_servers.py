@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from demeanor.agents import CODING_AGENTS, adapter
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from tests.agents.helpers import agent, task
 
 WITH_MCP = [name for name in CODING_AGENTS if adapter(name).RECIPE.mcp]

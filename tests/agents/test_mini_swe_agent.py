@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 
-from demeanor.core.agent import Ability, prints_events
-from demeanor.core.trajectory import Concluded
+from demeanor.core.values.agent import Ability, prints_events
+from demeanor.core.values.trajectory import Concluded
 from tests.agents.helpers import BASE_URL, agent, broken_lines, end, home_json, outline, sample, task
 
 TRAJECTORY = "trajectory.json"

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from demeanor.core.agent import Ability
+from demeanor.core.values.agent import Ability
 from tests.agents.helpers import (
     BASE_URL,
     NO_EDITS,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from demeanor.agents import CODING_AGENTS, adapter
-from demeanor.core.agent import tool_kinds
-from demeanor.core.errors import BadInput
-from demeanor.core.scenario import Approval, Scenario
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.agent import tool_kinds
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.scenario import Approval, Scenario
+from demeanor.core.values.trajectory import Kind
 from tests.agents.helpers import agent, option, task
 
 TABLE: dict[str, Any] = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from demeanor.agents.qwen_code import RECIPE
 from demeanor.agents.recipe import RecipeAgent, Setup
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.values.trajectory import Called, Kind
 from tests.agents.helpers import (
     BASE_URL,
     NO_EDITS,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 
 from demeanor.cli.events import event_line
-from demeanor.core.progress import AttemptJudged, AttemptStarted, WorkersChanged
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.values.progress import AttemptJudged, AttemptStarted, WorkersChanged
+from demeanor.core.values.verdict import Void, VoidCause
 from tests.helpers.runs import record
 
 

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from demeanor.cli.forms import refuse_misfits
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from tests.helpers.project import Project
 
 OPTIONS = {"": ("plain", "both"), "--big": ("size", "both"), "--small": ("size",)}

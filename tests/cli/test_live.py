@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from demeanor.cli.live import ProgressState, frame, show_progress
-from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress, WorkersChanged
-from demeanor.core.record import Record
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Cell, Plan
-from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.core.values.progress import AttemptJudged, AttemptStarted, Progress, WorkersChanged
+from demeanor.core.values.record import Record
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Cell, Plan
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.render.terminal import Screen
 from demeanor.reports.run.report import RunReport
 

@@ -20,9 +20,9 @@ from demeanor.cli.options import (
     trial_arguments,
 )
 from demeanor.config.tables import Limit
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.executor_spec import ExecutorSpec
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.core.values.run_request import RunRequest
 
 
 @pytest.fixture(autouse=True)

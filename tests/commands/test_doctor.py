@@ -9,8 +9,8 @@ import pytest
 
 from demeanor.commands.doctor.command import _cluster
 from demeanor.config.config import Config
-from demeanor.core.executor_spec import ExecutorSpec
 from demeanor.core.installation import install_extra
+from demeanor.core.values.executor_spec import ExecutorSpec
 
 
 def missing(name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.config.config import read_config
 from demeanor.config.tables import Limit
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path):

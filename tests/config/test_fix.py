@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.config.config import read_config
 from demeanor.config.fix import FixRules
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 
 
 def rules(folder: Path, text: str) -> FixRules:

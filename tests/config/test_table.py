@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from demeanor.config.table import Table, path_problem
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 
 DATA = {"s": "text", "n": 1, "f": 1.5, "b": True, "l": ["a"], "t": {"x": 1}, "ts": [{"y": "a"}]}
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.core.history import RunCell
-from demeanor.core.run_diff import RateHistory
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.run_diff import RateHistory
 from demeanor.decide.change_points import rate_histories
 from tests.helpers.histories import SUBJECTS, night, nights
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from demeanor.core.evidence import Spent
+from demeanor.core.values.evidence import Spent
 from demeanor.decide.comparison import CompareOutcome, compare, p_drop, smallest_detectable_drop
 from tests.helpers.histories import night
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from demeanor.config.config import read_config
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
-from demeanor.core.run_request import RunRequest
-from demeanor.core.tally import Decision, Tally
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.tally import Decision, Tally
 from demeanor.decide.policies import NAMES, RULES, decide, exit_code, needed_trials
 from demeanor.results.tallies import tally as count_records
 from demeanor.runner.catalog import Catalog

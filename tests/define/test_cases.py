@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from demeanor import USUALLY_PASSES, csv, eval_test, jsonl
-from demeanor.core.errors import BadInput, UnknownName
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import eval_hash
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.errors import BadInput, UnknownName
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import eval_hash
 from demeanor.define.cases import fill
 from demeanor.define.discover import discover
 from demeanor.define.python.marks import marks_of

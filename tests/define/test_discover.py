@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput, UnknownName
+from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.define.discover import discover
 
 HEAD = "from demeanor import USUALLY_PASSES, eval_test\n"

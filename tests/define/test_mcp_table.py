@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput
-from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply, identity
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply, identity
 from demeanor.define.mcp_table import read_mcp
 
 TOOL = {"schema": {"q": "string"}, "replies": ["a", {"text": "b", "when": {"q": "x"}, "times": 1, "error": True}]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.policy import Policy
+from demeanor.core.values.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.define.policy_history import PolicyHistory, policies_in, policy_history
 from tests.helpers.harbor_task_files import MINIMAL, task

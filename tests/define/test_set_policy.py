@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.errors import BadInput
-from demeanor.core.policy import Policy
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.define.set_policy import policy_file, with_policy
 from tests.helpers.harbor_task_files import MINIMAL, task
@@ -35,7 +35,10 @@ def changed(path: Path, source: str, name: str = "saves") -> str:
         ("import demeanor\nfrom demeanor import eval_test\n", "demeanor.USUALLY_PASSES"),
         ("from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n", "USUALLY_PASSES"),
         ("from demeanor import *\n", "USUALLY_PASSES"),
-        ("from demeanor import eval_test\nfrom demeanor.core.policy import Policy\n", "(Policy . USUALLY_PASSES)"),
+        (
+            "from demeanor import eval_test\nfrom demeanor.core.values.policy import Policy\n",
+            "(Policy . USUALLY_PASSES)",
+        ),
     ],
 )
 def test_only_the_argument_differs(tmp_path: Path, imports: str, argument: str) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from demeanor.core.eval import Eval, Source
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Text, Tool, ToolResult
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Text, Tool, ToolResult
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
 from demeanor.gateway.script import Script, ScriptedModel, Turn
 from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.gateway.server.session import Session

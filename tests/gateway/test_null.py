@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.errors import WorldError
+from demeanor.core.values.errors import WorldError
 from demeanor.gateway.null import NullGateway
 from tests.gateway.helpers import a_trial
 

@@ -14,7 +14,7 @@ from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.values.trajectory import Called, Kind, Said
 from demeanor.plugins.lab.bisect.render import bisect_terminal
 from demeanor.plugins.lab.bisect.report import BISECT_DOCUMENT, BisectOutcome
 from demeanor.plugins.lab.fork.render import fork_terminal

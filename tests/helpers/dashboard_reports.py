@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from demeanor.core.exchange import Request
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.instructions import instructions, pieces
-from demeanor.core.messages import Message, Text, Tool
+from demeanor.core.text.instructions import instructions, pieces
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.messages import Message, Text, Tool
 from demeanor.plugins.lab.fork.report import FORK_DOCUMENT, DecisiveStep, ForkOutcome, ForkReport, ForkStep, OtherAnswer
 from demeanor.reports.prompt_coverage.report import (
     COVER_DOCUMENT,

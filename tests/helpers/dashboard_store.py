@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from demeanor.core.capture import Capture
-from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.exchange import Exchange, Request, Response, StopReason, Usage
-from demeanor.core.messages import Message, Text, Tool
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.trajectory import Aside, Called, Event, Kind, Said, Thought, Trajectory
-from demeanor.core.tree import Entry, Tree
-from demeanor.core.trial import Plan, named_cell
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.evidence import Evidence, Spent
+from demeanor.core.values.exchange import Exchange, Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Message, Text, Tool
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trajectory import Aside, Called, Event, Kind, Said, Thought, Trajectory
+from demeanor.core.values.trial import Plan, named_cell
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.store.runs.run_store import RunStore
 from tests.helpers.dashboard_reports import keep_cover, keep_scan

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.comparison import compare
 from demeanor.decide.gate.cell import GateCell

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.core.eval import Eval
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
 
 GREET = """\

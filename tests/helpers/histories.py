@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
 
 SUBJECTS = ("a:m", "b:m", "c:m")
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.program_tree import program_tree
+from demeanor.core.trees.program_tree import program_tree
 
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"

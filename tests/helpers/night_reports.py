@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.evidence import Spent
-from demeanor.core.history import PastRun, RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.record import RunInfo
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import RunInfo
 from demeanor.reports.night.build import night_report
 from demeanor.reports.night.report import FailingCell, FailureMode, NearPromotion, NightReport, VoidCount
 

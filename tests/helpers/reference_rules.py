@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
 
 
 def may_be_promoted(cells: Sequence[RunCell], subjects: Sequence[str]) -> bool:

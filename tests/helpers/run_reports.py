@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.eval import Eval, Source
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Cell, Plan, Trial
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Cell, Plan, Trial
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.decide.policies import decide
 from demeanor.reports.run.report import RunReport, run_report
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record, RunInfo, RunKind
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record, RunInfo, RunKind
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.trajectory import Called, Event, Kind, Said
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import Called, Event, Kind, Said
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.results.trial_steps import TrialSteps
 
 PASS = Pass()

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.errors import DemeanorError
-from demeanor.core.exchange import Exchange
-from demeanor.core.tree import Tree
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.exchange import Exchange
 from demeanor.gateway.cassette.cassette import BadCassette, Cassette, read_cassette, write_cassette
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed

@@ -11,7 +11,7 @@ import pytest
 
 from demeanor.commands.doctor.hostile import HOSTILE_TIMEOUT, run_hostile
 from demeanor.commands.doctor.hostile_table import HOSTILE
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "landlock"])

@@ -9,7 +9,7 @@ import pytest
 
 from demeanor.agents import CODING_AGENTS, make_agent
 from demeanor.config.table import Table
-from demeanor.core.agent import DEBUG_LOG, Task
+from demeanor.core.values.agent import DEBUG_LOG, Task
 from tests.helpers.project import Project
 
 EVALS = """\

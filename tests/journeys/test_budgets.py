@@ -18,7 +18,7 @@ def says_hello(rig, result):
     assert "Hello" in result
 """
 SCRIPT = """\
-from demeanor.core.exchange import Usage
+from demeanor.core.values.exchange import Usage
 from demeanor.gateway.script import Answer
 
 def play(turn):

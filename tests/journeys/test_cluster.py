@@ -15,8 +15,8 @@ from typing import Any, TextIO
 
 import pytest
 
-from demeanor.core.codec import encode
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.text.codec import encode
+from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.runner.executors.certificates import write_certificates
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers import preloaded

@@ -11,7 +11,7 @@ import pytest
 
 from demeanor.agents import make_agent
 from demeanor.config.config import read_config
-from demeanor.core import errors
+from demeanor.core.values import errors
 from demeanor.gateway.script import load_script
 from demeanor.runner.selection import collect_evals
 from tests.helpers.project import Project

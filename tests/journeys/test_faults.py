@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.fault import FaultKind
+from demeanor.core.values.fault import FaultKind
 from tests.helpers.project import Project
 
 EVAL = """\

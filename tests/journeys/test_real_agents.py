@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.agent import Ability
+from demeanor.core.values.agent import Ability
 from tests.helpers.installed_agents import AGENTS_FOLDER, installed, selected_agents
 from tests.helpers.project import Project
 from tests.journeys.test_good_and_bad import AGENTS as WITH_BEHAVIOURS

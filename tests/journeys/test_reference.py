@@ -15,8 +15,8 @@ import pytest
 
 from demeanor.cli.registry import NOTHING_ALONE, all_commands, command_of, parser_of
 from demeanor.core.entry_points import installed
-from demeanor.core.errors import DemeanorError
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
@@ -353,7 +353,7 @@ NOT_THE_RIG = {("rig", "py")}
 
 
 def test_modules_and_functions_in_the_docs_exist() -> None:
-    """`demeanor.statistics.intervals.wilson`, and modules such as `core/exit_code.py`."""
+    """`demeanor.statistics.intervals.wilson`, and modules such as `core/values/exit_code.py`."""
     for name, page in PAGES.items():
         for dotted in re.findall(r"\bdemeanor(?:\.[a-z_]+){2,}", code_of(page)):
             parts = dotted.split(".")

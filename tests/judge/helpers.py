@@ -10,11 +10,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.ports import CommandResult
-from demeanor.core.scenario import Scenario
-from demeanor.core.trajectory import Called, Said, Trajectory, kind_of
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.evidence import Evidence, Spent
+from demeanor.core.values.ports import CommandResult
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.trajectory import Called, Said, Trajectory, kind_of
 from demeanor.judge.rig import Rig
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from demeanor import Rig
-from demeanor.core.evidence import Evidence
-from demeanor.core.trajectory import Aside, Called, Concluded, Kind, Said, Trajectory
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.trajectory import Aside, Called, Concluded, Kind, Said, Trajectory
 from demeanor.judge.agents_view import NoSuchSubAgent
 from demeanor.judge.unknowable import Unknowable
 from tests.judge.helpers import no_command

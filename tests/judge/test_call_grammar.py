@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from demeanor.core.checks import FunctionCheck
+from demeanor.core.values.checks import FunctionCheck
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.check_answers import answer
 from demeanor.judge.unknowable import Unknowable

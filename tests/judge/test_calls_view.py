@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Called
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Called
 from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_set import NoSuchCall
 from demeanor.judge.calls_view import Calls

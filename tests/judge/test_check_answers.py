@@ -6,8 +6,8 @@ import typing
 
 import pytest
 
-from demeanor.core import checks
-from demeanor.core.checks import (
+from demeanor.core.values import checks
+from demeanor.core.values.checks import (
     AtMost,
     CommandSucceeds,
     FileAbsent,
@@ -20,8 +20,8 @@ from demeanor.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from demeanor.core.evidence import Spent
-from demeanor.core.ports import CommandResult
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.ports import CommandResult
 from demeanor.judge.check_answers import answer
 from tests.judge.helpers import called, rig, run_command, tree
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import FunctionCheck
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
 from demeanor.judge.answers import CheckAnswer, Rehearsals
 from demeanor.judge.check_server import CheckServer, ChecksStopped
 from demeanor.judge.opinion import no_judge

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.ports import CommandResult
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.ports import CommandResult
 from demeanor.judge.command_input import run_on
 from demeanor.judge.unknowable import Unknowable
 from tests.judge.helpers import file

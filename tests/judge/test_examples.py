@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.policy import Policy
+from demeanor.core.values.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.judge.self_test import self_test
 from tests.judge.helpers import lay_out, read_back, run_command

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree_io import scan
 from demeanor.judge.unknowable import Unknowable
 from tests.judge.helpers import read_back, rig
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.checks import CommandSucceeds, FileExists, FunctionCheck, RewardCheck, ToolUsed
-from demeanor.core.errors import WorldError
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import USUALLY_FAILS, USUALLY_PASSES
-from demeanor.core.scenario import Scenario
-from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.core.values.checks import CommandSucceeds, FileExists, FunctionCheck, RewardCheck, ToolUsed
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import USUALLY_FAILS, USUALLY_PASSES
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.judge import judge
 from tests.judge.helpers import called, evidence, no_command

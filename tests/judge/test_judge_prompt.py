@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Response, StopReason
-from demeanor.core.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
-from demeanor.core.messages import Text, ToolCall
+from demeanor.core.values.exchange import Response, StopReason
+from demeanor.core.values.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
+from demeanor.core.values.messages import Text, ToolCall
 from demeanor.judge.judge_prompt import INSTRUCTIONS, judge_hash, judge_request, question_key, read_vote
 from demeanor.judge.tool_answer import UnusableAnswer
 

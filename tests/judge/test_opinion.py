@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.checks import CheckFunction, FunctionCheck, JudgeCheck
-from demeanor.core.errors import WorldError
-from demeanor.core.eval import Eval, Source
-from demeanor.core.fingerprints import asks_judge, eval_hash
-from demeanor.core.judge_question import JudgeAnswer, JudgeQuestion, JudgeSettings, JudgeVote
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
-from demeanor.core.tree import Tree
-from demeanor.core.verdict import Fail, Pass, Void, VoidCause
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.checks import CheckFunction, FunctionCheck, JudgeCheck
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.fingerprints import asks_judge, eval_hash
+from demeanor.core.values.judge_question import JudgeAnswer, JudgeQuestion, JudgeSettings, JudgeVote
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.verdict import Fail, Pass, Void, VoidCause
 from demeanor.judge.answers import Rehearsals
 from demeanor.judge.check_server import CheckServer
 from demeanor.judge.judge import judge

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from demeanor import Rig
-from demeanor.core.evidence import Spent
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.trajectory import Asked, Faulted, Kind
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.trajectory import Asked, Faulted, Kind
 from demeanor.judge.unknowable import Unknowable
 from tests.judge.helpers import called, evidence, no_command, rig
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from demeanor import Stage
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.scenario import Scenario
-from demeanor.core.trajectory import Asked, Called, Kind, Said
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.trajectory import Asked, Called, Kind, Said
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour, ScriptedCall
 from demeanor.judge.simulation import rehearse
 from tests.judge.helpers import lay_out, read_back

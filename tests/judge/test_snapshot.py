@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from demeanor.core.checks import PromptSnapshot
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import PromptSnapshot
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.scenario import Scenario
 from demeanor.judge.check_answers import answer
 from demeanor.judge.rig import Rig
 from demeanor.judge.self_test import self_test

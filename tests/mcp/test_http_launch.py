@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import demeanor.mcp
-from demeanor.core.codec import encode
-from demeanor.core.fault import parse_faults
-from demeanor.core.mcp_fixture import Fixture, FixtureTool, Reply, read_record, was_listed
+from demeanor.core.text.codec import encode
+from demeanor.core.values.fault import parse_faults
+from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, Reply, read_record, was_listed
 from demeanor.mcp.record import ServerFile
 from tests.mcp.test_relay import python
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import demeanor.mcp
-from demeanor.core.codec import encode
-from demeanor.core.mcp_fixture import Fixture, FixtureTool
+from demeanor.core.text.codec import encode
+from demeanor.core.values.mcp_fixture import Fixture, FixtureTool
 from demeanor.mcp.probe import Resumed, first_message
 from demeanor.mcp.record import ServerFile
 

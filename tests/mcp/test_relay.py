@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import demeanor.mcp
-from demeanor.core.codec import encode
-from demeanor.core.mcp_fixture import read_record, was_listed
+from demeanor.core.text.codec import encode
+from demeanor.core.values.mcp_fixture import read_record, was_listed
 from demeanor.mcp.record import ServerFile
 from tests.mcp.test_probe import LIST, PROBE, READY, START
 

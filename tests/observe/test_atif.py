@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 
-from demeanor.core.trajectory import Called, Kind, Said, Thought
+from demeanor.core.values.trajectory import Called, Kind, Said, Thought
 from demeanor.observe.atif import atif_events
 from tests.plugins.harbor.format.test_trial_result import JSON
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.exchange import Exchange, Request, Response
-from demeanor.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
-from demeanor.core.trajectory import Aside, Called, Said, Trajectory
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.exchange import Exchange, Request, Response
+from demeanor.core.values.messages import Message, Part, Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.trajectory import Aside, Called, Said, Trajectory
 from demeanor.observe import observe
 
 WRITE = Tool(name="write_file", description="", schema={})

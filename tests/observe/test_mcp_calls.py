@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.fingerprints import BASE_URL
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.trajectory import Called, Faulted, Kind
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.fingerprints import BASE_URL
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.trajectory import Called, Faulted, Kind
+from demeanor.core.values.verdict import VoidCause
 from demeanor.observe.observe import observe
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.trajectory import Asked, Called, Concluded, Event, Faulted, Kind, Said
+from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Faulted, Kind, Said
 from demeanor.observe.merge import merge
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.core.capture import Breakdown, Capture
-from demeanor.core.evidence import Spent
-from demeanor.core.exchange import Exchange, ProviderError, Reasoning, Request, Response, Sampling, Usage
-from demeanor.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.capture import Breakdown, Capture
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exchange import Exchange, ProviderError, Reasoning, Request, Response, Sampling, Usage
+from demeanor.core.values.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
+from demeanor.core.values.verdict import VoidCause
 from demeanor.observe import observe
 
 WRITE = ToolCall(id="c1", name="write_file", arguments={"path": "a.txt"})

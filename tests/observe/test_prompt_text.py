@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Text, Tool
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Text, Tool
 from demeanor.observe.prompt_text import prompt_text
 
 TOOL = Tool(name="read", description="Read a file.", schema={"type": "object"})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.codec import decode
-from demeanor.core.trajectory import Aside, Said, Trajectory
+from demeanor.core.text.codec import decode
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.trajectory import Aside, Said, Trajectory
 from demeanor.observe import observe
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Part, Text, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Part, Text, ToolCall, ToolResult
 from demeanor.observe.request_text import RequestText
 
 

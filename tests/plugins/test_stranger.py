@@ -41,7 +41,7 @@ def run(args):
     "add": '''\
 """`demeanor abacus add`."""
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 SUMMARY = "add numbers"
 EXAMPLES = (("demeanor abacus add 1 2", "3"),)
@@ -65,12 +65,12 @@ import tomllib
 from dataclasses import dataclass
 from hashlib import sha256
 
-from demeanor.core.checks import RewardCheck
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
-from demeanor.core.whole_task import WholeTask
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.whole_task import WholeTask
 
 FILE = "sum.toml"
 TABLE = ("eval",)
@@ -123,9 +123,9 @@ def read(path):
 
 from dataclasses import dataclass
 
-from demeanor.core.capture import Capture
-from demeanor.core.fingerprints import TASK_ENVIRONMENT, scenario_hashes
-from demeanor.core.process import ProcessEnd
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.fingerprints import TASK_ENVIRONMENT, scenario_hashes
+from demeanor.core.values.process import ProcessEnd
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.runner.engines import EngineRun, EngineStatus
 
@@ -185,8 +185,8 @@ class Abacus:
     "reader": '''\
 """Reads what an abacus has written."""
 
-from demeanor.core.record import Record
-from demeanor.core.verdict import Pass
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Pass
 from demeanor.store.history.run_writer import WrittenRecord
 from demeanor.store.imports.common import Imported, cells_of, import_uid, imported_run, read_json
 

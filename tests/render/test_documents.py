@@ -16,7 +16,7 @@ from demeanor.commands.compare.plan import comparison_plan
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.trace.notes_report import NOTES_DOCUMENT, NotesReport
-from demeanor.core.notes import TrialNote
+from demeanor.core.values.notes import TrialNote
 from demeanor.plugins.lab.bisect.report import BISECT_DOCUMENT
 from demeanor.plugins.lab.fork.report import FORK_DOCUMENT
 from demeanor.render.documents import ReportDocument, compact_object, item_pieces, json_data

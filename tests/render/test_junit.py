@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Literal
 from xml.etree.ElementTree import Element, fromstring
 
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision, Tally
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision, Tally
 from demeanor.render.junit import JUnitCase, write_junit
 
 

@@ -6,7 +6,7 @@ import re
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render.markdown import code_block, escape, fit, headline, html_code, inline_code
 
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.evidence import Spent
-from demeanor.core.tally import Estimate
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.tally import Estimate
 from demeanor.render.numbers import duration, money, numbers, percent, rate, tokens, tokens_and_cost
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.checks import JudgeCheck
+from demeanor.core.values.checks import JudgeCheck
 from demeanor.results.calibrations import uncalibrated
 from demeanor.store.history import open_history
 from tests.runner.test_plan import an_eval

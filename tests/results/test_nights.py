@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.history import PastRun
-from demeanor.core.record import RunInfo
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.record import RunInfo
 from demeanor.results.nights import NightFilter, count_nights, night_filter
 from tests.vcs.test_commit_range import Repository
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.capture import Capture
-from demeanor.core.evidence import Evidence
-from demeanor.core.policy import Policy
-from demeanor.core.record import RunInfo
-from demeanor.core.trial import Plan, named_cell
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import RunInfo
+from demeanor.core.values.trial import Plan, named_cell
 from demeanor.results.runs import find_stored_run
 from demeanor.store.history.connect import FILE, open_database
 from demeanor.store.runs.run_folder import RunFolder

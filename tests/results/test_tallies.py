@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.tally import Mean, Status, Tally
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.tally import Mean, Status, Tally
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Fail, Pass, Verdict, Void, VoidCause
 from demeanor.results.tallies import summary, tally
 
 OUTCOMES: dict[str, Verdict] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from demeanor.core.trajectory import Called, Event, Kind, Said, Thought
+from demeanor.core.values.trajectory import Called, Event, Kind, Said, Thought
 from demeanor.results.trajectory_diff import Pair, align, distance, first_divergence
 
 TOOLS = st.sampled_from(["read_file", "write_file", "shell"])

@@ -8,10 +8,10 @@ import pytest
 
 from demeanor.config.config import Config
 from demeanor.config.tables import Limit
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.verdict import Pass, Verdict, Void, VoidCause
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.verdict import Pass, Verdict, Void, VoidCause
 from demeanor.runner.budget import BudgetSpent, RunBudget, budget_limits
 
 

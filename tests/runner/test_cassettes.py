@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demeanor.config.config import Config
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.run_request import RunRequest
 from demeanor.runner.cassettes import cassette_notes, cassette_problems, recorder
 from demeanor.runner.catalog import Catalog
 

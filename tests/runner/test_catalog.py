@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.subject import Subject
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.subject import Subject
 from demeanor.runner.catalog import NATIVE, Catalog
 
 AGENTS = """\

@@ -16,7 +16,7 @@ from demeanor.agents import BUILT_IN
 from demeanor.commands.init.starter_files import CI, StarterChoice, starter_files
 from demeanor.config.config import read_config
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.gateway.models.registry import read_model, read_provider
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.config_schema import config_schema

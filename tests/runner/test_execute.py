@@ -15,12 +15,12 @@ import pytest
 
 from demeanor.config.config import read_config
 from demeanor.config.tables import Limit
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan, Trial
-from demeanor.core.verdict import Pass
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan, Trial
+from demeanor.core.values.verdict import Pass
 from demeanor.results.history import open_project_history
 from demeanor.runner.budget import StopConditions, stop_conditions
 from demeanor.runner.catalog import Catalog

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.run_request import RunRequest
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute_async, prepare
 from demeanor.runner.plan import plan_evals

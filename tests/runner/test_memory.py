@@ -12,8 +12,8 @@ from typing import Any
 
 from demeanor.cli.live import show_progress
 from demeanor.config.config import read_config
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.run_request import RunRequest
 from demeanor.render.terminal import Screen
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.values.process import Output, ProcessEnd
 from demeanor.runner.missing_module import ModuleSearch, explain_missing_module, missing_module
 from tests.helpers.environments import PYTHON, SITE, run
 

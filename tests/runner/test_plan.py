@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import USUALLY_PASSES, Policy
-from demeanor.core.run_request import RunRequest
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Plan
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import USUALLY_PASSES, Policy
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Plan
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import make_plan, plan_evals
 

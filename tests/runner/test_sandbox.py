@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, UnknownName, UsageError
-from demeanor.core.sandbox_spec import RANKS
+from demeanor.core.values.errors import BadInput, UnknownName, UsageError
+from demeanor.core.values.sandbox_spec import RANKS
 from demeanor.runner.sandbox import MAKERS, make_sandbox, probed_sandbox, verified_sandbox
 
 

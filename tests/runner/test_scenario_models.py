@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.errors import BadInput
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_run

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.capture import Breakdown, Capture
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.record import Record
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import Fail, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.capture import Breakdown, Capture
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.record import Record
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import Fail, Pass, Verdict, Void, VoidCause
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.schedule import Retries, Stop, is_final, run_trials
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.errors import NothingToRun, UnknownName, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.policy import ALWAYS_PASSES
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.errors import NothingToRun, UnknownName, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import ALWAYS_PASSES
+from demeanor.core.values.run_request import RunRequest
 from demeanor.runner.selection import select_evals
 from tests.runner.test_plan import an_eval
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import BadInput, UnknownName
-from demeanor.core.exchange import Exchange, Request, Response
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
-from demeanor.core.trajectory import Called, Said
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import BadInput, UnknownName
+from demeanor.core.values.exchange import Exchange, Request, Response
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.trajectory import Called, Said
 from demeanor.runner.session_files import choose_session, read_sessions, session_files
 from demeanor.runner.traffic import TrafficHeader, header_line
 from tests.helpers.session_samples import session_file

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from demeanor.core.errors import BadInput, WorldError
-from demeanor.core.scenario import Scenario
-from demeanor.core.tree_io import scan
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.errors import BadInput, WorldError
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.template import TemplateCache, build_template, check_template
 from demeanor.runner.workspace_git import EPOCH
 

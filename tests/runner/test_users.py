@@ -13,17 +13,17 @@ from typing import Any, cast
 import pytest
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.checks import FileExists
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval, Source
-from demeanor.core.evidence import Evidence
-from demeanor.core.executor_spec import ExecutorSpec
-from demeanor.core.policy import Policy
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
-from demeanor.core.user import ScriptedUser, User, UserReply
+from demeanor.core.values.checks import FileExists
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.user import ScriptedUser, User, UserReply
 from demeanor.gateway.null import NullGateway
 from demeanor.judge.answers import CheckAnswer
 from demeanor.runner.agent_run import _waited_since, _Watch

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from demeanor.core.ports import Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.tree import Tree
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.ports import Template
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 from tests.helpers.processes import command_line, with_environ

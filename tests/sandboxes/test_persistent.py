@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.ports import Template
-from demeanor.core.process import Launch, Limits, Output, ProcessEnd
-from demeanor.core.sandbox_spec import Ceilings, Network
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import Template
+from demeanor.core.values.process import Launch, Limits, Output, ProcessEnd
+from demeanor.core.values.sandbox_spec import Ceilings, Network
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.sandboxes.host.certificates import certificate_variables
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.process import Limits
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import Limits
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 from tests.helpers.processes import alive, children, command_line

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.vcs.commit_range import commit_line
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UsageError
-from demeanor.core.tree import Change, changes
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree import Change, changes
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.errors import UsageError
 from demeanor.vcs.patch import apply_patch, without_ignored, write_changes, write_patch
 
 FILES = {

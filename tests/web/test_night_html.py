@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from demeanor.core.trajectory import Called, Kind, Said
-from demeanor.core.verdict import Fail, Finding, Pass
+from demeanor.core.values.trajectory import Called, Kind, Said
+from demeanor.core.values.verdict import Fail, Finding, Pass
 from demeanor.reports.night.report import FailingCell, FailureMode, NightReport
 from demeanor.reports.night.step_pairs import TrialStepsPair
 from demeanor.results.trial_steps import TrialSteps

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from demeanor.core.errors import DemeanorError, StoreError, StoreUnavailable
+from demeanor.core.values.errors import DemeanorError, StoreError, StoreUnavailable
 from demeanor.web.server import ServerOptions, make_app
 
 

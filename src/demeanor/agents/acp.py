@@ -1,6 +1,6 @@
 """Any agent that speaks the Agent Client Protocol, described in the configuration only.
 
-The client (demeanor/acp/) runs in the sandbox and starts the agent. It sends the prompts, answers requests for
+The client (demeanor/agents/acp_client/) runs in the sandbox and starts the agent. It sends the prompts, answers requests for
 permission by the eval's `approval`, and prints the agent's updates as events.
 """
 
@@ -27,10 +27,10 @@ from demeanor.agents.program import (
     read_program,
 )
 from demeanor.config.table import Table
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.codec import encode
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind, usual_kinds
+from demeanor.core.text.codec import encode
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind, usual_kinds
 
 _TASK_FILE = ".demeanor/acp.json"
 _CANNOT = {
@@ -130,7 +130,7 @@ class AcpAgent:
             "version": __version__,
         }
         # -P keeps the workspace off the import path: a file `json.py` there must not be imported.
-        argv = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.acp", str(task.home / _TASK_FILE))
+        argv = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.agents.acp_client", str(task.home / _TASK_FILE))
         launch = self.program.readable(Launch(argv=argv, env={**env, **PACKAGE_ENV}, reads=package_paths()))
         files = {path: fill(text, values).encode() for path, text in own.home_files.items()}
         home_files = {**self.program.files(values), **files, _TASK_FILE: json.dumps(fields).encode()}

@@ -17,9 +17,9 @@ from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
-from demeanor.core.agent import DEBUG_LOG, Ability, Orders, Task
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event
+from demeanor.core.values.agent import DEBUG_LOG, Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event
 
 _HISTORY = ".aider/chat.md"
 _CONFIG = ".aider.conf.yml"

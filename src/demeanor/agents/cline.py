@@ -18,10 +18,10 @@ from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_number, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_number, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _SETTINGS = ".cline/data/settings"
 _GATE = ".cline/plugins/gate.js"

@@ -15,12 +15,12 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_number, as_text
-from demeanor.core.messages import full_tool_name
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import Approval
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_number, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.messages import full_tool_name
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.scenario import Approval
+from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".codex"
 _SESSIONS = f"{_FOLDER}/sessions/2020/01/01"

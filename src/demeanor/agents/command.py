@@ -24,9 +24,9 @@ from demeanor.agents.program import (
     read_program,
 )
 from demeanor.config.table import Table
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _CANNOT = {
     Ability.MESSAGES: "a command can't be given prior messages",

@@ -13,10 +13,10 @@ from demeanor.agents.overrides import Overrides
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import json_file
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".continue"
 _SESSION = f"{_FOLDER}/sessions/demeanor.json"

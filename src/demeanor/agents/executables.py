@@ -28,8 +28,8 @@ from demeanor.agents.python_environment import (
     source_folders,
     source_paths,
 )
-from demeanor.core.process import Launch
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.process import Launch
 
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 """The folder that holds the `demeanor` package, for agents that are part of it. Python lists this folder on import,

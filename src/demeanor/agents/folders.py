@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from demeanor.core.atomic_file import write_atomically
+from demeanor.core.trees.atomic_file import write_atomically
 
 
 def agents_folder(environ: Mapping[str, str]) -> Path:

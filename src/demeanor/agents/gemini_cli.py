@@ -15,11 +15,11 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_value
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import DEBUG_LOG, Orders, Task
-from demeanor.core.json_values import as_dict, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import PriorCall
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_text
+from demeanor.core.values.agent import DEBUG_LOG, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.scenario import PriorCall
+from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".gemini"
 _PRIOR = f"{_FOLDER}/earlier.json"

@@ -17,11 +17,11 @@ from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import prior_ids
 from demeanor.agents.tool_denial import denied_tools
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import PriorMessage
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.scenario import PriorMessage
+from demeanor.core.values.trajectory import Event, Kind
 
 _SESSION = "demeanor"
 _PRIOR = "prior.json"

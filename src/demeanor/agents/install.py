@@ -21,9 +21,9 @@ from demeanor.agents.install_error import InstallError, explain
 from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
 from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
-from demeanor.core.errors import UsageError
-from demeanor.core.program_tree import program_tree
 from demeanor.core.started import mark_started
+from demeanor.core.trees.program_tree import program_tree
+from demeanor.core.values.errors import UsageError
 
 _VERSIONS = {
     "npm": re.compile(r"\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?"),

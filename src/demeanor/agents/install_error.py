@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from demeanor.core.errors import DemeanorError
-from demeanor.core.text import excerpt, opening
+from demeanor.core.text.wording import excerpt, opening
+from demeanor.core.values.errors import DemeanorError
 
 _UNREACHABLE = re.compile(
     r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|ENOTCACHED"

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from demeanor.core.codec import DecodeError, decode
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import ProcessEnd
-from demeanor.core.trajectory import Event, Trajectory
+from demeanor.core.text.codec import DecodeError, decode
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.process import ProcessEnd
+from demeanor.core.values.trajectory import Event, Trajectory
 
 _TRUNCATED = "the agent printed so much that its log was truncated"
 

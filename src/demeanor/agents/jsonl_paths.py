@@ -10,10 +10,10 @@ from typing import Any
 from demeanor.agents.jsonl import json_arguments, json_lines, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.config.table import Table, describe, path_problem
-from demeanor.core.json_path import Step, json_steps
-from demeanor.core.json_values import as_text
-from demeanor.core.process import ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_path import Step, json_steps
+from demeanor.core.text.json_values import as_text
+from demeanor.core.values.process import ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 KEYS = ("tool", "arguments", "id", "result", "failed", "text", "thought")
 _EXAMPLE = 'such as "item.name", "parts[0].text" or {path = "item.name", when = {type = "tool"}}'

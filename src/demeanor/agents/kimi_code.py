@@ -17,10 +17,10 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Orders, Task
-from demeanor.core.json_values import as_dict, as_number, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_number, as_text
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".kimi-code"
 _LOG = f"{_FOLDER}/sessions/*/*/agents/main/wire.jsonl"

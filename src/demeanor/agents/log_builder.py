@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from demeanor.core.trajectory import (
+from demeanor.core.values.trajectory import (
     Aside,
     Called,
     Concluded,

@@ -11,10 +11,10 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event
 
 _TRAJECTORY = "trajectory.json"
 _SETTINGS = ".config/mini-swe-agent/demeanor.yaml"

@@ -1,4 +1,4 @@
-"""The adapter of the native agent (demeanor/native/), Demeanor's own small coding agent."""
+"""The adapter of the native agent (demeanor/agents/native_agent/), Demeanor's own small coding agent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from demeanor.agents.executables import PACKAGE_ENV, package_paths
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.overrides import Overrides, read_overrides, read_params
 from demeanor.config.table import Table
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.codec import encode
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.codec import encode
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _PARAMS = ("args", "env", "home_files", "tool_kinds")
 
@@ -84,7 +84,7 @@ class BuiltinAgent:
             }
         )
         # -P keeps the workspace off the import path: a file `json.py` there must not be imported.
-        program = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.native")
+        program = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.agents.native_agent")
         options: dict[str, object] = {"--task": task.home / "task.json", "--model": task.model}
         options |= {"--max-turns": self.max_turns, "--seed": task.seed}
         words = (str(word) for option in options.items() for word in option)

@@ -18,11 +18,11 @@ from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import denied_tools
-from demeanor.core.agent import Orders, Task
-from demeanor.core.json_values import as_dict, as_number, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import Approval
-from demeanor.core.trajectory import Event
+from demeanor.core.text.json_values import as_dict, as_number, as_text
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.scenario import Approval
+from demeanor.core.values.trajectory import Event
 
 _CONFIG = ".config/demeanor/opencode.json"
 _PRIOR = ".config/demeanor/prior.json"

@@ -23,9 +23,9 @@ from demeanor.agents.program import (
 )
 from demeanor.agents.settings import merged
 from demeanor.config.table import Table, path_problem
-from demeanor.core.agent import Orders, Task
-from demeanor.core.scenario import Approval
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.scenario import Approval
+from demeanor.core.values.trajectory import Kind
 
 KEYS = ("approval_mode", "args", "env", "home_files", "mcp_servers", "settings", "tool_kinds")
 """The keys, in the configuration and in an eval's `params`."""

@@ -14,10 +14,10 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event
 
 _FOLDER = ".pi/agent"
 _SESSION = ".pi/demeanor.jsonl"  # pi moves a session file out of its own folder

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from demeanor.agents.executables import printed_version, why_missing, with_executables
 from demeanor.config.table import Table, path_problem
-from demeanor.core.agent import Task
-from demeanor.core.errors import nearest
-from demeanor.core.process import Launch
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.agent import Task
+from demeanor.core.values.errors import nearest
+from demeanor.core.values.process import Launch
+from demeanor.core.values.trajectory import Kind
 
 DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "gemini": ""}
 """The model APIs, each with the path that its clients expect at the end of a base URL."""

@@ -14,10 +14,10 @@ from demeanor.agents.jsonl import read_events
 from demeanor.agents.program import read_paths
 from demeanor.agents.python_environment import eval_folders, is_wide
 from demeanor.config.table import Table
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.codec import encode
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.codec import encode
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _HOST = str(Path(__file__).with_name("python_host.py"))
 

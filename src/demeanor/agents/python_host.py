@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from demeanor.core.approval import Approver
-from demeanor.core.user_channel import UserChannel
+from demeanor.core.values.approval import Approver
+from demeanor.core.values.user_channel import UserChannel
 
 
 class AgentSession:

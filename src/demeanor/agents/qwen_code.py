@@ -14,10 +14,10 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, prior_ids, read_stream_json
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
-from demeanor.core.agent import Orders, Task
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import PriorMessage
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.scenario import PriorMessage
+from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".qwen"
 _TOOLS = (

@@ -19,9 +19,9 @@ from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overri
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
 from demeanor.agents.program import in_project, named_files, placeholder_values, project_command, read_paths
 from demeanor.config.table import Table
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.process import ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 DEFAULT_RETRIES = 2
 

@@ -14,11 +14,11 @@ from typing import Any
 from demeanor.agents.jsonl import joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.stream_host import STEERED
-from demeanor.core.agent import Orders, Task
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.scenario import PriorCall, PriorMessage
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.scenario import PriorCall, PriorMessage
+from demeanor.core.values.trajectory import Event, Kind
 
 LONG_AGO = "2020-01-01T00:00:00.000Z"
 """The time of every prior message, so that two trials get the same session file."""

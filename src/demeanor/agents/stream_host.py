@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.json_values import as_dict, as_dicts
-from demeanor.core.steering import Steering, steered_event
+from demeanor.core.text.json_values import as_dict, as_dicts
+from demeanor.core.values.steering import Steering, steered_event
 
 STEERED = "demeanor_steered"
 _OWN_VARIABLES = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.agents.executables import PACKAGE_ENV, package_paths
-from demeanor.core.agent import Orders, Task
-from demeanor.core.codec import encode
-from demeanor.core.trajectory import Kind, usual_kinds
+from demeanor.core.text.codec import encode
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.trajectory import Kind, usual_kinds
 
 _HOST = str(Path(__file__).with_name("stream_host.py"))
 _FOLDER = ".demeanor"

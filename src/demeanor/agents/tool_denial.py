@@ -13,8 +13,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.core.scenario import Approval
-from demeanor.core.trajectory import Kind, kind_of
+from demeanor.core.values.scenario import Approval
+from demeanor.core.values.trajectory import Kind, kind_of
 
 _NEEDS_PERMISSION = frozenset({Kind.EDIT, Kind.DELETE, Kind.EXECUTE, Kind.FETCH})
 """The kinds that agents ask about. They read and search without asking, so `default = "deny"` does not apply there."""

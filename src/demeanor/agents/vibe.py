@@ -17,10 +17,10 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.json_values import as_dict, as_dicts, as_text
-from demeanor.core.process import Launch, ProcessEnd
-from demeanor.core.trajectory import Event, Kind
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.process import Launch, ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".vibe"
 _SESSIONS = f"{_FOLDER}/logs/session"

@@ -20,11 +20,11 @@ from demeanor.cli.registry import (
     program_help,
 )
 from demeanor.core import started
-from demeanor.core.errors import DemeanorError, StoreError, UsageError, surely_meant
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.open_files import REMEDY, out_of_files
 from demeanor.core.signals import signals_as_interrupt
-from demeanor.core.text import redact_before_shortening
+from demeanor.core.text.wording import redact_before_shortening
+from demeanor.core.trees.open_files import REMEDY, out_of_files
+from demeanor.core.values.errors import DemeanorError, StoreError, UsageError, surely_meant
+from demeanor.core.values.exit_code import ExitCode
 
 _START = """\
 Demeanor: behavioural evals for coding agents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.core.errors import StoreError
+from demeanor.core.values.errors import StoreError
 
 _SCHEMA = ".schema.json"
 

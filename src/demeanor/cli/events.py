@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
-from demeanor.core.verdict import Void
+from demeanor.core.values.progress import AttemptJudged, AttemptStarted, Progress
+from demeanor.core.values.verdict import Void
 
 
 def event_line(news: Progress) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Mapping
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 
 def refuse_misfits(

@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.core.progress import Progress
-    from demeanor.core.record import Record
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.progress import Progress
+    from demeanor.core.values.record import Record
+    from demeanor.core.values.trial import Plan
     from demeanor.runner.ui import UI
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.intervention import Intervention
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.intervention import Intervention
 
 _OPTION = "--edit-prompt"
 _FORMS = (

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from demeanor.core.progress import AttemptStarted, Progress, WorkersChanged
-from demeanor.core.record import Record
-from demeanor.core.text import count, one_line
-from demeanor.core.usage import RunningTotal
-from demeanor.core.verdict import Fail, Void
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.progress import AttemptStarted, Progress, WorkersChanged
+from demeanor.core.values.record import Record
+from demeanor.core.values.usage import RunningTotal
+from demeanor.core.values.verdict import Fail, Void
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots
 from demeanor.render.table import Column, cut, table
@@ -24,7 +24,7 @@ from demeanor.render.terminal import Screen, paint, screen_of
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.trial import Plan
 
 _REFRESHES_PER_SECOND = 4
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from demeanor.config.config import Config, read_config
 from demeanor.config.tables import Limit
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.executor_spec import PLACES, ExecutorSpec
-from demeanor.core.sandbox_spec import RANKS
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.executor_spec import PLACES, ExecutorSpec
+from demeanor.core.values.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
-    from demeanor.core.run_request import RunRequest
+    from demeanor.core.values.run_request import RunRequest
     from demeanor.render.documents import ReportDocument
     from demeanor.render.terminal import Screen
 
@@ -234,8 +234,8 @@ def request_of(args: argparse.Namespace, **more: Any) -> RunRequest:
     given |= {name: options[name] for name in _VALUES if name in options}
     if "budget" in options:
         given |= {"budget_usd": args.budget.usd, "budget_tokens": args.budget.tokens}
-    from demeanor.core.agent import DEBUG_VARIABLE
-    from demeanor.core.run_request import RunRequest
+    from demeanor.core.values.agent import DEBUG_VARIABLE
+    from demeanor.core.values.run_request import RunRequest
 
     given.setdefault("kind", "ci" if os.environ.get("CI") else "local")
     given["agent_debug"] = bool(os.environ.get(DEBUG_VARIABLE))

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.trial import Plan
     from demeanor.runner.catalog import Catalog
 
 

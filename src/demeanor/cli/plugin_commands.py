@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from demeanor.core.entry_points import EntryPoint, installed, loaded
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 COMMANDS = "demeanor.commands"
 _GROUP = "other packages"

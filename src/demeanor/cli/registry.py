@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from demeanor.cli.examples import EXAMPLES, examples
 from demeanor.cli.plugin_commands import plugin_commands, plugin_groups, plugin_module, plugin_summaries
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "start": {

@@ -25,11 +25,11 @@ from demeanor.cli.options import (
 )
 from demeanor.cli.output_path import can_be_written, new_file
 from demeanor.cli.plan import print_plan
-from demeanor.core.errors import BadInput
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.fault import parse_faults
-from demeanor.core.run_request import RunRequest
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.fault import parse_faults
+from demeanor.core.values.run_request import RunRequest
 from demeanor.decide import empty_exit_code
 
 if TYPE_CHECKING:

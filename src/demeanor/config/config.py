@@ -28,11 +28,11 @@ from demeanor.config.tables import (
     read_nightly,
     read_replay,
 )
-from demeanor.core.errors import BadInput
-from demeanor.core.executor_spec import ExecutorSpec
-from demeanor.core.fault import Fault, parse_faults
-from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.core.values.fault import Fault, parse_faults
+from demeanor.core.values.gateway_limits import GatewayLimits
+from demeanor.core.values.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 
 FILE = "demeanor.toml"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from demeanor.config.table import Table
-from demeanor.core.executor_spec import BUILD_PLACES, MOST_WORKERS, PLACES, ExecutorSpec
+from demeanor.core.values.executor_spec import BUILD_PLACES, MOST_WORKERS, PLACES, ExecutorSpec
 
 
 def read_executor(table: Table) -> ExecutorSpec:

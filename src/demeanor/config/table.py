@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
 
-from demeanor.core.errors import BadInput, did_you_mean, nearest
-from demeanor.core.text import shortened
+from demeanor.core.text.wording import shortened
+from demeanor.core.values.errors import BadInput, did_you_mean, nearest
 
 T = TypeVar("T")
 LARGEST = 10**9

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from demeanor.config.table import Table
-from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.policy import Policy
-from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.values.gateway_limits import GatewayLimits
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.sandbox_spec import Ceilings
 
 SCOPES = ("trial", "eval", "run")
 """What a budget is for."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 _ABSENT = (FileNotFoundError, NotADirectoryError, PermissionError)
 """Other errors, such as too many open files, must not look like a package that is not installed."""

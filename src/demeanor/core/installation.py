@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from demeanor._version import __version__
-from demeanor.core.git import GitError, commit_of, git
+from demeanor.core.trees.git import GitError, commit_of, git
 
 _NAME = "demeanor"
 _SSH = re.compile(r"(?P<host>(?:[\w.-]+@)?[\w.-]+):(?P<path>[^:]+)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from demeanor.core.history import RunCell
+from demeanor.core.values.history import RunCell
 from demeanor.decide.night_cells import count, fingerprints, since_change
 
 NIGHTS = 20

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from demeanor.core.history import RunCell
-from demeanor.core.run_diff import ChangePoint, RateHistory, RunDiff
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.run_diff import ChangePoint, RateHistory, RunDiff
 from demeanor.decide.night_cells import changes, count, fingerprints
 from demeanor.statistics.change import MIN_NIGHTS, NIGHTS_BETWEEN_FALSE_ALARMS, RateChange, find_changes
 

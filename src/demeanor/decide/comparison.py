@@ -14,8 +14,8 @@ from functools import lru_cache
 from math import fsum
 from typing import TypeAlias, TypedDict
 
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import count, fingerprints
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.false_discovery import adjusted

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from demeanor.core.history import RunCell
-from demeanor.core.run_diff import Part, RunDiff
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.run_diff import Part, RunDiff
 
 RunId: TypeAlias = tuple[str, str]
 """The start and the id of a run; sorts by time."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision, Tally
-from demeanor.core.text import all_of
+from demeanor.core.text.wording import all_of
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision, Tally
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from demeanor.core.history import RunCell
-from demeanor.core.run_diff import ChangePoint
-from demeanor.core.tally import Estimate
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.run_diff import ChangePoint
+from demeanor.core.values.tally import Estimate
 from demeanor.decide.change_points import rate_histories
 from demeanor.statistics.estimates import estimate
 

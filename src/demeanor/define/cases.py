@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from demeanor.config.table import Table, describe
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import short_hash
-from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
-from demeanor.core.scenario import PriorCall, PriorMessage
-from demeanor.core.steering import Steer
-from demeanor.core.user import ScriptedUser, SimulatedUser, UserReply
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import short_hash
+from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
+from demeanor.core.values.scenario import PriorCall, PriorMessage
+from demeanor.core.values.steering import Steer
+from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserReply
 from demeanor.define.eval_name import name_problem
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.scenario import PriorCall, PriorMessage, Scenario
-from demeanor.core.steering import Steer
+from demeanor.core.values.scenario import PriorCall, PriorMessage, Scenario
+from demeanor.core.values.steering import Steer
 from demeanor.define.field import (
     BOOLEAN,
     OBJECT,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 
-from demeanor.core.errors import BadInput, UnknownName, nearest
-from demeanor.core.eval import Eval
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import BadInput, UnknownName, nearest
+from demeanor.core.values.eval import Eval
 from demeanor.define.folder.cline_folder import CONFIG, looks_like_cline, read_cline_folder
 from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
 from demeanor.define.python.decorated import decorated_functions

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from demeanor.core.eval import Eval
-from demeanor.core.git import GitError, commit_of, fork_point, git, missing_commit
+from demeanor.core.trees.git import GitError, commit_of, fork_point, git, missing_commit
+from demeanor.core.values.eval import Eval
 from demeanor.define.removed_evals import base_evals
 
 Edit: TypeAlias = Literal["new", "edited"]

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.checks import DeclaredCheck, JudgeCheck
-from demeanor.core.eval import Eval, Rehearsal, Source
-from demeanor.core.fault import Fault, parse_faults
-from demeanor.core.policy import Policy
-from demeanor.core.prefix import Prefix, prefix_file, prefix_name_problem
-from demeanor.core.sandbox_spec import NETWORKS
-from demeanor.core.scenario import Answer, Answers, Approval, Scenario
-from demeanor.core.user import SimulatedUser, User
+from demeanor.core.values.checks import DeclaredCheck, JudgeCheck
+from demeanor.core.values.eval import Eval, Rehearsal, Source
+from demeanor.core.values.fault import Fault, parse_faults
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.prefix import Prefix, prefix_file, prefix_name_problem
+from demeanor.core.values.sandbox_spec import NETWORKS
+from demeanor.core.values.scenario import Answer, Answers, Approval, Scenario
+from demeanor.core.values.user import SimulatedUser, User
 from demeanor.define.conversation_fields import CONVERSATION_FIELDS
 from demeanor.define.eval_name import name_problem
 from demeanor.define.field import (

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.checks import IN_HOME, Check
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import IN_HOME, Check
+from demeanor.core.values.scenario import Scenario
 from demeanor.define.field import FILES, STRINGS, Field, Schema, texts
 from demeanor.define.template import checked_files
 

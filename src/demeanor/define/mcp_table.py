@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, HttpServer, McpServer, Reply, Transport
+from demeanor.core.values.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, HttpServer, McpServer, Reply, Transport
 from demeanor.define.field import BOOLEAN, OBJECT, STRING, STRINGS, Field, Schema, object_schema, read_fields, text
 
 _EXAMPLE = 'write a Fixture, or the command of a server: ["python3", "{workspace}/server.py"]'

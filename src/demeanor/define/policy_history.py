@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.eval import Eval
-from demeanor.core.git import GitError, fork_point, git, missing_commit
-from demeanor.core.policy import ALWAYS_PASSES, Policy
+from demeanor.core.trees.git import GitError, fork_point, git, missing_commit
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import ALWAYS_PASSES, Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
 from demeanor.define.python.import_file import is_eval_file

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 
 NAME = "promotions.json"
 

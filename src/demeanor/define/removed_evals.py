@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.json_values import as_dict
+from demeanor.core.text.json_values import as_dict
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
 from demeanor.define.cases import read_cases
 from demeanor.define.folder.cline_folder import CONFIG, is_cline_config
 from demeanor.define.folder.toml_folder import SCENARIO

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
 from demeanor.define.sources import policy_tables

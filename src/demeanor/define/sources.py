@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from demeanor.core.entry_points import EntryPoint, installed, loaded
 
 if TYPE_CHECKING:
-    from demeanor.core.eval import Eval
+    from demeanor.core.values.eval import Eval
 
 SOURCES = "demeanor.sources"
 

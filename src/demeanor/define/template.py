@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config.table import path_problem
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 
 
 def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "files") -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.config.table import Table, describe
-from demeanor.core.user import ScriptedUser, SimulatedUser, User, UserReply
+from demeanor.core.values.user import ScriptedUser, SimulatedUser, User, UserReply
 from demeanor.define.field import (
     BOOLEAN,
     STRING,

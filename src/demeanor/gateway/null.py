@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 
-from demeanor.core.errors import WorldError
-from demeanor.core.fault import Role
-from demeanor.core.ports import GatewaySession
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.fault import Role
+from demeanor.core.values.ports import GatewaySession
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import VoidCause
 
 
 class NullGateway:

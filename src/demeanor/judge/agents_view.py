@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import overload
 
-from demeanor.core.trajectory import Aside, Called, Trajectory
+from demeanor.core.values.trajectory import Aside, Called, Trajectory
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.unknowable import UncertainCount, unknowable
 

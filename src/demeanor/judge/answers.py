@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.checks import Check
-from demeanor.core.errors import WorldError
-from demeanor.core.eval import Eval, Rehearsal
-from demeanor.core.evidence import Evidence
-from demeanor.core.judge_question import AskJudge
-from demeanor.core.ports import RunCommand
-from demeanor.core.text import one_line
-from demeanor.core.user import ScriptedUser
-from demeanor.core.verdict import Finding, VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.checks import Check
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.eval import Eval, Rehearsal
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.judge_question import AskJudge
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.user import ScriptedUser
+from demeanor.core.values.verdict import Finding, VoidCause
 from demeanor.judge.check_answers import answer, title
 from demeanor.judge.opinion import JudgeAccess, no_judge
 from demeanor.judge.rig import Rig

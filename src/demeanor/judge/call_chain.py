@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from demeanor.core.text import count, one_line
-from demeanor.core.trajectory import Asked, Called, Faulted, ModelFailed, Steered, Trajectory
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.trajectory import Asked, Called, Faulted, ModelFailed, Steered, Trajectory
 
 _MOST_CALLS = 200
 _VALUE = 40

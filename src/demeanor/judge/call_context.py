@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Called
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Called
 from demeanor.judge.effects.call_effects import CallFacts, call_facts
 
 if TYPE_CHECKING:

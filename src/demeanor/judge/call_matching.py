@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.values.trajectory import Called, Kind
 from demeanor.judge.call_chain import shown_call
 from demeanor.judge.effects.arguments import MEANINGS, expected, unknown_names, values
 from demeanor.judge.effects.call_effects import CallFacts

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self, overload
 
-from demeanor.core.trajectory import Called
+from demeanor.core.values.trajectory import Called
 from demeanor.judge.call_chain import shown_call
 from demeanor.judge.call_context import CallContext, Position, Possible
 from demeanor.judge.call_matching import Match

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.trajectory import Called, Kind
 from demeanor.judge.call_chain import shown_call
 from demeanor.judge.call_context import Position, Possible
 from demeanor.judge.call_matching import (

@@ -12,7 +12,9 @@ import re
 from functools import singledispatch
 from typing import Any
 
-from demeanor.core.checks import (
+from demeanor.core.text.json_path import json_steps
+from demeanor.core.text.wording import excerpt, one_line, shortened
+from demeanor.core.values.checks import (
     IN_HOME,
     AtMost,
     Check,
@@ -31,10 +33,8 @@ from demeanor.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from demeanor.core.errors import WorldError
-from demeanor.core.json_path import json_steps
-from demeanor.core.text import excerpt, one_line, shortened
-from demeanor.core.verdict import Finding, VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import Finding, VoidCause
 from demeanor.judge.fixtures import fixture_values
 from demeanor.judge.rig import Rig
 from demeanor.judge.snapshot import compare_snapshot

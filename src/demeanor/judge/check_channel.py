@@ -13,11 +13,11 @@ import threading
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from demeanor.core.errors import WorldError
-from demeanor.core.evidence import Evidence
-from demeanor.core.judge_question import AskJudge, JudgeAnswer, JudgeQuestion
-from demeanor.core.ports import CommandResult, RunCommand
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.judge_question import AskJudge, JudgeAnswer, JudgeQuestion
+from demeanor.core.values.ports import CommandResult, RunCommand
 from demeanor.judge.unknowable import Unknowable
 
 _LENGTH = struct.Struct(">Q")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from demeanor.core.eval import Eval
+from demeanor.core.values.eval import Eval
 from demeanor.judge.answers import CheckAnswer
 from demeanor.judge.check_answers import title
 from demeanor.judge.check_channel import Channel, Message

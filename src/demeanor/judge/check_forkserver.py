@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.eval import Eval
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.checks import FunctionCheck
+from demeanor.core.values.eval import Eval
 from demeanor.judge.answers import Rehearsals
 from demeanor.judge.check_worker import work
 

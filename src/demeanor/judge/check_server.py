@@ -19,14 +19,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.eval import Eval
-from demeanor.core.evidence import Evidence
-from demeanor.core.judge_question import AskJudge
-from demeanor.core.ports import RunCommand
-from demeanor.core.scenario import Setup
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.judge_question import AskJudge
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.scenario import Setup
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.answers import Blame, CheckAnswer, Rehearsals, blame_of
 from demeanor.judge.check_answers import title
 from demeanor.judge.check_channel import REQUESTS, Channel, Message, answer_request, packed

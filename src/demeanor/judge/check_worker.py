@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.ci_commands import neutral
-from demeanor.core.errors import WorldError
-from demeanor.core.eval import Eval
-from demeanor.core.evidence import Evidence
-from demeanor.core.scenario import Setup
-from demeanor.core.text import count, shortened
+from demeanor.core.text.ci_commands import neutral
+from demeanor.core.text.wording import count, shortened
+from demeanor.core.values.checks import FunctionCheck
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.scenario import Setup
 from demeanor.judge.answers import CheckAnswer, Rehearsals, answer_check, ask_user_here, play
 from demeanor.judge.check_channel import Channel, remote_command, remote_judge
 from demeanor.judge.fixtures import close_fixtures, missing_fixture

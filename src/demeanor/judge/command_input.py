@@ -10,10 +10,10 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 
-from demeanor.core.ports import CommandResult, RunCommand
-from demeanor.core.text import count, one_line, printable
-from demeanor.core.tree import Entry, Tree
-from demeanor.core.tree_io import Keep
+from demeanor.core.text.wording import count, one_line, printable
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.trees.tree_io import Keep
+from demeanor.core.values.ports import CommandResult, RunCommand
 from demeanor.judge.unknowable import insufficient, unknowable
 
 _MOST_LISTED = 3

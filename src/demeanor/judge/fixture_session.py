@@ -25,8 +25,8 @@ from _pytest.config import _prepareconfig
 from _pytest.main import Session
 from _pytest.tmpdir import tmppath_result_key
 
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.checks import FunctionCheck
 
 _OPTIONS = ("-s", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:demeanor")
 

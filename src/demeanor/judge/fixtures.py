@@ -12,10 +12,10 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.errors import WorldError
-from demeanor.core.text import one_line
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.checks import FunctionCheck
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 
 if TYPE_CHECKING:
     from demeanor.judge.fixture_session import FixtureSession

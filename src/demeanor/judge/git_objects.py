@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from demeanor.core.text import shortened
+from demeanor.core.text.wording import shortened
 from demeanor.judge.command_input import left_too_much, not_kept
 from demeanor.judge.git_storage import DamagedObject, file_content, open_pack, unpack_loose
 from demeanor.judge.unknowable import insufficient, unknowable
@@ -22,7 +22,7 @@ from demeanor.judge.unknowable import insufficient, unknowable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from demeanor.core.tree import Entry, Tree
+    from demeanor.core.trees.tree import Entry, Tree
     from demeanor.judge.git_storage import Pack, StoredObject
 
 _MAX_REF_BYTES = 16 * 2**20

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.judge.command_input import left_too_much, not_kept
 from demeanor.judge.git_objects import ObjectDatabase, object_id
 from demeanor.judge.git_storage import MAX_OBJECT_BYTES, file_content
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dulwich.attrs import GitAttributes
     from dulwich.ignore import IgnoreFilterManager
 
-    from demeanor.core.tree import Entry, Tree
+    from demeanor.core.trees.tree import Entry, Tree
 
 CommittedFiles: TypeAlias = Mapping[str, tuple[int, str]]
 """Mode and object id of the files of a commit, by path."""

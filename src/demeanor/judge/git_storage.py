@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from dulwich.pack import PackIndex
 
-    from demeanor.core.tree import Entry
+    from demeanor.core.trees.tree import Entry
 
 MAX_OBJECT_BYTES = 64 * 2**20
 """The largest object that is read."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
 from demeanor.judge.git_objects import ObjectDatabase
 from demeanor.judge.git_status import status
 from demeanor.judge.unknowable import Unknowable, insufficient

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from textwrap import indent
 
-from demeanor.core.eval import Eval
-from demeanor.core.evidence import Evidence
-from demeanor.core.judge_question import AskJudge
-from demeanor.core.ports import RunCommand
-from demeanor.core.text import excerpt, printable
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.text.wording import excerpt, printable
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.judge_question import AskJudge
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.judge.answers import AskChecks, Blame, CheckAnswer, FindBlame, ask_here, blame_unknown
 from demeanor.judge.opinion import no_judge
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from demeanor.core.exchange import Request, Response
-from demeanor.core.fingerprints import short_hash
-from demeanor.core.judge_question import JudgeQuestion, JudgeVote, JudgeWord
+from demeanor.core.values.exchange import Request, Response
+from demeanor.core.values.fingerprints import short_hash
+from demeanor.core.values.judge_question import JudgeQuestion, JudgeVote, JudgeWord
 from demeanor.judge.tool_answer import answer_tool, mark_of, marked_texts, tool_arguments, tool_request, unreadable
 
 INSTRUCTIONS = """\

@@ -6,12 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.errors import WorldError, did_you_mean
-from demeanor.core.eval import Eval
-from demeanor.core.judge_question import AskJudge, JudgeAnswer, JudgeQuestion, JudgeSettings, JudgeVote, JudgeWord
-from demeanor.core.text import one_line, printable
-from demeanor.core.trajectory import Called, Event, Said
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line, printable
+from demeanor.core.values.errors import WorldError, did_you_mean
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.judge_question import (
+    AskJudge,
+    JudgeAnswer,
+    JudgeQuestion,
+    JudgeSettings,
+    JudgeVote,
+    JudgeWord,
+)
+from demeanor.core.values.trajectory import Called, Event, Said
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.judge_prompt import INSTRUCTIONS
 from demeanor.judge.tool_answer import without_middle
 from demeanor.judge.unknowable import unknowable

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from demeanor.core.evidence import Evidence
-from demeanor.core.ports import CommandResult, RunCommand
-from demeanor.core.trajectory import Asked, Faulted, Said, Steered, Trajectory
-from demeanor.core.user import user_said
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.ports import CommandResult, RunCommand
+from demeanor.core.values.trajectory import Asked, Faulted, Said, Steered, Trajectory
+from demeanor.core.values.user import user_said
 from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_matching import same_path

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from demeanor.core.checks import PromptSnapshot
-from demeanor.core.errors import DemeanorError
-from demeanor.core.eval import Eval, Rehearsal
-from demeanor.core.judge_question import AskJudge
-from demeanor.core.ports import RunCommand
-from demeanor.core.verdict import Verdict, VoidCause
+from demeanor.core.values.checks import PromptSnapshot
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.eval import Eval, Rehearsal
+from demeanor.core.values.judge_question import AskJudge
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.verdict import Verdict, VoidCause
 from demeanor.judge.answers import AskChecks, CheckAnswer, ask_here
 from demeanor.judge.judge import judge
 from demeanor.judge.opinion import no_judge

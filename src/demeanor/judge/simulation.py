@@ -16,17 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from demeanor.core.codec import encode
-from demeanor.core.eval import Eval, Rehearsal
-from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.globs import matches
-from demeanor.core.mcp_fixture import Fixture, shown_arguments
-from demeanor.core.ports import CommandResult
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.scenario import Scenario
-from demeanor.core.steering import Steering
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.trajectory import (
+from demeanor.core.text.codec import encode
+from demeanor.core.text.globs import matches
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.eval import Eval, Rehearsal
+from demeanor.core.values.evidence import Evidence, Spent
+from demeanor.core.values.mcp_fixture import Fixture, shown_arguments
+from demeanor.core.values.ports import CommandResult
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.steering import Steering
+from demeanor.core.values.trajectory import (
     Aside,
     Asked,
     Called,
@@ -38,8 +39,7 @@ from demeanor.core.trajectory import (
     Trajectory,
     kind_of,
 )
-from demeanor.core.tree import Tree
-from demeanor.core.user import ScriptedUser, UserTurn, scripted_reply, user_said
+from demeanor.core.values.user import ScriptedUser, UserTurn, scripted_reply, user_said
 from demeanor.judge.rig import Rig
 
 LayOut: TypeAlias = Callable[[Scenario, Path], Tree]

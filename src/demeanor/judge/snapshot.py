@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.core.checks import PromptSnapshot
-from demeanor.core.eval import Eval
-from demeanor.core.evidence import Evidence
+from demeanor.core.values.checks import PromptSnapshot
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.evidence import Evidence
 from demeanor.judge.word_diff import unified_diff
 
 _UPDATE = "`demeanor run --update-snapshots` updates it"

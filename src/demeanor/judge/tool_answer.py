@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.core.exchange import Request, Response, StopReason
-from demeanor.core.messages import Message, Text, Tool
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.exchange import Request, Response, StopReason
+from demeanor.core.values.messages import Message, Text, Tool
 
 MOST_SHOWN = 20_000
 """Characters of one text; the middle of a longer one is left out."""

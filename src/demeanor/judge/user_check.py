@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from demeanor.core.checks import CheckFunction
-from demeanor.core.errors import nearest
-from demeanor.core.text import excerpt, one_line, printable
+from demeanor.core.text.wording import excerpt, one_line, printable
+from demeanor.core.values.checks import CheckFunction
+from demeanor.core.values.errors import nearest
 from demeanor.judge.assert_sentence import assert_sentence
 from demeanor.judge.background_errors import background_errors, run_to_the_end
 from demeanor.judge.call_set import last_asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demeanor.core.user import UserTurn, user_said
+from demeanor.core.values.user import UserTurn, user_said
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

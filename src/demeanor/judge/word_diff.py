@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from demeanor.core.line_diff import DiffWork, diff_lines, opcodes
-from demeanor.core.text import count, opening, without_secrets
+from demeanor.core.text.line_diff import DiffWork, diff_lines, opcodes
+from demeanor.core.text.wording import count, opening, without_secrets
 
 _WIDTH = 200
 """Longer lines are shortened to the places that differ."""

@@ -11,11 +11,11 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from demeanor.core.errors import nearest
-from demeanor.core.globs import matches
-from demeanor.core.ports import CommandResult, RunCommand
-from demeanor.core.text import one_line, printable
-from demeanor.core.tree import Change, Entry, Tree, changes, parent_folders, unified_diff
+from demeanor.core.text.globs import matches
+from demeanor.core.text.wording import one_line, printable
+from demeanor.core.trees.tree import Change, Entry, Tree, changes, parent_folders, unified_diff
+from demeanor.core.values.errors import nearest
+from demeanor.core.values.ports import CommandResult, RunCommand
 from demeanor.judge.command_input import command_words, not_kept, run_on
 from demeanor.judge.git_view import GitView
 from demeanor.judge.unknowable import MissingFile, insufficient, unknowable

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import FrameType
 from typing import IO, Any, cast
 
-from demeanor.core.fault import Fault, FaultKind
+from demeanor.core.values.fault import Fault, FaultKind
 from demeanor.mcp.record import CallRecorder
 from demeanor.mcp.relay import (
     MAX_RESULT,

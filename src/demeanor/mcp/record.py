@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import decode, encode
-from demeanor.core.fault import Fault
-from demeanor.core.mcp_fixture import LISTED, Fixture, McpCall, read_record
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.fault import Fault
+from demeanor.core.values.mcp_fixture import LISTED, Fixture, McpCall, read_record
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import IO, Any, cast
 
-from demeanor.core.fault import Fault, FaultKind
+from demeanor.core.values.fault import Fault, FaultKind
 from demeanor.mcp.probe import Resumed, first_message
 from demeanor.mcp.record import CallRecorder
 

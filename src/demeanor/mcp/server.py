@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from demeanor.core.fault import FaultKind
-from demeanor.core.mcp_fixture import Fixture, Reply, shown_arguments
+from demeanor.core.values.fault import FaultKind
+from demeanor.core.values.mcp_fixture import Fixture, Reply, shown_arguments
 from demeanor.mcp.probe import Resumed
 from demeanor.mcp.record import CallRecorder
 

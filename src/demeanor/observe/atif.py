@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.core.json_values import as_dict, as_dicts
-from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
+from demeanor.core.text.json_values import as_dict, as_dicts
+from demeanor.core.values.trajectory import Called, Event, Kind, Said, Thought, kind_of
 
 
 def atif_steps(data: Any) -> list[dict[str, Any]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from demeanor.core.capture import NOTE_REMEDY, Capture
-from demeanor.core.exchange import Exchange, ProviderError
-from demeanor.core.fault import FaultKind, kind_in
-from demeanor.core.fingerprints import BASE_URL, TASK_ENVIRONMENT
-from demeanor.core.text import excerpt
-from demeanor.core.trajectory import Called
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import excerpt
+from demeanor.core.values.capture import NOTE_REMEDY, Capture
+from demeanor.core.values.exchange import Exchange, ProviderError
+from demeanor.core.values.fault import FaultKind, kind_in
+from demeanor.core.values.fingerprints import BASE_URL, TASK_ENVIRONMENT
+from demeanor.core.values.trajectory import Called
+from demeanor.core.values.verdict import VoidCause
 
 _CAUSES = {
     "rate_limit": VoidCause.RATE_LIMIT,

@@ -16,8 +16,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from demeanor.core.exchange import Exchange, Request
-from demeanor.core.messages import ToolCall
+from demeanor.core.values.exchange import Exchange, Request
+from demeanor.core.values.messages import ToolCall
 from demeanor.observe.request_text import RequestText, plain
 
 SUB_AGENT = "sub-agent"

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from demeanor.core.exchange import Exchange
-from demeanor.core.fault import DONE, kind_in
-from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
-from demeanor.core.trajectory import (
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.fault import DONE, kind_in
+from demeanor.core.values.messages import Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.trajectory import (
     Aside,
     Called,
     Event,

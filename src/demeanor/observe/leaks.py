@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.core.canary import FILE, VARIABLE
-from demeanor.core.capture import Capture
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import all_of
-from demeanor.core.text import count
-from demeanor.core.tree import Entry
+from demeanor.core.text.wording import count
+from demeanor.core.trees.tree import Entry
+from demeanor.core.values.canary import FILE, VARIABLE
+from demeanor.core.values.capture import Capture
 
 _MOST_FILES = 5
 

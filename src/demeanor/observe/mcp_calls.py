@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.capture import Capture
-from demeanor.core.mcp_fixture import MCP_LOGS, McpCall, read_record, shown_arguments, was_listed
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Called, Event, Faulted, Kind
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.mcp_fixture import MCP_LOGS, McpCall, read_record, shown_arguments, was_listed
+from demeanor.core.values.trajectory import Called, Event, Faulted, Kind
+from demeanor.core.values.verdict import VoidCause
 
 
 def with_mcp_calls(events: Sequence[Event], capture: Capture) -> tuple[tuple[Event, ...], tuple[str, ...]]:

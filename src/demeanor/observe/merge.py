@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, Said, Steered
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.trajectory import Aside, Asked, Called, Concluded, Event, Faulted, Said, Steered
 
 
 def merge(

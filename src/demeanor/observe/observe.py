@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
-from demeanor.core.capture import Capture
-from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.exchange import Exchange, Request
-from demeanor.core.text import excerpt, one_line
-from demeanor.core.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory
-from demeanor.core.verdict import VoidCause
-from demeanor.core.whole_task import VERIFIER_OUTPUT
+from demeanor.core.text.wording import excerpt, one_line
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.evidence import Evidence, Spent
+from demeanor.core.values.exchange import Exchange, Request
+from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory
+from demeanor.core.values.verdict import VoidCause
+from demeanor.core.values.whole_task import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from demeanor.core.exchange import Request
-from demeanor.core.unordered import sort_enums, sort_sets
-from demeanor.core.volatile_text import with_placeholders
+from demeanor.core.text.unordered import sort_enums, sort_sets
+from demeanor.core.text.volatile_text import with_placeholders
+from demeanor.core.values.exchange import Request
 
 
 def prompt_text(request: Request, facts: Mapping[str, str]) -> str:

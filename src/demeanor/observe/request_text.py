@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Part, Text, ToolCall
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Part, Text, ToolCall
 
 _NUMBERS = re.compile(r"\d+")
 _SYSTEM = frozenset({"system", "developer"})

@@ -92,10 +92,10 @@ def pytest_pycollect_makeitem(
 
 
 def _may_have_evals(obj: object) -> bool:
-    """Whether a value is an eval or may have one. Without `demeanor.core.eval` there are none."""
+    """Whether a value is an eval or may have one. Without `demeanor.core.values.eval` there are none."""
     containers = (list, tuple, dict, type, pytest.MarkDecorator)
-    return "demeanor.core.eval" in sys.modules and (
-        isinstance(obj, containers) or type(obj).__module__ == "demeanor.core.eval"
+    return "demeanor.core.values.eval" in sys.modules and (
+        isinstance(obj, containers) or type(obj).__module__ == "demeanor.core.values.eval"
     )
 
 
@@ -149,7 +149,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Print the report, as `demeanor run` does."""
     batch = _batch(config)
     if batch is not None and batch.report is not None:
-        from demeanor.core.ci_commands import neutral
+        from demeanor.core.text.ci_commands import neutral
         from demeanor.render.terminal import Screen
         from demeanor.reports.run.terminal import terminal
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import find_config, read_config
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.executor_spec import ExecutorSpec
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Cell, Plan
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Cell, Plan
 from demeanor.define.discover import unique_names
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.terminal import cell_text

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from _pytest.skipping import evaluate_skip_marks
 
-from demeanor.core.ci_commands import neutral
-from demeanor.core.errors import DemeanorError
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
-from demeanor.core.trial import Cell
+from demeanor.core.text.ci_commands import neutral
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.trial import Cell
 from demeanor.define.discover import discover, unique_names
 from demeanor.define.folder.cline_folder import looks_like_cline
 from demeanor.define.python.decorator import take_created

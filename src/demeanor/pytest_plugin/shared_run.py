@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Cell
+    from demeanor.core.values.trial import Cell
     from demeanor.pytest_plugin.batch import Batch, ItemResult
 
 _LONGEST_FOLDER = 60
@@ -78,7 +78,7 @@ class SharedRun:
             answer.start()
 
     def _start(self, requests: Sequence[CellRequest]) -> Batch:
-        from demeanor.core.errors import BadInput
+        from demeanor.core.values.errors import BadInput
         from demeanor.define.discover import discover
         from demeanor.pytest_plugin.batch import batch_of
 
@@ -96,7 +96,7 @@ class SharedRun:
 
 def request_result(address: str, together: Sequence[CellRequest], wanted: str) -> ItemResult:
     """In a worker: let the cells run, and wait for the result of one of them."""
-    from demeanor.core.errors import UsageError
+    from demeanor.core.values.errors import UsageError
 
     try:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -124,7 +124,7 @@ def _answer(connection: socket.socket, batch: Batch, cell: Cell) -> None:
 
 def _sendable(error: BaseException) -> Exception:
     """An error with the same text: not every exception can be pickled."""
-    from demeanor.core.errors import DemeanorError, UsageError
+    from demeanor.core.values.errors import DemeanorError, UsageError
 
     return (
         UsageError(str(error)) if isinstance(error, DemeanorError) else RuntimeError(f"{type(error).__name__}: {error}")

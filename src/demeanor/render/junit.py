@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from math import fsum
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from demeanor.core.tally import Decision, Tally
-from demeanor.core.text import one_line, printable
+from demeanor.core.text.wording import one_line, printable
+from demeanor.core.values.tally import Decision, Tally
 from demeanor.render.numbers import rate
 
 _COUNTED = {"failures": "reject", "errors": "undecided", "skipped": "skipped"}

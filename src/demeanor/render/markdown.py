@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import one_line, printable
+from demeanor.core.text.wording import one_line, printable
+from demeanor.core.values.exit_code import ExitCode
 
 EXIT_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _UNDECIDED_SIGN = "⚠️"

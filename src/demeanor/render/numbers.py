@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from demeanor.core.evidence import Spent
-from demeanor.core.tally import Estimate
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.tally import Estimate
 
 UNKNOWN = "n/a"
 

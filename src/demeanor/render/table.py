@@ -9,7 +9,7 @@ from typing import Literal
 
 from rich.text import Text
 
-from demeanor.core.text import without_secrets
+from demeanor.core.text.wording import without_secrets
 from demeanor.render.terminal import Screen
 
 _GAP = 2

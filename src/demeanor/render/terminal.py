@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import ascii_only, printable
+from demeanor.core.text.wording import ascii_only, printable
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from demeanor.core.errors import DemeanorError
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import eval_hash
-from demeanor.core.history import RunCell
-from demeanor.core.ports import History
-from demeanor.core.trial import Plan
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import eval_hash
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.ports import History
+from demeanor.core.values.trial import Plan
 from demeanor.decide import NIGHTS, Baseline, baseline_of
 from demeanor.results.nights import CountedNights
 from demeanor.runner.template import TemplateCache, temporary_templates

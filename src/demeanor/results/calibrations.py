@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import asks_judge, judge_identity
-from demeanor.core.history import KeptDecision
-from demeanor.core.ports import History
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import asks_judge, judge_identity
+from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.ports import History
 from demeanor.statistics.intervals import Interval
 from demeanor.statistics.judge_error import LabelledCounts, corrected_interval, rogan_gladen
 

@@ -9,12 +9,12 @@ from math import fsum
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.errors import StoreError
-from demeanor.core.evidence import Spent
-from demeanor.core.history import RunCell
-from demeanor.core.run_request import RunRequest
-from demeanor.core.text import count
-from demeanor.core.trial import Cell, Plan
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Cell, Plan
 from demeanor.render import numbers
 from demeanor.results.history import open_project_history
 from demeanor.results.present_cost import present_cost

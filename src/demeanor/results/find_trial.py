@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.record import Record
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.record import Record
 
 if TYPE_CHECKING:
     pass

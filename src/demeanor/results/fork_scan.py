@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.core.record import Record
+from demeanor.core.values.record import Record
 from demeanor.store.runs.run_folder import RunFolder
 
 SCAN_FILE = "fork.json"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.errors import StoreUnavailable, UnknownName
-from demeanor.core.history import KeptDecision
+from demeanor.core.values.errors import StoreUnavailable, UnknownName
+from demeanor.core.values.history import KeptDecision
 from demeanor.store.history import SqlHistory, history_address, open_history
 from demeanor.store.history.sqlite import MEMORY
 from demeanor.store.runs.run_dirs import find_run

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
-from demeanor.core.notes import TrialNote
-from demeanor.core.record import Record
-from demeanor.core.verdict import Void
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.notes import TrialNote
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Void
 
 _COLUMNS = ("trial", "label")
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.git import default_branch, has_commits
-from demeanor.core.history import PastRun, RunCell
-from demeanor.core.ports import History
-from demeanor.core.text import count
-from demeanor.core.trial import DEFAULT_TRIALS
+from demeanor.core.text.wording import count
+from demeanor.core.trees.git import default_branch, has_commits
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.ports import History
+from demeanor.core.values.trial import DEFAULT_TRIALS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

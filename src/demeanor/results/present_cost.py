@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from demeanor.core.history import ModelUse
-from demeanor.core.subject import Subject
+from demeanor.core.values.history import ModelUse
+from demeanor.core.values.subject import Subject
 from demeanor.gateway import Price, cost
 from demeanor.runner.catalog import Catalog
 

@@ -9,9 +9,9 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
-from demeanor.core.ports import History
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.ports import History
 from demeanor.define.promotion_file import read_promotions
 
 

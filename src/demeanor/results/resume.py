@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from demeanor.core.codec import DecodeError, decode
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.intervention import Intervention
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.text import count
-from demeanor.core.trial import Plan
+from demeanor.core.text.codec import DecodeError, decode
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan
 from demeanor.results.baselines import eval_hashes
 from demeanor.store.runs.run_folder import RunFolder
 

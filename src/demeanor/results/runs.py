@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
-from demeanor.core.codec import DecodeError, decode
-from demeanor.core.errors import StoreError, UnknownName, UsageError
-from demeanor.core.history import PastRun
-from demeanor.core.record import Record, RunInfo, last_attempts
+from demeanor.core.text.codec import DecodeError, decode
+from demeanor.core.values.errors import StoreError, UnknownName, UsageError
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.record import Record, RunInfo, last_attempts
 from demeanor.results.history import open_project_history
 from demeanor.store.runs.run_dirs import LATEST, RunPlace, address_of, find_run, place_of, runs
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 if TYPE_CHECKING:
-    from demeanor.core.ports import History
-    from demeanor.core.run_request import RunRequest
+    from demeanor.core.values.ports import History
+    from demeanor.core.values.run_request import RunRequest
 
 _FEW = 20
 """Evals that are read one by one, at most."""
@@ -73,7 +73,7 @@ class StoredRun:
 
 def request_of_run(info: RunInfo) -> RunRequest:
     """The request of a run; an empty one if it can't be read."""
-    from demeanor.core.run_request import RunRequest
+    from demeanor.core.values.run_request import RunRequest
 
     try:
         return decode(RunRequest, info.arguments)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demeanor.config.config import Config
-from demeanor.core.errors import UsageError
-from demeanor.core.git import GitError
-from demeanor.core.instructions import PromptInstruction, instructions
-from demeanor.core.record import Record
+from demeanor.core.text.instructions import PromptInstruction, instructions
+from demeanor.core.trees.git import GitError
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.record import Record
 from demeanor.observe.conversations import first_request
 from demeanor.results.runs import StoredRun
 from demeanor.results.trial_steps import load_capture

@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, last_attempts
-from demeanor.core.tally import CaseGroup, Estimate, Mean, Summary, Tally
-from demeanor.core.usage import total
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, last_attempts
+from demeanor.core.values.tally import CaseGroup, Estimate, Mean, Summary, Tally
+from demeanor.core.values.usage import total
 from demeanor.statistics.estimates import estimate
 from demeanor.statistics.intervals import wilson_of_mean
 from demeanor.statistics.paired import clustered_mean
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
-    from demeanor.core.history import RunCell
-    from demeanor.core.trial import Cell
+    from demeanor.core.values.history import RunCell
+    from demeanor.core.values.trial import Cell
 
 
 def tally(cell: Cell, records: Iterable[Record]) -> Tally:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias
 
-from demeanor.core.line_diff import DiffWork, opcodes
-from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
+from demeanor.core.text.line_diff import DiffWork, opcodes
+from demeanor.core.values.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 
 _Step: TypeAlias = Called | Said | ModelFailed | Faulted | Steered
 

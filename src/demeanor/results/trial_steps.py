@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError
-from demeanor.core.record import Record
-from demeanor.core.trajectory import Event
-from demeanor.core.tree import Tree
-from demeanor.core.user import UserTurn
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import Event
+from demeanor.core.values.user import UserTurn
 from demeanor.store.captures.capture_store import CaptureStore, read_capture
 from demeanor.store.runs.run_dirs import RunPlace
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from demeanor.core.agent import Agent, Orders, Task, asks_user
-from demeanor.core.errors import WorldError
-from demeanor.core.ports import GatewaySession, SandboxSession
-from demeanor.core.process import Limits, ProcessEnd
-from demeanor.core.stall import stall_seconds
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.agent import Agent, Orders, Task, asks_user
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import GatewaySession, SandboxSession
+from demeanor.core.values.process import Limits, ProcessEnd
+from demeanor.core.values.stall import stall_seconds
+from demeanor.core.values.verdict import VoidCause
 
 if TYPE_CHECKING:
-    from demeanor.core.process import Launch
+    from demeanor.core.values.process import Launch
     from demeanor.runner.users import TrialUser
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import FunctionCheck
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
 from demeanor.runner.catalog import SCRIPTED, Catalog
 
 START_TIMEOUT = 60.0

@@ -13,19 +13,19 @@ from pathlib import Path
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
-from demeanor.core.agent import Agent
-from demeanor.core.capture import Capture
-from demeanor.core.codec import encode
-from demeanor.core.errors import BadInput
-from demeanor.core.fingerprints import PATH_TOOLS
-from demeanor.core.open_files import require_open_files
-from demeanor.core.ports import Executor, Gateway, Sandbox
-from demeanor.core.record import RunInfo, Store
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.trial import DEFAULT_TRIALS, Plan, Trial
+from demeanor.core.text.codec import encode
+from demeanor.core.trees.open_files import require_open_files
+from demeanor.core.values.agent import Agent
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.fingerprints import PATH_TOOLS
+from demeanor.core.values.ports import Executor, Gateway, Sandbox
+from demeanor.core.values.record import RunInfo, Store
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
 from demeanor.judge.answers import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools

@@ -10,18 +10,18 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from demeanor.core.agent import Agent, Orders, Task, asks_user
-from demeanor.core.capture import NOTE_REMEDY, Breakdown, Capture
-from demeanor.core.errors import BadInput, WorldError
-from demeanor.core.fingerprints import scenario_hashes
-from demeanor.core.open_files import REMEDY, out_of_files
-from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
-from demeanor.core.process import Launch, Limits
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
-from demeanor.core.user import user_said
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.open_files import REMEDY, out_of_files
+from demeanor.core.values.agent import Agent, Orders, Task, asks_user
+from demeanor.core.values.capture import NOTE_REMEDY, Breakdown, Capture
+from demeanor.core.values.errors import BadInput, WorldError
+from demeanor.core.values.fingerprints import scenario_hashes
+from demeanor.core.values.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
+from demeanor.core.values.process import Launch, Limits
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.user import user_said
+from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.agent_run import AgentRun
 from demeanor.runner.features import AttemptEnd, Feature
 from demeanor.runner.features.home_files import then_launches

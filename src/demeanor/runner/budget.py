@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from demeanor.config.tables import Limit
-from demeanor.core.errors import UsageError
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.usage import RunningTotal, Total
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.usage import RunningTotal, Total
+from demeanor.core.values.verdict import Void, VoidCause
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

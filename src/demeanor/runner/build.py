@@ -19,13 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.cache_dir import cache_folder
-from demeanor.core.codec import DecodeError, decode
-from demeanor.core.errors import StoreError
 from demeanor.core.signals import signals_as_interrupt
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.text import printable
+from demeanor.core.text.codec import DecodeError, decode
+from demeanor.core.text.wording import printable
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.trees.cache_dir import cache_folder
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.errors import StoreError
 from demeanor.runner.catalog import Catalog
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.build import BuildFailed, run_build

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
-from demeanor.core.capture import Capture
-from demeanor.core.errors import CassetteError
-from demeanor.core.eval import Eval
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import DEFAULT_TRIALS, Plan, Trial
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import CassetteError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.secrets import known_secrets

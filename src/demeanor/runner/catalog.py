@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from demeanor.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
 from demeanor.config.config import Config
 from demeanor.config.table import Table
-from demeanor.core.agent import Agent
-from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.subject import Subject
+from demeanor.core.values.agent import Agent
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.subject import Subject
 from demeanor.gateway import DEFAULT_MODEL, WEIGHTS
 from demeanor.runner.engines import Engine, engine_class, installed_engines
 from demeanor.runner.secrets import known_secrets

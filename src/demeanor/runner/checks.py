@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.scenario import Scenario
-from demeanor.core.tree import Tree
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.scenario import Scenario
 from demeanor.judge.answers import (
     AskChecks,
     AskInLoop,

@@ -27,9 +27,9 @@ from demeanor.config.fix import FixRules
 from demeanor.config.judge import JudgeRules
 from demeanor.config.schema_table import STRING, Schema, SchemaTable
 from demeanor.config.tables import SCOPES, BuildRules, EvidenceRules, GateRules, Limit, NightRules, ReplayRules
-from demeanor.core.executor_spec import ExecutorSpec
-from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.core.values.gateway_limits import GatewayLimits
+from demeanor.core.values.sandbox_spec import Ceilings
 from demeanor.define.field import field_docs, without_links
 from demeanor.gateway import ModelSource, Price, read_model, read_provider
 from demeanor.runner.engines import engine_class, installed_engines

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from demeanor.config.engine_tables import ENGINES
 from demeanor.config.table import Table
-from demeanor.core.capture import Capture
 from demeanor.core.entry_points import installed, loaded
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.ports import Gateway, Sandbox
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.ports import Gateway, Sandbox
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Cell, Plan, Trial
 
 if TYPE_CHECKING:
     from demeanor.judge.self_test import SelfTest

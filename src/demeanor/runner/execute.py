@@ -15,18 +15,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError
-from demeanor.core.policy import Policy
-from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
-from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.values import redacted
-from demeanor.core.run_request import RunRequest
 from demeanor.core.started import mark_started
-from demeanor.core.text import redact_before_shortening
-from demeanor.core.trial import Plan, Trial
-from demeanor.core.usage import price_notes
-from demeanor.core.verdict import Fail, Void
+from demeanor.core.text.wording import redact_before_shortening
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.progress import AttemptJudged, AttemptStarted, Progress
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan, Trial
+from demeanor.core.values.usage import price_notes
+from demeanor.core.values.verdict import Fail, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
 from demeanor.runner.build import build_project, write_build_log

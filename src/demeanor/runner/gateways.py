@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from demeanor.config.tables import Limit
-from demeanor.core.ports import Gateway
-from demeanor.core.subject import Subject
+from demeanor.core.values.ports import Gateway
+from demeanor.core.values.subject import Subject
 from demeanor.gateway import NullGateway
 from demeanor.runner.catalog import Catalog
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Trial
+    from demeanor.core.values.trial import Trial
     from demeanor.gateway import BudgetAccount, PrefixComparison, PrefixReplay, Upstream
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from demeanor.core.process import ProcessEnd
+from demeanor.core.values.process import ProcessEnd
 
 _COMPLAINT = re.compile(
     r"no such file|not found|can(?:not|'t) (?:find|open|read|load|stat|access)|enoent|eacces|permission denied"

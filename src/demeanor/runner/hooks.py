@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import encode
 from demeanor.core.entry_points import installed
-from demeanor.core.history import KeptDecision
-from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
-from demeanor.core.text import count, one_line
-from demeanor.core.trial import Plan
+from demeanor.core.text.codec import encode
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trial import Plan
 
 ENTRY_POINT = "demeanor.hooks"
 EVENTS = ("run_began", "trial_ended", "run_ended", "decision")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.progress import AttemptStarted, Progress, WorkersChanged
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Plan
+from demeanor.core.values.progress import AttemptStarted, Progress, WorkersChanged
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Plan
 
 if TYPE_CHECKING:
     from demeanor.runner.execute import PreparedRun

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
-from demeanor.core.checks import FunctionCheck, JudgeCheck
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import asks_judge
-from demeanor.core.judge_question import JudgeSettings
+from demeanor.core.values.checks import FunctionCheck, JudgeCheck
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import asks_judge
+from demeanor.core.values.judge_question import JudgeSettings
 from demeanor.gateway import DEFAULT_MODEL
 from demeanor.judge.judge_prompt import INSTRUCTIONS
 from demeanor.runner.users import with_user

@@ -16,17 +16,17 @@ from math import fsum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from demeanor.config.tables import Limit
-from demeanor.core.capture import Capture
-from demeanor.core.errors import UsageError, WorldError
-from demeanor.core.evidence import Spent
-from demeanor.core.exchange import Exchange
-from demeanor.core.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
 from demeanor.core.redaction.redactor import Redactor, without_digits
-from demeanor.core.subject import Subject
-from demeanor.core.text import count, one_line
-from demeanor.core.trial import Trial
-from demeanor.core.user import UserTurn
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import UsageError, WorldError
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.user import UserTurn
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.check_server import ChecksStopped
 from demeanor.judge.judge_prompt import judge_hash, judge_request, question_key, read_vote
 from demeanor.judge.tool_answer import UnusableAnswer

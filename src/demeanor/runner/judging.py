@@ -11,23 +11,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from demeanor.core.agent import Agent, tool_kinds
-from demeanor.core.capture import Breakdown, Capture
-from demeanor.core.errors import StoreError
-from demeanor.core.evidence import Evidence
-from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
-from demeanor.core.intervention import Intervention
-from demeanor.core.open_files import REMEDY, out_of_files
-from demeanor.core.ports import RunCommand
-from demeanor.core.record import Record
 from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.redaction.values import Cleaner, why_withheld
-from demeanor.core.starting_state import SECRETS, fit_to_keep
-from demeanor.core.text import count, excerpt
-from demeanor.core.tree import Tree
-from demeanor.core.tree_restore import discard_spooled
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import Fail, Void, VoidCause
+from demeanor.core.text.wording import count, excerpt
+from demeanor.core.trees.open_files import REMEDY, out_of_files
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_restore import discard_spooled
+from demeanor.core.values.agent import Agent, tool_kinds
+from demeanor.core.values.capture import Breakdown, Capture
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.fingerprints import eval_hash, short_hash, subject_hash
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.record import Record
+from demeanor.core.values.starting_state import SECRETS, fit_to_keep
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import Fail, Void, VoidCause
 from demeanor.judge.answers import AskChecks, FindBlame, ask_here, blame_unknown
 from demeanor.judge.call_chain import call_chain
 from demeanor.judge.judge import judge

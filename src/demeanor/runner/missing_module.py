@@ -18,7 +18,7 @@ from pathlib import Path
 
 from demeanor.agents.executables import PACKAGE_ROOT, find_executable
 from demeanor.agents.python_environment import environment_of, environment_settings, eval_folders, is_python, is_wide
-from demeanor.core.process import ProcessEnd
+from demeanor.core.values.process import ProcessEnd
 
 _MISSING = re.compile(r"No module named '?((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?=['\s;,)]|$)", re.ASCII)
 _MOST_CHARACTERS = 20_000

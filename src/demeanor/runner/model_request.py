@@ -7,10 +7,10 @@ import asyncio
 
 import aiohttp
 
-from demeanor.core.errors import WorldError
-from demeanor.core.exchange import ErrorReason, Request, Response
-from demeanor.core.ports import GatewaySession
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.exchange import ErrorReason, Request, Response
+from demeanor.core.values.ports import GatewaySession
+from demeanor.core.values.verdict import VoidCause
 from demeanor.gateway import OPENAI_CHAT, Malformed
 from demeanor.runner.schedule import Retries
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from demeanor.core.agent import Agent, asks_user, start_seconds, unable
-from demeanor.core.errors import BadInput, did_you_mean
-from demeanor.core.eval import Eval
-from demeanor.core.fault import Fault
-from demeanor.core.intervention import Intervention
-from demeanor.core.policy import Policy
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.text import count
-from demeanor.core.trial import DEFAULT_TRIALS, Cell, Plan, Trial
+from demeanor.core.text.wording import count
+from demeanor.core.values.agent import Agent, asks_user, start_seconds, unable
+from demeanor.core.values.errors import BadInput, did_you_mean
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fault import Fault
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import DEFAULT_TRIALS, Cell, Plan, Trial
 from demeanor.runner.budget import check_budgets
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.engines import skip_refused

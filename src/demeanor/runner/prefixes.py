@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import BadInput, CassetteError, StoreError
-from demeanor.core.eval import Eval
-from demeanor.core.exchange import Exchange, Response
-from demeanor.core.prefix import Prefix, prefix_file, prefix_name_problem
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.trial import Trial
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput, CassetteError, StoreError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.exchange import Exchange, Response
+from demeanor.core.values.prefix import Prefix, prefix_file, prefix_name_problem
+from demeanor.core.values.trial import Trial
 from demeanor.observe import separate
 from demeanor.observe.from_exchanges import main_answers
 

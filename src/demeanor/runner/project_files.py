@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from demeanor.core.agent import Orders, Task
-from demeanor.core.errors import WorldError
-from demeanor.core.subject import Subject
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.subject import Subject
 from demeanor.runner.catalog import Catalog
 
 _TASK = Task(

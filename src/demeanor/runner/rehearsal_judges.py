@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.capture import Capture
-from demeanor.core.codec import decode, encode
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.judge_question import JudgeAnswer
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.text import slug
-from demeanor.core.trial import Trial
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.text.wording import slug
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.judge_question import JudgeAnswer
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judges import Asking, Judges, TrialJudge

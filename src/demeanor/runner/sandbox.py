@@ -1,6 +1,6 @@
 """Creates the sandbox of a run, and verifies that it works on this machine, before anything else happens.
 
-To add a level, add a function to `MAKERS` and a rank to core/sandbox_spec.py.
+To add a level, add a function to `MAKERS` and a rank to core/values/sandbox_spec.py.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
-from demeanor.core.cache_dir import cache_folder
 from demeanor.core.container_hints import podman_hint
-from demeanor.core.errors import BadInput, StoreError, UnknownName, UsageError, WorldError
-from demeanor.core.git import require_git
-from demeanor.core.open_files import require_open_files
-from demeanor.core.sandbox_spec import RANKS, Ceilings
+from demeanor.core.trees.cache_dir import cache_folder
+from demeanor.core.trees.git import require_git
+from demeanor.core.trees.open_files import require_open_files
+from demeanor.core.values.errors import BadInput, StoreError, UnknownName, UsageError, WorldError
+from demeanor.core.values.sandbox_spec import RANKS, Ceilings
 from demeanor.sandboxes import NoneSandbox, SandboxLevel, is_full
 
 if TYPE_CHECKING:

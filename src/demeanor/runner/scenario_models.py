@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput, did_you_mean
-from demeanor.core.eval import Eval, ProviderChoice
+from demeanor.core.values.errors import BadInput, did_you_mean
+from demeanor.core.values.eval import Eval, ProviderChoice
 from demeanor.runner.catalog import Catalog
 
 _CLINE = "cline"

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from demeanor.core.capture import Capture
-from demeanor.core.ports import Executor
-from demeanor.core.record import Record
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import Void
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.ports import Executor
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import Void
 
 Conclude: TypeAlias = Callable[[Trial, int, Capture, bool], Awaitable[Record]]
 """Judges and stores one attempt; the flag says whether it is the last one that the trial may have."""

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, NothingToRun, UnknownName
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
-from demeanor.core.run_request import RunRequest
-from demeanor.core.select import keyword_matcher
+from demeanor.core.text.select import keyword_matcher
+from demeanor.core.values.errors import BadInput, NothingToRun, UnknownName
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_request import RunRequest
 from demeanor.define.discover import discover
 from demeanor.runner.judge_settings import with_judge
 from demeanor.runner.prefixes import with_known_prefixes

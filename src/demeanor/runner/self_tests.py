@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.eval import Eval
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import build_workspace, open_checks
 from demeanor.runner.judges import Asking

@@ -8,8 +8,8 @@ from typing import Any
 
 from demeanor.agents.jsonl import json_objects
 from demeanor.agents.session_logs.read import is_half_of_another, known_formats, read_log_sessions
-from demeanor.core.errors import BadInput, UnknownName
-from demeanor.core.session import PastSession, Round
+from demeanor.core.values.errors import BadInput, UnknownName
+from demeanor.core.values.session import PastSession, Round
 from demeanor.observe.atif import atif_events, atif_steps
 from demeanor.runner.traffic import traffic_session
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demeanor.core.agent import Ability, Orders, Task
-from demeanor.core.errors import WorldError
-from demeanor.core.process import ProcessEnd
-from demeanor.core.trajectory import Event, Kind
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.agent import Ability, Orders, Task
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import ProcessEnd
+from demeanor.core.values.trajectory import Event, Kind
+from demeanor.core.values.verdict import VoidCause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskAgent:
-    """An agent that only an engine can start; see `Agent` in core/agent.py."""
+    """An agent that only an engine can start; see `Agent` in core/values/agent.py."""
 
     name: str
     """Its name in a subject."""

@@ -22,12 +22,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from demeanor.core.errors import BadInput, WorldError
-from demeanor.core.ports import Template
-from demeanor.core.scenario import Scenario, Setup
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.tree_io import scan, tree_path_problem
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree_io import scan, tree_path_problem
+from demeanor.core.values.errors import BadInput, WorldError
+from demeanor.core.values.ports import Template
+from demeanor.core.values.scenario import Scenario, Setup
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.check_worker import set_up_here
 from demeanor.runner.workspace_git import EPOCH, commit, move_worktrees, remove_unreachable, repositories
 from demeanor.sandboxes import SandboxRuntime

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import DecodeError, decode, encode
-from demeanor.core.exchange import Exchange, Request
-from demeanor.core.git import GitError, git
-from demeanor.core.messages import Text
-from demeanor.core.session import PastSession, Round
-from demeanor.core.trajectory import Event
+from demeanor.core.text.codec import DecodeError, decode, encode
+from demeanor.core.trees.git import GitError, git
+from demeanor.core.values.exchange import Exchange, Request
+from demeanor.core.values.messages import Text
+from demeanor.core.values.session import PastSession, Round
+from demeanor.core.values.trajectory import Event
 from demeanor.gateway import user_text
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of

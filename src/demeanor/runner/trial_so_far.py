@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from demeanor.core.agent import Agent, prints_events, tool_kinds
-from demeanor.core.capture import Capture
-from demeanor.core.evidence import Evidence
-from demeanor.core.ports import RunCommand
-from demeanor.core.trajectory import Event, Said
-from demeanor.core.tree import Tree
-from demeanor.core.tree_restore import discard_spooled
-from demeanor.core.trial import Trial
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_restore import discard_spooled
+from demeanor.core.values.agent import Agent, prints_events, tool_kinds
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.trajectory import Event, Said
+from demeanor.core.values.trial import Trial
 from demeanor.judge.rig import Rig
 from demeanor.observe import observe
 from demeanor.runner.agent_run import AgentRun

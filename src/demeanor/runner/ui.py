@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.core.progress import Progress
-from demeanor.core.record import Record
-from demeanor.core.trial import Plan
+from demeanor.core.values.progress import Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

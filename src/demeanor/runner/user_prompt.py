@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from demeanor.core.exchange import Request, Response
-from demeanor.core.messages import Tool
-from demeanor.core.user import SimulatedUser, UserTurn
+from demeanor.core.values.exchange import Request, Response
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.user import SimulatedUser, UserTurn
 from demeanor.judge.tool_answer import (
     answer_tool,
     mark_of,

@@ -15,17 +15,17 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.errors import BadInput, UsageError, WorldError
-from demeanor.core.eval import Eval
-from demeanor.core.evidence import Evidence
-from demeanor.core.exchange import Exchange, Request, Response
-from demeanor.core.ports import Gateway, GatewaySession, RunCommand
 from demeanor.core.redaction.redactor import Redactor, without_digits
-from demeanor.core.subject import Subject
-from demeanor.core.text import count
-from demeanor.core.trial import Plan, Trial
-from demeanor.core.user import ScriptedUser, SimulatedUser, UserTurn, scripted_reply
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import BadInput, UsageError, WorldError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.exchange import Exchange, Request, Response
+from demeanor.core.values.ports import Gateway, GatewaySession, RunCommand
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Plan, Trial
+from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserTurn, scripted_reply
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.answers import AskUser
 from demeanor.judge.tool_answer import UnusableAnswer
 from demeanor.runner.schedule import Retries
@@ -108,7 +108,7 @@ def check_user_functions(config: Config, evals: Iterable[Eval]) -> None:
 
 
 class TrialUser:
-    """The user of one attempt; see `AskedUser` in core/user.py."""
+    """The user of one attempt; see `AskedUser` in core/values/user.py."""
 
     def __init__(
         self, trial: Trial, context: UserContext, so_far: SoFar, *, seed: int, facts: Mapping[str, str]

@@ -10,8 +10,8 @@ import subprocess
 import zlib
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 
 EPOCH = 1735689600
 """The time of every file and of the commit, 2025-01-01 00:00 UTC, so that all trials start from the same state."""

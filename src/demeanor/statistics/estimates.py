@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from demeanor.core.tally import Estimate
+from demeanor.core.values.tally import Estimate
 from demeanor.statistics.intervals import wilson
 
 

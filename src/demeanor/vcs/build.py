@@ -1,7 +1,7 @@
 """Run the build command of a project.
 
 It is the project's own code, so it runs on this machine as the user would run it, outside of any sandbox, which `log`
-announces first. None of its processes outlives it (core/program_tree.py).
+announces first. None of its processes outlives it (core/trees/program_tree.py).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from demeanor.config.tables import BuildRules
-from demeanor.core.errors import UsageError
-from demeanor.core.program_tree import program_tree
-from demeanor.core.text import excerpt, shortened_to_end
+from demeanor.core.text.wording import excerpt, shortened_to_end
+from demeanor.core.trees.program_tree import program_tree
+from demeanor.core.values.errors import UsageError
 
 
 class BuildFailed(UsageError):

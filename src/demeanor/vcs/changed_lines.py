@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
-from demeanor.core.git import GitError, git
+from demeanor.core.trees.git import GitError, git
+from demeanor.core.values.errors import UsageError
 from demeanor.vcs.checkout import resolve
 
 _PLAIN = (

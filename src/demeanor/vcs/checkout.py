@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config.config import Config
-from demeanor.core.errors import UsageError
-from demeanor.core.git import GitError, commit_of, git
 from demeanor.core.signals import signals_as_interrupt
+from demeanor.core.trees.git import GitError, commit_of, git
+from demeanor.core.values.errors import UsageError
 from demeanor.vcs.build import run_build
 
 _PREFIX = "demeanor-checkout-"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
-from demeanor.core.git import GitError, git
+from demeanor.core.trees.git import GitError, git
+from demeanor.core.values.errors import UsageError
 from demeanor.vcs.checkout import resolve
 
 _FORMAT = "%H%x00%P%x00%an%x00%aI%x00%s"

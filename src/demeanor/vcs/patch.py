@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
-from demeanor.core.git import GitError, git
-from demeanor.core.tree import Change
+from demeanor.core.trees.git import GitError, git
+from demeanor.core.trees.tree import Change
+from demeanor.core.values.errors import UsageError
 
 _PLAIN = (
     "--binary",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from demeanor.core.git import git
+from demeanor.core.trees.git import git
 
 _LARGEST_FILE = 2**20
 """Larger files are left out: they do not contain a prompt that a person wrote."""

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.git import GitError, git
+from demeanor.core.trees.git import GitError, git
 
 _CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 """Folders that change whenever something runs, and that no agent is started from."""

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from markupsafe import Markup, escape
 
-from demeanor.core.tally import Estimate
+from demeanor.core.values.tally import Estimate
 from demeanor.render.numbers import duration, percent
 
 _BAR, _HEIGHT = 5, 18

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Protocol
 from urllib.parse import quote, urlencode
 
-from demeanor.core.text import slug
+from demeanor.core.text.wording import slug
 
 ROUTES: Mapping[str, str] = {
     "overview": "/",

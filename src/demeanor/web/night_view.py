@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Estimate
-from demeanor.core.usage import total
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Estimate
+from demeanor.core.values.usage import total
 from demeanor.decide import EXPECTED, RateShift
 from demeanor.render import numbers
 from demeanor.reports.night import phrases

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from aiohttp import web
 
-from demeanor.core.errors import DemeanorError, StoreError, StoreUnavailable, UnknownName
+from demeanor.core.values.errors import DemeanorError, StoreError, StoreUnavailable, UnknownName
 from demeanor.web.links import NOTE_PATH, ROUTES, ServedLinks
 from demeanor.web.security import guard, headers_of, same_origin
 from demeanor.web.templating import SCRIPT, STYLE, render, static_text

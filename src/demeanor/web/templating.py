@@ -12,7 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from demeanor.core.text import count, one_line, opening, printable
+from demeanor.core.text.wording import count, one_line, opening, printable
 from demeanor.render import numbers
 from demeanor.web.charts import bar
 from demeanor.web.links import Links

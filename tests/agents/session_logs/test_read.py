@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from demeanor.agents.session_logs.read import is_half_of_another, read_log_sessions
-from demeanor.core.session import PastSession
-from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.values.session import PastSession
+from demeanor.core.values.trajectory import Called, Kind, Said
 from tests.helpers.session_samples import AGENTS, FOLDER, QUESTION, SAMPLES, TIDY_UP, session_file
 
 

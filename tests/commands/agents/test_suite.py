@@ -6,7 +6,7 @@ import subprocess
 
 from demeanor.commands.agents.conformance.model import SLEEP
 from demeanor.commands.agents.conformance.suite import _left_behind
-from demeanor.core.trial import trial_seed
+from demeanor.core.values.trial import trial_seed
 from tests.helpers.processes import command_line
 from tests.helpers.runs import records
 from tests.journeys.test_survival import until

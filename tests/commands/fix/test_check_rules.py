@@ -8,9 +8,9 @@ import pytest
 
 from demeanor.commands.fix.check_rules import find_weakened, new_complaints, stricter
 from demeanor.commands.fix.overfitting import EvalSource
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import PriorMessage
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import PriorMessage
 from tests.commands.fix.test_overfitting import PORT_EVAL
 
 

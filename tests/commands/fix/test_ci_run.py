@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.commands.fix.ci_run import CiRun, parse_ci_run
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from tests.helpers.project import Project
 
 EVAL = """\

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from demeanor.commands.fix.overfitting import EvalSource, find_quotations
-from demeanor.core.checks import FileContains, FunctionCheck, ToolUsed
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import FileContains, FunctionCheck, ToolUsed
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
 
 SOURCE = '''
 EXPECTED = "the quick summary"

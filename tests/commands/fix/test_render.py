@@ -16,9 +16,9 @@ from demeanor.commands.fix.report import (
     score_of,
 )
 from demeanor.commands.fix.rules import Refusal, Violation
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision, Estimate, Tally
 from demeanor.render.terminal import Screen
 
 HOSTILE = "\x1b]0;owned\x07 | `<script>` ![x](http://evil) "

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from demeanor.commands.fix.rules import Bounds, Violation, combine_decisions, find_violations, guard_suite
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision
-from demeanor.core.tree import Change, Entry
+from demeanor.core.trees.tree import Change, Entry
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision
 from tests.commands.fix.test_overfitting import PORT_EVAL
 
 BOUNDS = Bounds(allowed=("prompts/**", "tools.json"), evals=("evals/**",), protected=("demeanor.toml",))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, why_not_accepted
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision, Tally
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision, Tally
 
 
 def verification(*cells: tuple[str, int, int, str], stopped: str | None = None) -> Verification:

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from demeanor.commands.fix.wire_change import NotOnTheWire, wire_change
-from demeanor.core.exchange import Request
-from demeanor.core.instructions import instructions
-from demeanor.core.intervention import intervene
-from demeanor.core.messages import Message, Text, Tool
-from demeanor.core.tree import Change, Entry
+from demeanor.core.text.instructions import instructions
+from demeanor.core.trees.tree import Change, Entry
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.intervention import intervene
+from demeanor.core.values.messages import Message, Text, Tool
 
 PROMPT = """\
 <!-- Not sent. -->

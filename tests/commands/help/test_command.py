@@ -15,9 +15,9 @@ from demeanor.cli.docs_folder import docs_folder, schemas
 from demeanor.cli.registry import SUB_COMMANDS, all_commands, parser_of
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
-from demeanor.core.errors import DemeanorError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.verdict import VoidCause
 from tests.helpers.project import Project
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

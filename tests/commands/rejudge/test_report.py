@@ -11,9 +11,9 @@ from hypothesis import given, strategies as st
 
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, answer_changes, rejudgement
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict
 from demeanor.render.terminal import Screen
 from tests.helpers.run_reports import HOSTILE
 from tests.helpers.runs import VERDICTS, record

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.commands.validate.list_text import listing_json, listing_text
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
 
 ROOT = Path("/project")
 NOTES = Eval(

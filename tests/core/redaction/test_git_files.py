@@ -16,7 +16,7 @@ from demeanor.core.redaction import git_files
 from demeanor.core.redaction.git_files import TooMuchToSearch, git_objects
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted, why_withheld
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.trees.tree import Entry, Tree
 
 SECRET = "a-rather-long-secret-0123456789"
 NOISE = "".join(random.Random(1).choices("abcdefghij \n", k=4000))

@@ -9,7 +9,7 @@ from benchmarks.error_rates import TABLES, shown_table
 from benchmarks.gate_rules import PRICES, alone, fewest_trials, of_effort, shared
 from hypothesis import given, strategies as st
 
-from demeanor.core.policy import Policy
+from demeanor.core.values.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import EFFORTS, LARGE_DROP, SMALL_DROP, STANDARD, THOROUGH, Effort

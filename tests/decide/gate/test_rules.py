@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.error_rates import RATES
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
+from demeanor.core.values.error_rates import RATES
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always, check_in
 from demeanor.decide.gate.cell import GateAnswer, GateCell

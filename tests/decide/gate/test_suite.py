@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from demeanor.core.policy import Policy
+from demeanor.core.values.policy import Policy
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import STANDARD

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.policy import Policy
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.policy import Policy
 from demeanor.decide.promotion.rules import DEMOTE, PROMOTE, demote, promote
 from tests.helpers.histories import SUBJECTS, drawn, night, nights
 from tests.helpers.reference_rules import may_be_promoted, must_be_demoted

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.checks import FileContains, FileExists
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import ProviderChoice
-from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.values.checks import FileContains, FileExists
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import ProviderChoice
+from demeanor.core.values.policy import USUALLY_PASSES
 from demeanor.define.folder.cline_folder import read_cline_folder
 
 FULL = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.define.folder.toml_folder import read_toml_folder

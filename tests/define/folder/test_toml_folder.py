@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.checks import (
+from demeanor.core.values.checks import (
     AtMost,
     CommandSucceeds,
     FileAbsent,
@@ -20,9 +20,9 @@ from demeanor.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from demeanor.core.errors import BadInput
-from demeanor.core.policy import ALWAYS_PASSES
-from demeanor.core.scenario import Approval, PriorMessage
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.policy import ALWAYS_PASSES
+from demeanor.core.values.scenario import Approval, PriorMessage
 from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour, ScriptedCall
 from demeanor.define.folder.toml_folder import read_toml_folder

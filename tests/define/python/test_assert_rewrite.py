@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.define.discover import discover
 
 FAR_FROM_PYTEST = """
@@ -196,7 +196,7 @@ def test_a_secret_over_several_lines_is_removed_before_the_comparison(tmp_path, 
     said = message(
         tmp_path,
         "from demeanor.core.redaction.redactor import Redactor",
-        "from demeanor.core.text import redact_before_shortening",
+        "from demeanor.core.text.wording import redact_before_shortening",
         f"redact_before_shortening(Redactor({{'KEY': {SECRET!r}}}).text)",
         compared,
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from demeanor import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Approval, eval_test
-from demeanor.core.checks import FunctionCheck
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.scenario import PriorMessage
+from demeanor.core.values.checks import FunctionCheck
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.scenario import PriorMessage
 
 
 def check(rig, result):

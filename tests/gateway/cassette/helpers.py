@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from demeanor.core.capture import Capture
-from demeanor.core.codec import encode
-from demeanor.core.exchange import Exchange, Request, Response, StopReason
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.core.text.codec import encode
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.exchange import Exchange, Request, Response, StopReason
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.cassette.cassette import Cassette
 from demeanor.gateway.cassette.normalise import NormalisedRequest, Normaliser
 

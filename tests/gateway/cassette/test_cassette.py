@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from demeanor.core.exchange import Exchange, ProviderError
+from demeanor.core.values.exchange import Exchange, ProviderError
 from demeanor.gateway.cassette.cassette import BadCassette, read_cassette, write_cassette
 from tests.gateway.cassette.helpers import a_cassette, a_request, answered, with_result
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import CassetteAbsent, CassetteUnreadable
+from demeanor.core.values.errors import CassetteAbsent, CassetteUnreadable
 from demeanor.gateway.cassette.cassette import write_cassette
 from demeanor.gateway.cassette.folder import MAX_BYTES, CassetteFolder
 from tests.gateway.cassette.helpers import a_cassette, a_request, answered

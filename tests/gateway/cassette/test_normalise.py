@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from demeanor.config.tables import ReplayRules
-from demeanor.core.errors import CassetteError
-from demeanor.core.exchange import Sampling
-from demeanor.core.messages import Tool
+from demeanor.core.values.errors import CassetteError
+from demeanor.core.values.exchange import Sampling
+from demeanor.core.values.messages import Tool
 from demeanor.gateway.cassette.normalise import Normaliser
 from tests.gateway.cassette.helpers import TOOL, a_request, normalised, with_result
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.errors import CassetteAbsent
-from demeanor.core.exchange import Exchange, Request, Response
-from demeanor.core.messages import Text
-from demeanor.core.prefix import Prefix
 from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.values.errors import CassetteAbsent
+from demeanor.core.values.exchange import Exchange, Request, Response
+from demeanor.core.values.messages import Text
+from demeanor.core.values.prefix import Prefix
 from demeanor.gateway.cassette.prefix_file import prefix_of, read_prefix, record_prefixes
 from demeanor.gateway.cassette.prefix_replay import PrefixComparison
 from demeanor.gateway.dialects import DIALECTS

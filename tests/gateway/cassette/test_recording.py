@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.exchange import Response
-from demeanor.core.messages import ToolCall
 from demeanor.core.redaction.encodings import telling
-from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.values.exchange import Response
+from demeanor.core.values.messages import ToolCall
+from demeanor.core.values.scenario import Approval, PriorMessage, Scenario
 from demeanor.gateway.cassette.cassette import write_cassette
 from demeanor.gateway.cassette.folder import CassetteFolder
 from demeanor.gateway.cassette.recording import Recorder, make_cassette, scenario_fingerprint

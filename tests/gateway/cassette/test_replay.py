@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Exchange, ProviderError
+from demeanor.core.values.exchange import Exchange, ProviderError
 from demeanor.gateway.cassette.folder import CassetteFolder
 from demeanor.gateway.cassette.recording import make_cassette
 from demeanor.gateway.cassette.replay import ReplayModel

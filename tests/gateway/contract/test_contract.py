@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.messages import Text, ToolCall
+from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, ToolCall
 from demeanor.gateway import contract
 from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
 from demeanor.gateway.contract.spelling import spellings

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
-from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.core.values.exchange import Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, Thinking, ToolCall
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.contract.wellformed import Note, stream_problems
 from demeanor.gateway.dialects import DIALECTS

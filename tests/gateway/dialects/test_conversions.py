@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Reasoning, StopReason
-from demeanor.core.messages import ToolCall
+from demeanor.core.values.exchange import Reasoning, StopReason
+from demeanor.core.values.messages import ToolCall
 from demeanor.gateway.dialects.conversions import (
     arguments_object,
     budget_of,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.exchange import Request
+from demeanor.core.values.exchange import Request
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
 from demeanor.gateway.dialects.errors import read_error

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
-from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
 from demeanor.gateway.dialects.stream_events import Delta, Interrupted, assemble, deltas_of

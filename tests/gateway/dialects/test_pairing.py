@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demeanor.core.messages import Message, Part, Role, Text, ToolCall, ToolResult
+from demeanor.core.values.messages import Message, Part, Role, Text, ToolCall, ToolResult
 from demeanor.gateway.dialects.pairing import NO_RESULT, alternate_turns, pair_results
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
-from demeanor.core.messages import Message, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Message, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS, ids
 from demeanor.gateway.dialects.dialect import Route
 from demeanor.gateway.dialects.stream_events import assemble, deltas_of

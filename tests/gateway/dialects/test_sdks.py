@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.conversions import REFUSAL
 from demeanor.gateway.dialects.stream_events import Interrupted, deltas_of

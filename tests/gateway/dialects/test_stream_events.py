@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
-from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.core.values.exchange import ProviderError, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects.stream_events import (
     Assembler,
     Began,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.exchange import ProviderError, Request
-from demeanor.core.messages import Text
+from demeanor.core.values.exchange import ProviderError, Request
+from demeanor.core.values.messages import Text
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.stream_events import (
     Began,

@@ -14,8 +14,8 @@ import aiohttp
 import openai
 import pytest
 
-from demeanor.core.exchange import Exchange, Response
-from demeanor.core.fault import FaultKind, parse_faults
+from demeanor.core.values.exchange import Exchange, Response
+from demeanor.core.values.fault import FaultKind, parse_faults
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Interrupted, assemble

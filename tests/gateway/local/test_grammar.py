@@ -10,12 +10,12 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.exchange import Request, StopReason
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.agents.native_agent.prompt import SYSTEM
+from demeanor.agents.native_agent.tools import TOOLS
+from demeanor.core.values.exchange import Request, StopReason
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.local.grammar import output_schema, read_answer, simplify_schema
 from demeanor.gateway.local.prompt import chat_messages, signature
-from demeanor.native.prompt import SYSTEM
-from demeanor.native.tools import TOOLS
 from tests.gateway.helpers import NATIVE, a_tool
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

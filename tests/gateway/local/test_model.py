@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exchange import Request, Sampling, StopReason
-from demeanor.core.messages import Message, Text, Tool, ToolCall
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exchange import Request, Sampling, StopReason
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall
 from demeanor.gateway.local.grammar import read_answer
 from demeanor.gateway.local.llama_process import EngineLimits, LlamaProcess
 from demeanor.gateway.local.model import LocalModel, engine_request, local_model

@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from demeanor.core.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
-from demeanor.core.messages import Message, Text, ToolCall
+from demeanor.core.values.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
+from demeanor.core.values.messages import Message, Text, ToolCall
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
 from demeanor.gateway.dialects.errors import read_error

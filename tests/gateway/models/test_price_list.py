@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from demeanor.core.exchange import Usage
+from demeanor.core.values.exchange import Usage
 from demeanor.gateway.models.price_list import listed_price, price_list_version
 from demeanor.gateway.models.prices import cost
 

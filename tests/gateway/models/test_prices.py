@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput
-from demeanor.core.exchange import Usage
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.exchange import Usage
 from demeanor.gateway.models.prices import FREE, Price, cost, missing_rates, read_price
 
 PRICE = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demeanor.config.table import Table
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import Price
 from demeanor.gateway.models.registry import ModelRegistry

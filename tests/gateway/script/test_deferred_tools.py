@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.script.turn import Turn, Unable
 
 

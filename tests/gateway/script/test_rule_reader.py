@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Text, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Text, ToolCall, ToolResult
 from demeanor.gateway.script import Turn, Unable, scripted
 from demeanor.gateway.script.turn import to_answer
 from tests.gateway.helpers import a_trial, a_turn, running

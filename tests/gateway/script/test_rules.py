@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.limited_pattern import PatternTooSlow
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.gateway.script import Answer, load_script
 from demeanor.gateway.script.turn import to_answer
 from tests.gateway.helpers import a_turn

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.script import Turn, Unable
 from tests.gateway.helpers import a_tool
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Kind
 from demeanor.gateway.script import Unable
 from demeanor.gateway.script.tools import find_tool, shell_command
 from demeanor.gateway.script.turn import Turn

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Text, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Text, ToolCall, ToolResult
 from demeanor.gateway.script import Answer, Turn
 from demeanor.gateway.script.turn import ScriptPiece, to_answer
 from tests.gateway.helpers import a_tool, a_turn, chat, playing, post

@@ -7,7 +7,7 @@ import json
 import pytest
 from aiohttp import web
 
-from demeanor.core.exchange import Usage
+from demeanor.core.values.exchange import Usage
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE, Price

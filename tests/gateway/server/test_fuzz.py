@@ -16,8 +16,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from demeanor.core.exchange import Request, Response, Sampling, StopReason, Usage
-from demeanor.core.messages import Message, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request, Response, Sampling, StopReason, Usage
+from demeanor.core.values.messages import Message, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import deltas_of

@@ -18,11 +18,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exchange import StopReason, Usage
-from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.messages import Text
-from demeanor.core.ports import Gateway, GatewaySession
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exchange import StopReason, Usage
+from demeanor.core.values.gateway_limits import GatewayLimits
+from demeanor.core.values.messages import Text
+from demeanor.core.values.ports import Gateway, GatewaySession
 from demeanor.gateway.dialects.stream_events import Delta, PartGrew, PartOpened
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.upstream import ModelCall, Reply, StreamReply

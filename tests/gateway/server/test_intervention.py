@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.core.exchange import Request, Response
-from demeanor.core.instructions import instructions
-from demeanor.core.intervention import Intervention, intervene
-from demeanor.core.messages import Message, Text, Tool
+from demeanor.core.text.instructions import instructions
+from demeanor.core.values.exchange import Request, Response
+from demeanor.core.values.intervention import Intervention, intervene
+from demeanor.core.values.messages import Message, Text, Tool
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.upstream import FullReply, ModelCall, Reply

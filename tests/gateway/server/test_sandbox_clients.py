@@ -10,14 +10,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from demeanor.core.checks import FileExists
-from demeanor.core.eval import Eval, Source
-from demeanor.core.messages import ToolCall
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Trial
-from demeanor.core.user_channel import PATH, UserChannel
+from demeanor.core.values.checks import FileExists
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.messages import ToolCall
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.user_channel import PATH, UserChannel
 from demeanor.gateway.script.turn import ScriptOutput, Turn
 from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.gateway.server.session import Session

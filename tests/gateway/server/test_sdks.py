@@ -12,7 +12,7 @@ from google import genai
 from google.genai import types
 from openai.types.chat import ChatCompletionMessageParam
 
-from demeanor.core.exchange import StopReason
+from demeanor.core.values.exchange import StopReason
 from demeanor.gateway.script import Answer, Turn
 from demeanor.gateway.server.session import Session
 from tests.gateway.helpers import a_tool, playing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
-from demeanor.core.exchange import Request
+from demeanor.core.values.exchange import Request
 from demeanor.gateway.script import Answer, ScriptedModel, Turn
 from demeanor.gateway.server.session import Session
 from tests.gateway.helpers import session_of

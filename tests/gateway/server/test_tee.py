@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from demeanor.core.exchange import Exchange, Request, StopReason
-from demeanor.core.messages import Message, Text
+from demeanor.core.values.exchange import Exchange, Request, StopReason
+from demeanor.core.values.messages import Message, Text
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.provider import Provider

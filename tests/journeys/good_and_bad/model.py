@@ -6,7 +6,7 @@ The bad one gives the same answers as the good one, but does what the eval forbi
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from demeanor.core.messages import ToolCall
+from demeanor.core.values.messages import ToolCall
 from demeanor.gateway.script import Turn
 
 MODULES = ("accounts", "billing", "customers", "delivery", "exports", "forecast", "goods", "history")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.arguments import values
 from demeanor.judge.effects.call_effects import call_facts
 from tests.judge.helpers import called

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.errors import UsageError
-from demeanor.core.fault import parse_faults
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.fault import parse_faults
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
 from demeanor.plugins.harbor.environments.task_images import prepare_images, with_image_cache
 from demeanor.plugins.harbor.format.task import harbor_task

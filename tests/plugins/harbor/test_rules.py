@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config, read_config
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules, harbor_rules
 
 

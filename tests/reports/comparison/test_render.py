@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
 from demeanor.render.terminal import Screen
 from demeanor.reports.comparison.render import compare_markdown, compare_terminal
 from demeanor.reports.comparison.report import Side, compare_report

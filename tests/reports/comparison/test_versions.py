@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from demeanor.core.history import RunCell
+from demeanor.core.values.history import RunCell
 from demeanor.reports.comparison.report import Side
 from demeanor.reports.comparison.versions import latest_versions
 from tests.helpers.histories import night

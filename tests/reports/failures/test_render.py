@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from demeanor.core.policy import Policy
+from demeanor.core.values.policy import Policy
 from demeanor.render.terminal import Screen
 from demeanor.reports.failures.render import group_brief, triage_markdown, triage_terminal
 from demeanor.reports.failures.report import Group, Triage, group_failures

@@ -6,8 +6,8 @@ import random
 
 from hypothesis import given, strategies as st
 
-from demeanor.core.policy import Policy
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.verdict import VoidCause
 from demeanor.reports.failures.report import group_failures
 from demeanor.results.trial_steps import TrialSteps
 from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps, void

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render.terminal import Screen
 from demeanor.reports.gate.render import gate_markdown, gate_terminal
 from tests.helpers.decision_reports import a_gate

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.reports.metrics.classify import CATEGORIES, UNCLASSIFIED, by_category, classify
 from demeanor.reports.metrics.pattern_file import Pattern, read_patterns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.policy import Policy
+from demeanor.core.values.policy import Policy
 from demeanor.reports.night.build import failing, voided
 from tests.helpers.night_reports import SUBJECT, a_cell, a_night, a_week, changed, nights, one_row, report_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.policy import Policy
-from demeanor.core.record import RunInfo
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import RunInfo
 from demeanor.reports.night.digest import MOST, digest, verdict
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.near import near_of_night

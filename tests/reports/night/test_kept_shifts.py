@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.record import RunInfo
+from demeanor.core.values.record import RunInfo
 from demeanor.decide.shifts import RateShift, rate_shifts
 from demeanor.reports.night import kept_shifts as module
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from dataclasses import replace
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.instructions import PromptPiece
+from demeanor.core.text.instructions import PromptPiece
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render.terminal import Screen
 from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal, headline
 from demeanor.reports.prompt_coverage.report import (

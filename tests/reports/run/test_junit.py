@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.reports.run.junit import junit
 from demeanor.reports.run.report import RunReport
 

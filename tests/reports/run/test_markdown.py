@@ -6,8 +6,8 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Finding
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Fail, Finding
 from demeanor.reports.run.markdown import markdown
 from demeanor.reports.run.report import RunReport
 

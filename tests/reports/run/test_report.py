@@ -4,9 +4,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Finding, Pass
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Fail, Finding, Pass
 from demeanor.reports.run.report import RunReport
 
 Make = Callable[..., RunReport]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from demeanor.core.policy import Policy
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.render.terminal import Screen
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.terminal import terminal

@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.trial import Cell
-from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Cell
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.to_json import SCHEMA, json_report, json_schema, read_json_report
 from demeanor.reports.run.workflow import publish

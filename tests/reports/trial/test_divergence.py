@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.trajectory import Event, Faulted, ModelFailed
+from demeanor.core.values.trajectory import Event, Faulted, ModelFailed
 from demeanor.reports.trial.divergence import find_divergence, nearest_pass
 from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps
 

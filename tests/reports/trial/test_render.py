@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.values.trajectory import Called, Kind
 from demeanor.reports.trial.render import trace_text
 from tests.helpers.runs import record
 

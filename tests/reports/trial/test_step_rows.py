@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.trajectory import Said
-from demeanor.core.user import UserTurn
+from demeanor.core.values.trajectory import Said
+from demeanor.core.values.user import UserTurn
 from demeanor.reports.trial.step_rows import step_rows
 from demeanor.results.trial_steps import TrialSteps
 from tests.helpers.runs import record

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.tree_io import scan
 from demeanor.runner.executors.archive import ArchiveError, pack, unpack
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from demeanor.config.tables import Limit
-from demeanor.core.evidence import Spent
+from demeanor.core.values.evidence import Spent
 from demeanor.runner.executors.budget_ledger import BudgetLedger
 from tests.helpers.runs import record
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.runner.executors.certificates import CA, ROLES, CertificateFolder, write_certificates
 
 

@@ -6,8 +6,8 @@ import sys
 from types import SimpleNamespace
 from typing import Any, cast
 
-from demeanor.core.capture import Capture
-from demeanor.core.trial import Trial
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.trial import Trial
 from demeanor.runner.executors.local import LocalExecutor, SharedExecutor
 
 

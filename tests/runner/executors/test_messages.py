@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from demeanor.config.tables import Limit
-from demeanor.core.fault import parse_faults
-from demeanor.core.scenario import Approval, PriorMessage, Scenario
-from demeanor.core.subject import Subject
+from demeanor.core.values.fault import parse_faults
+from demeanor.core.values.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.values.subject import Subject
 from demeanor.runner.executors.messages import AttemptRequest, BadMessage, pack_message, unpack_message
 
 REQUEST = AttemptRequest(

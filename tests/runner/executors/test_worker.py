@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from demeanor._version import __version__
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
 from demeanor.runner.executors.archive import Archive, pack
 from demeanor.runner.executors.messages import AttemptReply, AttemptRequest, RunSetup, pack_message, unpack_message
 from demeanor.runner.executors.worker import WorkerRuntime

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from demeanor.core.executor_spec import ExecutorSpec
+from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.messages import RunSetup
 from demeanor.runner.executors.worker_link import WorkerLink

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.errors import BadInput
-from demeanor.core.mcp_fixture import Fixture, FixtureTool, HttpServer, McpServer
-from demeanor.core.sandbox_spec import Network
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, McpServer
+from demeanor.core.values.sandbox_spec import Network
+from demeanor.core.values.scenario import Scenario
 from demeanor.runner.features.mcp_servers import McpServers
 from tests.runner.test_plan import an_eval
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.tree_io import stamp
+from demeanor.core.trees.tree_io import stamp
 from demeanor.sandboxes.host.attempt_dir import AttemptDir
 from demeanor.sandboxes.host.copytree import read_template
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.sandbox_spec import Ceilings
 from demeanor.sandboxes.host.container_cli import (
     ContainerEngine,
     ContainerSpec,

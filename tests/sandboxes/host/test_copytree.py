@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.tree_io import scan, stamp
+from demeanor.core.trees.tree_io import scan, stamp
 from demeanor.sandboxes.host.copytree import copy, read_template, remove
 
 

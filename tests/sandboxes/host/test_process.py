@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.process import SupervisedProcess, supervise, supervise_blocking
 from demeanor.sandboxes.levels.none import NoneSession
 from tests.helpers.processes import alive

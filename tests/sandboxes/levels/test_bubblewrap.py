@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.sandbox_spec import Ceilings
-from demeanor.core.tree import Tree, changes
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import Tree, changes
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.sandbox_spec import Ceilings
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
 from demeanor.sandboxes.levels.landlock import LandlockSandbox

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.sandbox_spec import Ceilings
-from demeanor.core.tree import Tree, changes
+from demeanor.core.trees.tree import Tree, changes
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.sandbox_spec import Ceilings
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.container_cli import EngineName
 from demeanor.sandboxes.levels.container import ContainerSandbox, ContainerSession

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.sandbox_spec import Ceilings
-from demeanor.core.tree import changes
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import changes
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.sandbox_spec import Ceilings
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
 from demeanor.sandboxes.levels.landlock import LandlockSandbox, LandlockSession
 from demeanor.sandboxes.supervisor import landlock_abi

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import WorldError
-from demeanor.core.ports import CommandResult
-from demeanor.core.process import Launch, Limits
-from demeanor.core.tree import Entry, Tree, changes
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import Entry, Tree, changes
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import CommandResult
+from demeanor.core.values.process import Launch, Limits
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 from tests.helpers.processes import alive
 from tests.sandboxes.conftest import SOON, SandboxHarness

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.sandbox_spec import Network
+from demeanor.core.values.sandbox_spec import Network
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.levels.container import ContainerSandbox
 from demeanor.sandboxes.levels.landlock import LandlockSandbox

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.process import Launch, Limits
+from demeanor.core.values.process import Launch, Limits
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.levels.landlock import LandlockSandbox
 from demeanor.sandboxes.levels.none import NoneSandbox

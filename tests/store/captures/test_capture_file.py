@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import StoreError
+from demeanor.core.values.errors import StoreError
 from demeanor.store.captures.capture_file import CaptureFile
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.capture import Breakdown, Capture
-from demeanor.core.errors import StoreError
-from demeanor.core.exchange import Exchange, ProviderError, Request, Response
-from demeanor.core.messages import Message, Text, ToolCall
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.trajectory import Called, Kind, Said
-from demeanor.core.tree import Entry, Tree
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.capture import Breakdown, Capture
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.exchange import Exchange, ProviderError, Request, Response
+from demeanor.core.values.messages import Message, Text, ToolCall
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.trajectory import Called, Kind, Said
+from demeanor.core.values.verdict import VoidCause
 from demeanor.store.captures.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
 
 

@@ -12,13 +12,13 @@ import fsspec
 import pytest
 
 from demeanor.config.config import Config
-from demeanor.core.capture import Capture
-from demeanor.core.errors import BadInput, StoreError
-from demeanor.core.evidence import Evidence
-from demeanor.core.record import Record
-from demeanor.core.starting_state import start_hash
-from demeanor.core.tree import Entry, Tree
-from demeanor.core.trial import Plan
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput, StoreError
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.record import Record
+from demeanor.core.values.starting_state import start_hash
+from demeanor.core.values.trial import Plan
 from demeanor.store.captures.capture_json import read_start_hash
 from demeanor.store.captures.capture_store import (
     CaptureStore,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.errors import StoreError
-from demeanor.core.starting_state import KEPT_BYTES, SECRETS, start_hash
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.starting_state import KEPT_BYTES, SECRETS, start_hash
 from demeanor.store.captures.starting_states import StartingStates, unpack_start
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from demeanor.core.exchange import Exchange, Request, Response, Usage
-from demeanor.core.messages import Message, Text
-from demeanor.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
+from demeanor.core.values.exchange import Exchange, Request, Response, Usage
+from demeanor.core.values.messages import Message, Text
+from demeanor.core.values.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
 from demeanor.store.exports.atif import trajectory
 from tests.helpers.runs import record
 

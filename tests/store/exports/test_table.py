@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from demeanor.core.history import PastRun
-from demeanor.core.verdict import Fail, Finding
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.verdict import Fail, Finding
 from demeanor.store.exports.table import COLUMNS, as_csv, row, write_parquet
 from tests.helpers.runs import PASSED, VOIDED, a_run, record
 

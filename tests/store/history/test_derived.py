@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.record import RunInfo
+from demeanor.core.values.record import RunInfo
 from demeanor.store.history import derived as kept, open_history
 from demeanor.store.history.derived import keep_derived, read_derived, run_states
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from demeanor.core.errors import StoreError, UnknownName
-from demeanor.core.evidence import Spent
-from demeanor.core.exchange import Exchange, Request, Response, StopReason, Usage
-from demeanor.core.history import KeptDecision
-from demeanor.core.policy import Policy
-from demeanor.core.verdict import Fail, Finding
+from demeanor.core.values.errors import StoreError, UnknownName
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exchange import Exchange, Request, Response, StopReason, Usage
+from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.verdict import Fail, Finding
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.rows import clean, digest, usage

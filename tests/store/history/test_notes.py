@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.notes import TrialNote
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.notes import TrialNote
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.copy import copy_notes, copy_runs
 from demeanor.store.history.notes import add_note, read_notes

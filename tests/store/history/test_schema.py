@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, StoreError, StoreUnavailable
+from demeanor.core.values.errors import BadInput, StoreError, StoreUnavailable
 from demeanor.store.history import history_address, open_history
 from demeanor.store.history.connect import migrate, migrations, open_database
 from demeanor.store.history.postgres import without_password

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from demeanor.core.errors import BadInput, DemeanorError
-from demeanor.core.history import RunCell
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import BadInput, DemeanorError
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.verdict import VoidCause
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.imports import ImportOptions, read_imports, write_imports
 from tests.helpers.import_samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.imports import ImportOptions, Written, read_imports, write_imports
 from tests.helpers.import_samples import put, vitest

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import StoreError
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.store.runs.ledger import count_lines, drop_incomplete_line, ledger_line, read_ledger
 
 PASSED = Record(

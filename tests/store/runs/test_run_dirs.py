@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.record import RunInfo
-from demeanor.core.trial import Plan
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.record import RunInfo
+from demeanor.core.values.trial import Plan
 from demeanor.store.runs.run_dirs import find_run, new_run, point_latest, run_name, runs
 from demeanor.store.runs.run_folder import RunFolder
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.eval import Eval, Source
-from demeanor.core.evidence import Evidence
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trajectory import Said, Trajectory
-from demeanor.core.tree import Entry, Tree
-from demeanor.core.trial import Cell, Plan
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trajectory import Said, Trajectory
+from demeanor.core.values.trial import Cell, Plan
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict
 from demeanor.store.runs.run_folder import RunFolder
 
 RUN = RunInfo(id="r", started="2026-01-01T00:00:00+00:00")

@@ -12,15 +12,15 @@ from types import FrameType
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError
-from demeanor.core.eval import Eval, Source
-from demeanor.core.evidence import Evidence
-from demeanor.core.exchange import Exchange, Request, Response, Usage
-from demeanor.core.policy import ALWAYS_PASSES
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.exchange import Exchange, Request, Response, Usage
+from demeanor.core.values.policy import ALWAYS_PASSES
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Cell, Plan, Trial
 from demeanor.store.captures.capture_store import FolderCaptureStore, read_capture
 from demeanor.store.history import open_history
 from demeanor.store.history.connect import open_database

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.trial import Plan, named_cell
-from demeanor.core.verdict import Finding, Pass
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.evidence import Evidence, Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trial import Plan, named_cell
+from demeanor.core.values.verdict import Finding, Pass
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.browser import axe_script, browser
 from tests.helpers.dashboard_server import Dashboard

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import Config
-from demeanor.core.errors import StoreError, UnknownName
+from demeanor.core.values.errors import StoreError, UnknownName
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, CoverReport
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.site import DashboardSite

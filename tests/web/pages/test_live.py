@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.evidence import Evidence, Spent
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.trial import Plan, named_cell
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.evidence import Evidence, Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trial import Plan, named_cell
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.connect import FILE, open_database
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
 from demeanor.store.runs.ledger import LEDGER

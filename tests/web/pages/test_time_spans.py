@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.evidence import Spent
-from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.trajectory import Called, Kind, Said
 from demeanor.store.history.page_queries import ExchangeTime
 from demeanor.web.pages.time_spans import time_spans
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.core.session import PastSession, Round, SeenFile
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.session import PastSession, Round, SeenFile
+from demeanor.core.values.trajectory import Kind
 
 _REMARK = re.compile(r"<([a-z]+(?:[-_][a-z]+)+)(?:\s[^>]*)?>.*</\1>", re.S)
 """A text that is nothing but a tagged remark of the agent itself: `<environment_context>…`, `<system-reminder>…`."""

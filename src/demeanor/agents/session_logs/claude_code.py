@@ -13,8 +13,8 @@ from typing import Any
 from demeanor.agents.claude_code import RECIPE
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part
-from demeanor.core.json_values import as_dict, as_dicts, as_number, as_text
-from demeanor.core.session import PastSession
+from demeanor.core.text.json_values import as_dict, as_dicts, as_number, as_text
+from demeanor.core.values.session import PastSession
 
 _OWN_TEXT = ("<command-", "<local-command", "<bash-", "Caveat: The messages below")
 """How texts begin that Claude Code writes in the user's name, for commands such as `/clear`."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.agents.session_logs.messages import goose_session, opencode_session
-from demeanor.core.session import PastSession
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.session import PastSession
 
 HEADER = b"SQLite format 3\0"
 """How a database file begins."""

@@ -10,8 +10,8 @@ from demeanor.agents import cline, goose, opencode
 from demeanor.agents.jsonl import joined_text
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part
-from demeanor.core.json_values import as_dict, as_dicts, as_number, as_text
-from demeanor.core.session import PastSession
+from demeanor.core.text.json_values import as_dict, as_dicts, as_number, as_text
+from demeanor.core.values.session import PastSession
 
 _WITHOUT_ZONE = re.compile(r"[0-9-]{10}[ T][0-9:.]{8,15}")
 _USER_INPUT = re.compile(r"\s*<user_input[^>]*>(.*)</user_input>\s*", re.S)

@@ -12,8 +12,8 @@ from demeanor.agents.jsonl import json_objects
 from demeanor.agents.session_logs import claude_code, codex, gemini_cli
 from demeanor.agents.session_logs.database import HEADER, database_sessions
 from demeanor.agents.session_logs.messages import cline_session, goose_session, opencode_session
-from demeanor.core.json_values import as_dict
-from demeanor.core.session import PastSession
+from demeanor.core.text.json_values import as_dict
+from demeanor.core.values.session import PastSession
 
 _FIRST_LINES = 200
 """How many lines are searched for what is typical of an agent."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from demeanor.cli.options import config_argument, load_config, positive_float, positive_int
 from demeanor.cli.output_path import new_folder
-from demeanor.core.agent import Ability
-from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started
-from demeanor.core.text import printable
+from demeanor.core.text.wording import printable
+from demeanor.core.values.agent import Ability
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.agents.recipe import Recipe
@@ -83,8 +83,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _check(args: argparse.Namespace) -> ExitCode:
     """Run the conformance suite with each agent and print the results."""
     from demeanor.commands.agents.conformance.suite import DEFAULT_JOBS, DEFAULT_TIMEOUT, check
-    from demeanor.core.codec import encode
-    from demeanor.core.errors import UsageError
+    from demeanor.core.text.codec import encode
+    from demeanor.core.values.errors import UsageError
 
     if not args.names:
         raise UsageError("no agent is named\n  → demeanor agents check NAME")
@@ -119,7 +119,7 @@ def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
 def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
     """Yield the recipes of the named agents, or of all."""
     from demeanor.agents import CODING_AGENTS, adapter, third_party
-    from demeanor.core.errors import UnknownName
+    from demeanor.core.values.errors import UnknownName
 
     known = (*CODING_AGENTS, *third_party())
     for name in names or known:
@@ -175,7 +175,7 @@ def _install(names: list[str], chosen: Path | None) -> ExitCode:
     """Install agents into the chosen folder, which is then recorded, or into the usual one."""
     from demeanor.agents.folders import agents_folder
     from demeanor.agents.install import install
-    from demeanor.core.errors import UsageError
+    from demeanor.core.values.errors import UsageError
 
     if not names:
         raise UsageError("no agent is named\n  → demeanor agents install NAME[@VERSION]")

@@ -8,8 +8,8 @@ import sys
 
 from demeanor.cli.options import config_argument, load_config, on_argument, positive_int
 from demeanor.cli.output_path import new_folder
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

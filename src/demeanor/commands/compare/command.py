@@ -24,8 +24,8 @@ from demeanor.cli.options import (
     subject_arguments,
     trial_arguments,
 )
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from demeanor.commands.compare.tried import without_evals
 from demeanor.config.config import Config
-from demeanor.core.errors import UsageError
-from demeanor.core.git import git
-from demeanor.core.history import RunCell
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.trees.git import git
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.history import RunCell
 from demeanor.decide import fingerprints
 from demeanor.reports.comparison.report import Side
 from demeanor.runner.catalog import Catalog

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.core.percent import rate
-from demeanor.core.text import count
+from demeanor.core.text.percent import rate
+from demeanor.core.text.wording import count
 from demeanor.render.table import Column, hanging, paragraph, table
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.comparison.report import ComparisonPlan

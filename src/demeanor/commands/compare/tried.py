@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.git import git
+from demeanor.core.trees.git import git
+from demeanor.core.values.eval import Eval
 from demeanor.define.eval_diff import edits
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from demeanor.commands.compare.identical import outside_of_commits, refuse_unchanged
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.history import KeptDecision
-from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Plan
 from demeanor.reports.comparison.report import CompareReport, Side
 from demeanor.results import history_of_run
 from demeanor.runner.assemble import check_sandbox

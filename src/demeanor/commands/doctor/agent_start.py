@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.cli.interrupts import make_ui
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
 from demeanor.runner.agent_start import start_eval, start_subjects
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 from demeanor._version import __version__
 from demeanor.cli.options import config_argument, load_config, sandbox_argument, with_sandbox
 from demeanor.config.config import Config, read_config
-from demeanor.core.capture import NOTE_REMEDY
-from demeanor.core.errors import DemeanorError, UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.git import require_git
 from demeanor.core.installation import install_extra
-from demeanor.core.text import printable
-from demeanor.core.verdict import Pass
+from demeanor.core.text.wording import printable
+from demeanor.core.trees.git import require_git
+from demeanor.core.values.capture import NOTE_REMEDY
+from demeanor.core.values.errors import DemeanorError, UsageError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.verdict import Pass
 
 if TYPE_CHECKING:
-    from demeanor.core.agent import Agent
-    from demeanor.core.record import Record
+    from demeanor.core.values.agent import Agent
+    from demeanor.core.values.record import Record
     from demeanor.runner.catalog import Catalog
 
 
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         return print_hostile(levels, timeout=HOSTILE_TIMEOUT, as_json=args.json)
     items = list(_check(args))
     if args.json:
-        from demeanor.core.codec import encode
+        from demeanor.core.text.codec import encode
 
         print(json.dumps(encode(items), indent=2))
     else:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.commands.doctor.hostile_table import HOSTILE, Behaviour
-from demeanor.core.codec import encode
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.text import excerpt
+from demeanor.core.text.codec import encode
+from demeanor.core.text.wording import excerpt
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _TIMEOUT = 900.0

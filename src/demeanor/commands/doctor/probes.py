@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
-from demeanor.core.codec import encode
-from demeanor.core.errors import WorldError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.runner.sandbox import MAKERS, Level, probe_cache, verified_sandbox
 
 if TYPE_CHECKING:

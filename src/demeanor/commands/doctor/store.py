@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from demeanor.config.config import Config
-from demeanor.core.errors import DemeanorError
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import DemeanorError
 from demeanor.store.captures.capture_store import open_capture_store, read_start
 from demeanor.store.history.connect import history_address, inspect_history
 from demeanor.store.runs.sync import PENDING

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.commands.fix.brief import CAUSE, FOLDER
-from demeanor.core.capture import Capture
-from demeanor.core.errors import UsageError
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.ports import Executor
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.scenario import Scenario
-from demeanor.core.trajectory import Trajectory
-from demeanor.core.tree import Change, Entry, changes
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import Pass
+from demeanor.core.trees.tree import Change, Entry, changes
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.ports import Executor
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.trajectory import Trajectory
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import Pass
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare
 from demeanor.runner.executors.local import WrappedExecutor

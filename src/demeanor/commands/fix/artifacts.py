@@ -17,11 +17,11 @@ from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.render import fix_markdown
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixReport
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
 from demeanor.core.started import mark_started
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.values.errors import StoreError
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.vcs.patch import apply_patch
 

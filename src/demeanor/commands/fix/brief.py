@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
-from demeanor.core.line_diff import DiffWork, diff_lines
-from demeanor.core.text import count, opening, slug
+from demeanor.core.text.line_diff import DiffWork, diff_lines
+from demeanor.core.text.wording import count, opening, slug
 from demeanor.render.documents import json_data
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import percent, trials

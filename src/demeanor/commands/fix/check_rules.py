@@ -21,10 +21,10 @@ from demeanor.commands.fix.project import FixProject, bounds_of
 from demeanor.commands.fix.rules import Refusal, Violation, find_violations
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
-from demeanor.core.errors import DemeanorError
-from demeanor.core.eval import Eval
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.tree import Change
+from demeanor.core.trees.tree import Change
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.eval import Eval
 from demeanor.runner.selection import choose_evals
 from demeanor.runner.self_tests import self_tests
 from demeanor.vcs.checkout import checked_out

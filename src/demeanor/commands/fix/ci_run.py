@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.text import excerpt, one_line
+from demeanor.core.text.wording import excerpt, one_line
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.store.history import SqlHistory
 from demeanor.store.imports import ImportOptions, read_imports, write_imports
 from demeanor.store.runs.run_folder import RUN_FILE

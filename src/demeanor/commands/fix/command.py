@@ -19,9 +19,9 @@ from demeanor.cli.options import (
     trial_arguments,
 )
 from demeanor.config.fix import RULES
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

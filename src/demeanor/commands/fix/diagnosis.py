@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from demeanor.commands.fix.project import FixProject, bounds_of, relative_to_top
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError, UnknownName, UsageError
-from demeanor.core.exchange import Request
-from demeanor.core.history import PastRun
-from demeanor.core.policy import Policy
-from demeanor.core.record import RunInfo
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError, UnknownName, UsageError
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import RunInfo
 from demeanor.observe import observe
 from demeanor.observe.conversations import first_request
 from demeanor.reports.night.build import failing

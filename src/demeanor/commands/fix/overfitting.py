@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
-from demeanor.core.checks import FunctionCheck, PromptSnapshot
-from demeanor.core.eval import Eval
-from demeanor.core.trajectory import usual_kinds
+from demeanor.core.values.checks import FunctionCheck, PromptSnapshot
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.trajectory import usual_kinds
 from demeanor.vcs.text_search import words_of
 
 _PHRASE_WORDS = 4

@@ -10,8 +10,8 @@ from pathlib import Path
 from demeanor.commands.fix.rules import Bounds
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
-from demeanor.core.errors import UsageError
-from demeanor.core.eval import Eval
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.eval import Eval
 from demeanor.runner.selection import choose_evals
 from demeanor.vcs.checkout import checked_out, resolve, top_of
 

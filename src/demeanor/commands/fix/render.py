@@ -8,8 +8,8 @@ from rich.text import Text
 
 from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 from demeanor.commands.fix.rules import Refusal
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count, one_line, opening
+from demeanor.core.text.wording import count, one_line, opening
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import p_value

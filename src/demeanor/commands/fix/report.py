@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from demeanor.commands.fix.rules import Refusal
-from demeanor.core.evidence import Spent
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision, Estimate, Tally
 from demeanor.render.documents import ReportDocument
 
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 from demeanor.commands.fix.overfitting import EvalSource, find_quotations
 from demeanor.config.fix import Guard
-from demeanor.core.eval import Eval
-from demeanor.core.globs import matches
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision
-from demeanor.core.tree import Change, Entry
+from demeanor.core.text.globs import matches
+from demeanor.core.trees.tree import Change, Entry
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision
 
 
 class Violation(StrEnum):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from demeanor.commands.fix.report import FixCell, score_of
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.tally import Decision, Tally
-from demeanor.core.trial import Plan
-from demeanor.core.verdict import Void
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.tally import Decision, Tally
+from demeanor.core.values.trial import Plan
+from demeanor.core.values.verdict import Void
 from demeanor.decide import Baseline, decide, p_drop
 from demeanor.reports.gate.rounds import GateState
 from demeanor.results import tally

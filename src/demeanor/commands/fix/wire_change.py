@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from demeanor.core.instructions import PromptInstruction
-from demeanor.core.intervention import Intervention
-from demeanor.core.line_diff import DiffWork, opcodes
-from demeanor.core.tree import Change
+from demeanor.core.text.instructions import PromptInstruction
+from demeanor.core.text.line_diff import DiffWork, opcodes
+from demeanor.core.trees.tree import Change
+from demeanor.core.values.intervention import Intervention
 
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPE = re.compile(r"\\[abfnrtv0]")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from demeanor.commands.fix.report import WireTrial
 from demeanor.commands.fix.verify import Verification, compare_cells
 from demeanor.commands.fix.wire_change import NotOnTheWire, wire_change
-from demeanor.core.errors import StoreError
-from demeanor.core.instructions import PromptInstruction, instructions
-from demeanor.core.intervention import Intervention
-from demeanor.core.record import Record
-from demeanor.core.text import count
-from demeanor.core.tree import Change, Tree
+from demeanor.core.text.instructions import PromptInstruction, instructions
+from demeanor.core.text.wording import count
+from demeanor.core.trees.tree import Change, Tree
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.record import Record
 from demeanor.observe.conversations import first_request
 from demeanor.store.captures.capture_store import read_capture
 from demeanor.store.runs.run_folder import RunFolder

@@ -24,14 +24,14 @@ from demeanor.commands.fix.rules import combine_decisions, guard_suite
 from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, verify, why_not_accepted
 from demeanor.commands.fix.wire_trial import WireCandidate, try_on_wire
 from demeanor.config.fix import FixRules
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.run_request import RunRequest
-from demeanor.core.scenario import Scenario
-from demeanor.core.text import count
-from demeanor.core.tree import Change, unified_diff
-from demeanor.core.trial import Plan
-from demeanor.core.verdict import Void
+from demeanor.core.text.wording import count
+from demeanor.core.trees.tree import Change, unified_diff
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.trial import Plan
+from demeanor.core.values.verdict import Void
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
 from demeanor.runner.catalog import Catalog

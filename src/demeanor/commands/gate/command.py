@@ -25,8 +25,8 @@ from demeanor.cli.options import (
 )
 from demeanor.cli.output_path import new_file
 from demeanor.config.tables import Limit
-from demeanor.core.errors import DemeanorError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.commands.gate.comment import PullRequest

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput, StoreError
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import BadInput, StoreError
 
 MARK = "<!-- demeanor gate: the next run replaces this comment -->"
 _MAX_CHARACTERS = 60_000  # GitHub accepts 65,536

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import BadInput, NothingToRun, UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.select import keyword_matcher
+from demeanor.core.text.codec import encode
+from demeanor.core.text.select import keyword_matcher
+from demeanor.core.values.errors import BadInput, NothingToRun, UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.gateway import ContractOutcome, Converter

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 from demeanor.cli.options import config_argument, load_config, port_argument
 from demeanor.cli.output_path import new_file, new_folder
-from demeanor.core.eval import Eval, Source
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.fault import Fault, parse_faults
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
-from demeanor.core.text import count
-from demeanor.core.trial import Trial
+from demeanor.core.text.wording import count
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.fault import Fault, parse_faults
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Trial
 
 if TYPE_CHECKING:
-    from demeanor.core.exchange import Exchange
-    from demeanor.core.ports import GatewaySession
     from demeanor.core.redaction.redactor import Redactor
+    from demeanor.core.values.exchange import Exchange
+    from demeanor.core.values.ports import GatewaySession
     from demeanor.gateway import GatewayServer
 
 _INSTRUCTIONS = """\
@@ -114,8 +114,8 @@ def _new_traffic_file(folder: Path, redactor: Redactor) -> Path:
     """A new file for the traffic of this session, readable by its owner only, with its first line."""
     from datetime import UTC, datetime
 
-    from demeanor.core.errors import BadInput
     from demeanor.core.redaction.values import redacted
+    from demeanor.core.values.errors import BadInput
     from demeanor.runner.traffic import header_line, traffic_header
 
     now = datetime.now(UTC)
@@ -149,8 +149,8 @@ async def _report_exchanges(session: GatewaySession, logs: Sequence[Path], redac
     """Print a line for each finished exchange, and append it to the logs; the last ones too when it is stopped."""
     import asyncio
 
-    from demeanor.core.codec import encode
     from demeanor.core.redaction.values import redacted
+    from demeanor.core.text.codec import encode
 
     reported: set[int] = set()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from demeanor.core.errors import UsageError, surely_meant
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import UsageError, surely_meant
+from demeanor.core.values.exit_code import ExitCode
 
 _MORE = """
   demeanor help NAME            read a page; or about an error, a void cause,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

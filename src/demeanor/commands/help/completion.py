@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 _SHELLS = ("bash", "zsh", "tcsh", "fish")
 _KINDS = ("evals", "subjects", "runs", "trials", "help", "agents", "schemas")

@@ -11,7 +11,7 @@ from demeanor.cli.registry import SUB_COMMANDS, all_commands
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
 from demeanor.config.config import Config, read_config
-from demeanor.core.errors import DemeanorError
+from demeanor.core.values.errors import DemeanorError
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.selection import collect_evals
 from demeanor.store.runs.run_dirs import find_run, runs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.cli.docs_folder import docs_folder
-from demeanor.core.errors import UnknownName
+from demeanor.core.values.errors import UnknownName
 
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
 _TERM = re.compile(r"^\[([^\]]+)\]: glossary\.md\S*\n?", re.M)

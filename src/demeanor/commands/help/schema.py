@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Print a schema, or the names of all."""
     from demeanor.cli.docs_folder import schemas
-    from demeanor.core.errors import UnknownName
+    from demeanor.core.values.errors import UnknownName
 
     found = schemas()
     if args.name is None:

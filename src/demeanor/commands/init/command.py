@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.errors import BadInput
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.file_set import write_files
+from demeanor.core.trees.file_set import write_files
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.commands.init.starter_files import StarterChoice

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.file_set import write_files
+from demeanor.core.trees.file_set import write_files
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.exit_code import ExitCode
 
 _FOLDERS = {"claude": ".claude/skills", "gemini": ".gemini/skills"}
 _SECTION = "AGENTS.md"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render.numbers import duration, percent
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """List, fetch or remove models."""
-    from demeanor.core.errors import UsageError
+    from demeanor.core.values.errors import UsageError
     from demeanor.gateway import DEFAULT_MODEL, weights_cache, weights_named
 
     cache = weights_cache(os.environ)

@@ -6,8 +6,8 @@ import argparse
 
 from demeanor.cli.options import load_config
 from demeanor.cli.run_trials import run_arguments, run_evals
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,16 +21,16 @@ from demeanor.cli.options import (
     request_of,
     trial_arguments,
 )
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.exit_code import ExitCode
 from demeanor.core.started import mark_started
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.core.eval import Eval
-    from demeanor.core.run_request import RunRequest
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.eval import Eval
+    from demeanor.core.values.run_request import RunRequest
+    from demeanor.core.values.trial import Plan
     from demeanor.reports.promotion.report import PromotionReport
     from demeanor.reports.promotion.workflow import Action
     from demeanor.reports.run.report import RunReport

@@ -6,7 +6,7 @@ import argparse
 
 from demeanor.cli.forms import refuse_misfits
 from demeanor.commands.promote.apply import promotion_arguments, run_promotion, verification_arguments
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 _OF_BOTH = {"evals", "demote", "rule", "apply", "json", "out", "config"}
 

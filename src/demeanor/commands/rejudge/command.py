@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import budget_argument, config_argument, load_config, positive_int, print_report
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.sandbox_spec import RANKS
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

@@ -22,9 +22,9 @@ from demeanor.commands.rejudge.render import rejudgement_text
 from demeanor.commands.rejudge.report import RejudgedTrial
 from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report
 from demeanor.config.config import Config
-from demeanor.core.errors import DemeanorError, UnknownName
-from demeanor.core.eval import Eval
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.errors import DemeanorError, UnknownName
+from demeanor.core.values.eval import Eval
 from demeanor.render.terminal import screen_of
 from demeanor.reports.run.terminal import terminal
 from demeanor.reports.run.workflow import run_and_report

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from demeanor.commands.rejudge.report import AnswerChange, CellComparison, Rejudgement, TrialComparison
-from demeanor.core.tally import Tally
-from demeanor.core.text import count, one_line, opening
-from demeanor.core.verdict import Pass, Verdict
+from demeanor.core.text.wording import count, one_line, opening
+from demeanor.core.values.tally import Tally
+from demeanor.core.values.verdict import Pass, Verdict
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES
 from demeanor.render.table import Column, labelled, paragraph, table, wrapped

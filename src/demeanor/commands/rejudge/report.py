@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demeanor._version import __version__
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.judge_question import JudgeAnswer
-from demeanor.core.record import Record
-from demeanor.core.tally import Decision, Tally
-from demeanor.core.trial import named_cell
-from demeanor.core.verdict import Finding, Verdict
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.judge_question import JudgeAnswer
+from demeanor.core.values.record import Record
+from demeanor.core.values.tally import Decision, Tally
+from demeanor.core.values.trial import named_cell
+from demeanor.core.values.verdict import Finding, Verdict
 from demeanor.decide import decide, exit_code
 from demeanor.render.documents import ReportDocument
 from demeanor.results import tally

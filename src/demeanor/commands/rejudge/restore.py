@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import dataclass
 from functools import lru_cache
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import DemeanorError, StoreError
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import scenario_hashes
-from demeanor.core.record import Record
-from demeanor.core.starting_state import SECRETS, start_hash
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import DemeanorError, StoreError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import scenario_hashes
+from demeanor.core.values.record import Record
+from demeanor.core.values.starting_state import SECRETS, start_hash
 from demeanor.runner.template import TemplateCache
 from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
 from demeanor.store.captures.capture_store import CaptureStore, capture_text, read_start

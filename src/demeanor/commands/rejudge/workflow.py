@@ -14,18 +14,18 @@ from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Re
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
 from demeanor.config.config import Config
 from demeanor.config.tables import Limit
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.capture import Capture
-from demeanor.core.errors import BadInput, DemeanorError, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.judge_question import JudgeAnswer
-from demeanor.core.policy import Policy
-from demeanor.core.ports import RunCommand
-from demeanor.core.record import Record
 from demeanor.core.redaction.values import redacted
-from demeanor.core.text import count
-from demeanor.core.trial import Plan, Trial, named_cell
-from demeanor.core.verdict import Void
+from demeanor.core.text.wording import count
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput, DemeanorError, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.judge_question import JudgeAnswer
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.ports import RunCommand
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Plan, Trial, named_cell
+from demeanor.core.values.verdict import Void
 from demeanor.results import StoredRun
 from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.catalog import Catalog

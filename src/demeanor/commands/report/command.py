@@ -9,9 +9,9 @@ from pathlib import Path
 from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import config_argument, load_config, output_format
 from demeanor.commands.report import eval_history, failures, metrics, night
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 _FORMS = {"": night, "--eval": eval_history, "--failures": failures, "--metrics": metrics}
 _OPTIONS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import output_format, positive_int
-from demeanor.core.errors import UsageError
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import positive_int
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.core.history import PastRun
-    from demeanor.core.ports import History
+    from demeanor.core.values.history import PastRun
+    from demeanor.core.values.ports import History
     from demeanor.render.terminal import Screen
     from demeanor.reports.night.report import NightReport
 

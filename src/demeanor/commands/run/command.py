@@ -6,7 +6,7 @@ import argparse
 
 from demeanor.cli.intervention import intervention_arguments
 from demeanor.cli.run_trials import run_arguments, run_evals
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from demeanor.cli.options import config_argument, load_config, port_argument
 from demeanor.cli.output_path import new_folder
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

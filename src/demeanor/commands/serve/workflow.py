@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.site import DashboardSite
 from demeanor.web.security import is_loopback

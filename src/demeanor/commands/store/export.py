@@ -9,9 +9,9 @@ from pathlib import Path
 
 from demeanor.cli.options import config_argument, load_config
 from demeanor.cli.output_path import file_problem, folder_problem
-from demeanor.core.errors import BadInput
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.exit_code import ExitCode
 
 _ADDRESSES = ("http:/", "https:/")  # a path has no double slash
 

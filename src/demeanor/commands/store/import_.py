@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import config_argument, load_config
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.record import RunInfo
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.record import RunInfo
 
 if TYPE_CHECKING:
     from demeanor.store.history import SqlHistory

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from demeanor.core.entry_points import installed
-from demeanor.core.errors import BadInput, UnknownName
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import BadInput, UnknownName
 
 ENTRY_POINT = "demeanor.reporters"
 FORMATS = ("json", "csv", "parquet", "junit", "atif", "otlp")

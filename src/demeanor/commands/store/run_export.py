@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.commands.store.reporters import check_format, render
-from demeanor.core.errors import BadInput
-from demeanor.core.exchange import Exchange
-from demeanor.core.file_set import new_folder, unwritable, write_files
-from demeanor.core.history import PastRun, RunCell
 from demeanor.core.installation import install_extra
-from demeanor.core.ports import History
-from demeanor.core.record import Record
-from demeanor.core.text import slug
-from demeanor.core.trajectory import Event
-from demeanor.core.trial import Cell, Plan, named_cell
+from demeanor.core.text.wording import slug
+from demeanor.core.trees.file_set import new_folder, unwritable, write_files
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.ports import History
+from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import Event
+from demeanor.core.values.trial import Cell, Plan, named_cell
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.workflow import make_report
 from demeanor.results import find_past_run, load_capture, read_steps

@@ -13,15 +13,15 @@ from demeanor.cli.forms import refuse_misfits
 from demeanor.cli.options import config_argument, load_config, trial_argument
 from demeanor.commands.trace import labels
 from demeanor.commands.trace.prompt import print_prompt
-from demeanor.core.codec import encode
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.verdict import Pass
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.verdict import Pass
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.core.record import Record
-    from demeanor.core.trajectory import Event
+    from demeanor.core.values.record import Record
+    from demeanor.core.values.trajectory import Event
     from demeanor.results import StoredRun, TrialSteps
     from demeanor.store.captures.capture_store import CaptureStore
 

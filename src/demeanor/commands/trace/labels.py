@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import print_report
-from demeanor.core.errors import UsageError
-from demeanor.core.notes import LABELS
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.notes import LABELS
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

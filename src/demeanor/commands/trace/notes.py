@@ -10,8 +10,8 @@ from pathlib import Path
 
 from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.config.config import Config
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
 from demeanor.results import find_record, find_stored_run, open_project_history
 from demeanor.store.history.notes import add_note, read_notes
 from demeanor.store.history.rows import uid_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from demeanor.core.notes import TrialNote
+from demeanor.core.values.notes import TrialNote
 from demeanor.render.documents import ReportDocument
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from demeanor.commands.trace.notes_report import NotesReport
-from demeanor.core.notes import TrialNote
-from demeanor.core.text import one_line, opening
+from demeanor.core.text.wording import one_line, opening
+from demeanor.core.values.notes import TrialNote
 from demeanor.render.table import paragraph, wrapped
 from demeanor.render.terminal import Screen, paint
 

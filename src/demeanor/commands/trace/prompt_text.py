@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from demeanor.core.record import Record
-from demeanor.core.text import count, one_line, printable
+from demeanor.core.text.wording import count, one_line, printable
+from demeanor.core.values.record import Record
 from demeanor.render.terminal import Screen
 from demeanor.results import LocatedInstruction
 

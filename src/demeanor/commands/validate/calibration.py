@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import print_report
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config

@@ -19,13 +19,13 @@ from demeanor.cli.options import (
 )
 from demeanor.commands.validate import calibration
 from demeanor.commands.validate.listing import print_evals
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.core.eval import Eval
+    from demeanor.core.values.eval import Eval
 
 _REPEAT = 3
 _CLEAR_LINE = "\r\x1b[2K"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
-from demeanor.core.text import count, one_line
-from demeanor.core.whole_task import WholeTask
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.whole_task import WholeTask
 from demeanor.render.terminal import fitted
 
 _MIN_COLUMN = 36

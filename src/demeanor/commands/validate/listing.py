@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.eval import Eval
+from demeanor.core.values.eval import Eval
 
 
 def print_evals(evals: Sequence[Eval], root: Path, *, as_json: bool) -> None:

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Literal
 
 from demeanor.cli.interrupts import make_ui
-from demeanor.core.capture import Capture
-from demeanor.core.errors import CassetteError, DemeanorError
-from demeanor.core.eval import Eval
-from demeanor.core.prefix import REACHED, Prefix
-from demeanor.core.run_request import RunRequest
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.tree import Tree
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import CassetteError, DemeanorError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.prefix import REACHED, Prefix
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare
 from demeanor.runner.plan import plan_evals

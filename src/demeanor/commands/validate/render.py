@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 from demeanor.commands.validate.report import ValidationReport, fault_count
-from demeanor.core.codec import encode
-from demeanor.core.text import count, printable
+from demeanor.core.text.codec import encode
+from demeanor.core.text.wording import count, printable
 from demeanor.results import manual_promotion
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; `demeanor promote` promotes it once it is stable"

@@ -8,9 +8,9 @@ from dataclasses import replace
 from demeanor.commands.validate.prefixes import check_prefixes
 from demeanor.commands.validate.report import ValidationReport, fault_count
 from demeanor.config.config import Config
-from demeanor.core.eval import Eval
-from demeanor.core.git import unusable_base
-from demeanor.core.policy import Policy
+from demeanor.core.trees.git import unusable_base
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
 from demeanor.define.policy_history import policy_history
 from demeanor.judge.self_test import SelfTest
 from demeanor.results import open_project_history, promoted_by_hand, unrecorded_promotions

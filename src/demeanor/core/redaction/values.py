@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from demeanor.core.redaction.encodings import SHORTEST
 from demeanor.core.redaction.git_files import MAX_BYTES, TooMuchToSearch, git_objects
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.trees.tree import Entry, Tree
 
 T = TypeVar("T")
 

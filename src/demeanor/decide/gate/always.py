@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from demeanor.core.error_rates import RATES, ErrorRates
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.error_rates import RATES, ErrorRates
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.frontier import operating
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision
 from demeanor.decide.gate.frontier import CellRates
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from demeanor.core.error_rates import RATES, ErrorRates
+from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.decide.gate.always import ask_for, decide
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP

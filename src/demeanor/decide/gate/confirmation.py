@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import fsum
 
-from demeanor.core.error_rates import Operating
-from demeanor.core.text import all_of, count
+from demeanor.core.text.wording import all_of, count
+from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate.always import ask_for, decide
 from demeanor.decide.gate.cell import GateAnswer
 

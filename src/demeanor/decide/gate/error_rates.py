@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from demeanor.core.error_rates import ErrorRates
-from demeanor.core.percent import rate as percent
-from demeanor.core.policy import Policy
-from demeanor.core.text import count, one_line
+from demeanor.core.text.percent import rate as percent
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.error_rates import ErrorRates
+from demeanor.core.values.policy import Policy
 from demeanor.decide.gate import always, check_in, optimal
 from demeanor.decide.gate.cell import GateAnswer
 from demeanor.decide.gate.confirmation import confirmed

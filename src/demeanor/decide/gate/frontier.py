@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, fsum, log
 
-from demeanor.core.error_rates import Operating
+from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
 from demeanor.statistics.binomial import table
 from demeanor.statistics.operating import Stop, operate

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from demeanor.core.error_rates import RATES, ErrorRates
-from demeanor.core.percent import rate as percent
-from demeanor.core.text import count
+from demeanor.core.text.percent import rate as percent
+from demeanor.core.text.wording import count
+from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.decide.gate.always import ask_for, decide, given_up
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import SECOND_LOOK, STANDARD, Effort

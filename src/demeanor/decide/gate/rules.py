@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.core.error_rates import RATES, ErrorRates
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.error_rates import RATES, ErrorRates
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide.gate import always, check_in, optimal
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.confirmation import confirm_rejection

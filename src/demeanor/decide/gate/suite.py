@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log1p
 
-from demeanor.core.error_rates import Operating
-from demeanor.core.percent import share
-from demeanor.core.text import count
+from demeanor.core.text.percent import share
+from demeanor.core.text.wording import count
+from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate import always
 from demeanor.decide.gate.confirmation import confirmed
 from demeanor.decide.gate.frontier import CellRates

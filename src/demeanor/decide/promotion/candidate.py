@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.error_rates import ErrorRates
-from demeanor.core.run_diff import RunDiff
+from demeanor.core.values.error_rates import ErrorRates
+from demeanor.core.values.run_diff import RunDiff
 
 NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
 """All judged trials passed; one failed; too few were judged; the night is before the last change of eval or subject."""

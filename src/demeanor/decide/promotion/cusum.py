@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from demeanor.core.error_rates import RATES, ErrorRates, Operating
-from demeanor.core.percent import rate as percent
-from demeanor.core.policy import Policy
-from demeanor.core.text import count
+from demeanor.core.text.percent import rate as percent
+from demeanor.core.text.wording import count
+from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
+from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import incubation

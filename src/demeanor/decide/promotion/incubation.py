@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.run_diff import RunDiff
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_diff import RunDiff
 from demeanor.decide.night_cells import ByRun, RunId, changes, count
 from demeanor.decide.promotion.candidate import Night, NightState
 

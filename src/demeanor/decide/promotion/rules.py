@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from demeanor.core.error_rates import RATES, ErrorRates
-from demeanor.core.errors import UnknownName
-from demeanor.core.history import RunCell
+from demeanor.core.values.error_rates import RATES, ErrorRates
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.history import RunCell
 from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
 from demeanor.decide.promotion import classic, cusum, sprt
 from demeanor.decide.promotion.candidate import Candidate

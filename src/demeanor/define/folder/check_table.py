@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from demeanor.config.table import Table, path_problem
-from demeanor.core.checks import (
+from demeanor.core.text.json_path import json_steps
+from demeanor.core.values.checks import (
     IN_HOME,
     AtMost,
     CommandSucceeds,
@@ -27,9 +28,8 @@ from demeanor.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from demeanor.core.json_path import json_steps
-from demeanor.core.judge_question import JudgeWord
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.judge_question import JudgeWord
+from demeanor.core.values.trajectory import Kind
 
 QUANTITIES = ("turns", "tokens", "cost_usd", "seconds", "calls")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config.table import Table, path_problem
-from demeanor.core.checks import Check, FileContains, FileExists
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval, ProviderChoice, Source
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import Check, FileContains, FileExists
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval, ProviderChoice, Source
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.scenario import Scenario
 from demeanor.define.eval_name import name_problem
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour
 from demeanor.define.template import checked_template

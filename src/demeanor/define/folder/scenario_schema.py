@@ -1,6 +1,6 @@
 """The JSON schema of scenario.toml, for editors that complete and check keys while you type.
 
-It is derived from the field tables of the readers; the schema of each check comes from its class in core/checks.py.
+It is derived from the field tables of the readers; the schema of each check comes from its class in core/values/checks.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.checks import JudgeCheck
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.checks import JudgeCheck
+from demeanor.core.values.trajectory import Kind
 from demeanor.define.conversation_fields import MESSAGE_FIELDS
 from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.field import STRINGS, Schema, field_docs, object_schema

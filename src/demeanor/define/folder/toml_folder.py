@@ -1,6 +1,6 @@
 """Scenario folders: `<id>/scenario.toml` and, optionally, the starting files in `<id>/template/`.
 
-A scenario.toml can say everything that `@eval_test` can, and use every check of core/checks.py, without Python.
+A scenario.toml can say everything that `@eval_test` can, and use every check of core/values/checks.py, without Python.
 docs/eval-keys.md lists the keys.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
-from demeanor.core.eval import Eval, Source
+from demeanor.core.values.eval import Eval, Source
 from demeanor.define.cases import EvalCase, as_case, fill, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
 from demeanor.define.field import read_fields

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from demeanor.core.text import count, without_secrets
+from demeanor.core.text.wording import count, without_secrets
 
 _MOST_LINES = 60
 _MOST_COMPARED = 20_000

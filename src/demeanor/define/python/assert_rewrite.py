@@ -23,10 +23,10 @@ from pathlib import Path
 from types import CodeType
 
 from demeanor._version import __version__
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.cache_dir import cache_folder
-from demeanor.core.errors import BadInput
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.trees.cache_dir import cache_folder
+from demeanor.core.values.errors import BadInput
 from demeanor.define.python.decorated import decorated_functions
 
 _REWRITER = "_pytest.assertion.rewrite"

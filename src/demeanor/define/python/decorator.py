@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from demeanor.config.table import Table, describe
-from demeanor.core.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
-from demeanor.core.errors import BadInput, nearest
-from demeanor.core.eval import Eval, Rehearsal, Source
-from demeanor.core.mcp_fixture import Fixture, HttpServer
-from demeanor.core.policy import Policy
-from demeanor.core.prefix import Prefix
-from demeanor.core.sandbox_spec import Network
-from demeanor.core.scenario import Approval, PriorMessage
-from demeanor.core.steering import Steer
-from demeanor.core.user import ReplyFunction, ScriptedUser, User, UserReply
+from demeanor.core.values.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
+from demeanor.core.values.errors import BadInput, nearest
+from demeanor.core.values.eval import Eval, Rehearsal, Source
+from demeanor.core.values.mcp_fixture import Fixture, HttpServer
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.prefix import Prefix
+from demeanor.core.values.sandbox_spec import Network
+from demeanor.core.values.scenario import Approval, PriorMessage
+from demeanor.core.values.steering import Steer
+from demeanor.core.values.user import ReplyFunction, ScriptedUser, User, UserReply
 from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, fill, parametrized_cases, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
 from demeanor.define.eval_name import name_problem

@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from demeanor.config.table import describe
-from demeanor.core.errors import BadInput, DemeanorError, did_you_mean
-from demeanor.core.eval import Eval
+from demeanor.core.values.errors import BadInput, DemeanorError, did_you_mean
+from demeanor.core.values.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons
 from demeanor.define.python.assert_rewrite import compiled
 from demeanor.define.python.decorator import eval_test, take_created

@@ -12,9 +12,9 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from demeanor.core.checks import CheckFunction, FunctionCheck
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
+from demeanor.core.values.checks import CheckFunction, FunctionCheck
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
 
 
 def unmarked(value: Any) -> Any:

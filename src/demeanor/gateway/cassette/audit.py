@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from demeanor.core.errors import CassetteUnreadable
-from demeanor.core.eval import Eval
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import CassetteUnreadable
+from demeanor.core.values.eval import Eval
 from demeanor.gateway.cassette.folder import COMPRESSED, UNCOMPRESSED, CassetteFolder, read_cassette_file
 from demeanor.gateway.cassette.recording import scenario_fingerprint
 

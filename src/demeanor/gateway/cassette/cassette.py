@@ -11,16 +11,16 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.codec import DecodeError, decode, encode
-from demeanor.core.exchange import Exchange
-from demeanor.core.intervention import Intervention
-from demeanor.core.text import shortened
+from demeanor.core.text.codec import DecodeError, decode, encode
+from demeanor.core.text.wording import shortened
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.intervention import Intervention
 from demeanor.gateway.dialects.strict_json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from demeanor.core.exchange import Request
+    from demeanor.core.values.exchange import Request
 
 SCHEMA = "demeanor-cassette/1"
 _SCHEMA_PREFIX = "demeanor-cassette/"
@@ -52,7 +52,7 @@ class Cassette:
     """The exchanges in order, without times and costs."""
 
     step: int = 0
-    """Of a prefix: the step that a model is asked for; see core/prefix.py."""
+    """Of a prefix: the step that a model is asked for; see core/values/prefix.py."""
 
     cut: int = 0
     """Of a prefix: the number of the exchange of that step; 0 for a cassette that is replayed as a whole."""

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.errors import CassetteAbsent, CassetteUnreadable
-from demeanor.core.text import slug
+from demeanor.core.text.wording import slug
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.values.errors import CassetteAbsent, CassetteUnreadable
 from demeanor.gateway.cassette.cassette import BadCassette, read_cassette, write_cassette
 
 if TYPE_CHECKING:

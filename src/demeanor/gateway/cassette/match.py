@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.text import one_line, without_secrets
+from demeanor.core.text.wording import one_line, without_secrets
 
 if TYPE_CHECKING:
-    from demeanor.core.exchange import Exchange
+    from demeanor.core.values.exchange import Exchange
     from demeanor.gateway.cassette.normalise import NormalisedRequest
 
 _CONTEXT = 40

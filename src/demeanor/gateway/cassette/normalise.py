@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.config.limited_pattern import LimitedPattern, PatternTooSlow
-from demeanor.core.errors import CassetteError
-from demeanor.core.unordered import sort_enums, sort_sets
+from demeanor.core.text.unordered import sort_enums, sort_sets
+from demeanor.core.values.errors import CassetteError
 from demeanor.gateway.cassette.rules import IGNORED, RULES, NormalisationRule
 
 if TYPE_CHECKING:

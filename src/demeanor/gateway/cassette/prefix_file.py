@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import CassetteAbsent, CassetteUnreadable, did_you_mean
-from demeanor.core.intervention import Intervention
-from demeanor.core.prefix import Prefix
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import CassetteAbsent, CassetteUnreadable, did_you_mean
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.prefix import Prefix
 from demeanor.gateway.cassette.cassette import Cassette
 from demeanor.gateway.cassette.folder import COMPRESSED, UNCOMPRESSED, read_cassette_file
 from demeanor.gateway.cassette.placeholders import RedactedPlaceholders
@@ -21,10 +21,10 @@ from demeanor.gateway.cassette.recording import recorded, scenario_fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from demeanor.core.capture import Capture
-    from demeanor.core.exchange import Response
     from demeanor.core.redaction.redactor import Redactor
-    from demeanor.core.trial import Trial
+    from demeanor.core.values.capture import Capture
+    from demeanor.core.values.exchange import Response
+    from demeanor.core.values.trial import Trial
 
 
 def record_prefixes(

@@ -1,4 +1,4 @@
-"""Answers the requests of an attempt from a prefix until the agent has reached the cut; see core/prefix.py."""
+"""Answers the requests of an attempt from a prefix until the agent has reached the cut; see core/values/prefix.py."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import CassetteError
-from demeanor.core.exchange import ProviderError
-from demeanor.core.intervention import intervene
-from demeanor.core.prefix import REACHED
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import CassetteError
+from demeanor.core.values.exchange import ProviderError
+from demeanor.core.values.intervention import intervene
+from demeanor.core.values.prefix import REACHED
 from demeanor.gateway.cassette.match import ReplayQueue, request_key
 from demeanor.gateway.cassette.normalise import Normaliser
 from demeanor.gateway.cassette.placeholders import RedactedPlaceholders
@@ -18,10 +18,10 @@ from demeanor.gateway.cassette.replay import recorded_reply
 from demeanor.gateway.models.upstream import ErrorReply
 
 if TYPE_CHECKING:
-    from demeanor.core.exchange import Exchange, Request
-    from demeanor.core.prefix import Prefix
     from demeanor.core.redaction.redactor import Redactor
-    from demeanor.core.trial import Trial
+    from demeanor.core.values.exchange import Exchange, Request
+    from demeanor.core.values.prefix import Prefix
+    from demeanor.core.values.trial import Trial
     from demeanor.gateway.cassette.normalise import NormalisedRequest
     from demeanor.gateway.models.upstream import ModelCall, Reply
 

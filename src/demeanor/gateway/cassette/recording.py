@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from demeanor.core.codec import decode, encode
-from demeanor.core.exchange import Exchange
-from demeanor.core.fingerprints import prior_calls, user_identity
-from demeanor.core.tree_io import scan
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.fingerprints import prior_calls, user_identity
 from demeanor.gateway.cassette.cassette import Cassette
 from demeanor.gateway.cassette.placeholders import Placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from demeanor.core.capture import Capture
-    from demeanor.core.scenario import Scenario
-    from demeanor.core.trial import Trial
-    from demeanor.core.whole_task import WholeTask
+    from demeanor.core.values.capture import Capture
+    from demeanor.core.values.scenario import Scenario
+    from demeanor.core.values.trial import Trial
+    from demeanor.core.values.whole_task import WholeTask
     from demeanor.gateway.cassette.folder import CassetteFolder
 
 

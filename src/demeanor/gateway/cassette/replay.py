@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from demeanor.core.codec import decode, encode
-from demeanor.core.errors import CassetteError, CassetteUnmatched
-from demeanor.core.exchange import ProviderError, Response
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.errors import CassetteError, CassetteUnmatched
+from demeanor.core.values.exchange import ProviderError, Response
 from demeanor.gateway.cassette.match import ReplayQueue
 from demeanor.gateway.cassette.normalise import Normaliser
 from demeanor.gateway.cassette.placeholders import Placeholders
@@ -24,8 +24,8 @@ from demeanor.gateway.models.upstream import ErrorReply, FullReply, StreamReply,
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from demeanor.core.exchange import Exchange
-    from demeanor.core.trial import Trial
+    from demeanor.core.values.exchange import Exchange
+    from demeanor.core.values.trial import Trial
     from demeanor.gateway.cassette.cassette import Cassette
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.dialects.stream_events import Delta

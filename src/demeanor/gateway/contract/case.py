@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias
 
-from demeanor.core.text import printable
+from demeanor.core.text.wording import printable
 
 MessageKind: TypeAlias = Literal["request", "response", "stream"]
 

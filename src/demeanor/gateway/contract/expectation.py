@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from demeanor.core.text import shortened
+from demeanor.core.text.wording import shortened
 
 ABSENT = object()
 """The value of a path that does not exist."""

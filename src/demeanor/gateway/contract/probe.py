@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.exchange import Request, Response, Sampling, StopReason
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
-from demeanor.core.text import excerpt
+from demeanor.core.text.wording import excerpt
+from demeanor.core.values.exchange import Request, Response, Sampling, StopReason
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.contract.case import ContractOutcome
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.contract.wellformed import Note, stream_problems

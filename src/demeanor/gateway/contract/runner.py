@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from demeanor.core.exchange import Request
+from demeanor.core.values.exchange import Request
 from demeanor.gateway.contract.case import Case, ContractOutcome, MessageKind, cases
 from demeanor.gateway.contract.expectation import mismatches
 from demeanor.gateway.contract.spelling import spellings

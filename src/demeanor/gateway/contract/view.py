@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from demeanor.core.messages import Text, Thinking
+from demeanor.core.values.messages import Text, Thinking
 from demeanor.gateway.contract.wellformed import stream_problems
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.gemini.json_array_stream import AutoFramingReader

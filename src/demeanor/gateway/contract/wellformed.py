@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from demeanor.core.json_values import as_dict, as_dicts
+from demeanor.core.text.json_values import as_dict, as_dicts
 from demeanor.gateway.dialects.strict_json import compact
 
 _LOOKS_COMPLETE = "the stream broke off, but ends as if it were complete"

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, StopReason
-from demeanor.core.messages import Part, ToolCall
+from demeanor.core.values.exchange import Reasoning, StopReason
+from demeanor.core.values.messages import Part, ToolCall
 from demeanor.gateway.dialects.strict_json import arguments, compact
 
 INVALID = "INVALID_JSON"

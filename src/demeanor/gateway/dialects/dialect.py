@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from demeanor.core.exchange import ProviderError, Request, Response
+from demeanor.core.values.exchange import ProviderError, Request, Response
 from demeanor.gateway.dialects.stream_events import Delta
 
 _MODELS = re.compile(r"(?:/v\d+\w*)?/models(?:/[^/:]+(?:/[^/:]+)?)?")

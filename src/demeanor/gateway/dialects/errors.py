@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from demeanor.core.exchange import ErrorReason, ProviderError
-from demeanor.core.text import shortened
+from demeanor.core.text.wording import shortened
+from demeanor.core.values.exchange import ErrorReason, ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.json_reader import parse
 

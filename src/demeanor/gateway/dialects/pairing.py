@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from demeanor.core.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 SYSTEM = frozenset({"system", "developer"})
 """The roles that instruct the model."""

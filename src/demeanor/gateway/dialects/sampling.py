@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from demeanor.core.exchange import Sampling
+from demeanor.core.values.exchange import Sampling
 from demeanor.gateway.dialects.json_reader import Json, maybe_count, maybe_number, strings
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
-from demeanor.core.messages import Opaque, Part, Text, Thinking, ToolCall
+from demeanor.core.values.exchange import ProviderError, Response, StopReason, Usage
+from demeanor.core.values.messages import Opaque, Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects.strict_json import arguments, compact
 
 

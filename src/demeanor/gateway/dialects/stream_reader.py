@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from demeanor.core.exchange import ProviderError
+from demeanor.core.values.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import stream_error
 from demeanor.gateway.dialects.sse import Event, SseReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from demeanor.core.exchange import ProviderError, StopReason, Usage
-from demeanor.core.messages import Part
+from demeanor.core.values.exchange import ProviderError, StopReason, Usage
+from demeanor.core.values.messages import Part
 from demeanor.gateway.dialects.stream_events import (
     Began,
     Delta,

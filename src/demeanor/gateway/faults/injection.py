@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from demeanor.core.exchange import ProviderError, Response, StopReason
-from demeanor.core.fault import DONE, FaultKind
-from demeanor.core.messages import ToolCall
+from demeanor.core.values.exchange import ProviderError, Response, StopReason
+from demeanor.core.values.fault import DONE, FaultKind
+from demeanor.core.values.messages import ToolCall
 from demeanor.gateway.dialects.errors import STATUS, reason_of
 from demeanor.gateway.faults.transport_faults import send_with_fault
 from demeanor.gateway.models.prices import cost
@@ -28,8 +28,8 @@ from demeanor.gateway.server.respond import deliver, to_http_response
 from demeanor.gateway.server.tee import response_tee
 
 if TYPE_CHECKING:
-    from demeanor.core.fault import Fault
-    from demeanor.core.messages import Part
+    from demeanor.core.values.fault import Fault
+    from demeanor.core.values.messages import Part
     from demeanor.gateway.models.upstream import ModelCall, Reply, Upstream
 
 _CONTENT_FAULTS = (FaultKind.EMPTY, FaultKind.TOOL_ID)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from demeanor.core.exchange import ProviderError
-from demeanor.core.fault import DONE, FaultKind
+from demeanor.core.values.exchange import ProviderError
+from demeanor.core.values.fault import DONE, FaultKind
 from demeanor.gateway.server.respond import small_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from demeanor.core.exchange import Response
-    from demeanor.core.fault import Fault
+    from demeanor.core.values.exchange import Response
+    from demeanor.core.values.fault import Fault
     from demeanor.gateway.models.upstream import ModelCall
     from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 

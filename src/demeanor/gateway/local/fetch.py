@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.gateway.local.sources import SOURCES, SourceError, WeightsSource
 from demeanor.gateway.local.weights import Weights, WeightsCache, wheels_folder
 

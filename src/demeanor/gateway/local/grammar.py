@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from demeanor.core.exchange import Request, StopReason
-from demeanor.core.messages import Part, Text, Tool, ToolCall
+from demeanor.core.values.exchange import Request, StopReason
+from demeanor.core.values.messages import Part, Text, Tool, ToolCall
 from demeanor.gateway.dialects.strict_json import loads
 
 Schema: TypeAlias = Mapping[str, Any]

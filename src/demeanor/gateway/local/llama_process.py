@@ -21,7 +21,7 @@ from typing import Any
 import aiohttp
 
 from demeanor.core.installation import install_extra
-from demeanor.core.text import shortened
+from demeanor.core.text.wording import shortened
 from demeanor.gateway.local.free_cores import engine_threads
 from demeanor.gateway.local.slots import EngineError, SavedPrefixes, SlotPool
 from demeanor.gateway.local.weights import MAX_CONCURRENT_CHATS

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exchange import ProviderError, Request, Response, Usage
-from demeanor.core.messages import ToolCall
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exchange import ProviderError, Request, Response, Usage
+from demeanor.core.values.messages import ToolCall
 from demeanor.gateway.local.grammar import output_schema, read_answer
 from demeanor.gateway.local.llama_process import (
     CONTEXT_EXCEEDED,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Part, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.local.grammar import ARGS, FINAL, TOOL, callable_tools
 
 _MAX_DESCRIPTION = 200

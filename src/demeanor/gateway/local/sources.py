@@ -24,7 +24,7 @@ from typing import BinaryIO, Protocol, Self
 
 import aiohttp
 
-from demeanor.core.text import shortened_to_end
+from demeanor.core.text.wording import shortened_to_end
 from demeanor.gateway.local.weights import Weights, Wheel, wheels_folder
 
 CONNECT_SECONDS = 3.0

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.cache_dir import cache_folder
-from demeanor.core.errors import UnknownName
+from demeanor.core.trees.cache_dir import cache_folder
+from demeanor.core.values.errors import UnknownName
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

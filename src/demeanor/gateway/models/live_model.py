@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.exchange import ProviderError
+from demeanor.core.values.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import error_in_body, read_error
 from demeanor.gateway.dialects.stream_events import Interrupted

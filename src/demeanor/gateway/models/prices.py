@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from demeanor.config.table import Table
-    from demeanor.core.exchange import Usage
+    from demeanor.core.values.exchange import Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,8 +16,8 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from demeanor.core.exchange import ProviderError
 from demeanor.core.redaction.encodings import can_be_secret, secret_headers
+from demeanor.core.values.exchange import ProviderError
 from demeanor.gateway.models.echo_mask import EchoMask, secret_forms
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamInterrupted

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from demeanor.config.providers import WELL_KNOWN, KnownProvider
 from demeanor.config.table import Table
-from demeanor.core.errors import UnknownName
-from demeanor.core.fingerprints import short_hash
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.fingerprints import short_hash
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.local.model import LocalModel, local_model
 from demeanor.gateway.local.weights import WEIGHTS

@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from demeanor.core.exchange import ProviderError
-from demeanor.core.messages import Opaque
+from demeanor.core.values.exchange import ProviderError
+from demeanor.core.values.messages import Opaque
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from demeanor.core.exchange import Request, Response
-    from demeanor.core.messages import Part
+    from demeanor.core.values.exchange import Request, Response
+    from demeanor.core.values.messages import Part
     from demeanor.gateway.dialects.dialect import Dialect, Route
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import ToolCall, ToolResult
-from demeanor.core.trajectory import deferred_call
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import ToolCall, ToolResult
+from demeanor.core.values.trajectory import deferred_call
 
 _SEARCHES = ("toolsearch", "tool_search")
 _BRIDGE = "tool_call"

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput, nearest
+from demeanor.core.values.errors import BadInput, nearest
 from demeanor.gateway.script.model import ScriptedModel
 from demeanor.gateway.script.rules import read_rules
 

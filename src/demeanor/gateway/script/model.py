@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
-from demeanor.core.messages import Text, Thinking
+from demeanor.core.values.exchange import ProviderError, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, Thinking
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.upstream import (
     ErrorReply,

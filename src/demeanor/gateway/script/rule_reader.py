@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from demeanor._version import __version__
-from demeanor.core.messages import ToolCall
-from demeanor.core.text import one_line, shortened
+from demeanor.core.text.wording import one_line, shortened
+from demeanor.core.values.messages import ToolCall
 from demeanor.gateway.script.file_templates import new_file_content, quoted
 from demeanor.gateway.script.model import ScriptedModel
 from demeanor.gateway.script.tool_output import unwrap

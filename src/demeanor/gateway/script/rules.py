@@ -26,10 +26,10 @@ from typing import Any
 
 from demeanor.config.limited_pattern import LimitedPattern
 from demeanor.config.table import Table
-from demeanor.core.errors import nearest
-from demeanor.core.exchange import StopReason
-from demeanor.core.messages import ToolCall
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.errors import nearest
+from demeanor.core.values.exchange import StopReason
+from demeanor.core.values.messages import ToolCall
+from demeanor.core.values.trajectory import Kind
 from demeanor.gateway.script.tools import ARGUMENT_NAMES
 from demeanor.gateway.script.turn import Answer, Turn
 

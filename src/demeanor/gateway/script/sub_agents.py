@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Text, Tool, ToolCall, ToolResult
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.trajectory import Kind
 from demeanor.gateway.script.tools import tool_arguments
 
 _STARTS = re.compile(r"(?:.*_)?(?:sub_?)?(?:agent|task)|delegate(?:_.*)?", re.I)

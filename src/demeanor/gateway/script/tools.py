@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Kind, kind_of
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Kind, kind_of
 
 _NAMES: Mapping[str, str] = {
     "path": "path file_path filePath filepath filename file_name file absolute_path target_file paths file_paths files",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from demeanor.core.exchange import Request, StopReason, Usage
-from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.exchange import Request, StopReason, Usage
+from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.core.values.trajectory import Kind
 from demeanor.gateway.script.deferred_tools import calls_named, named_call
 from demeanor.gateway.script.sub_agents import delegation
 from demeanor.gateway.script.tools import find_tool, shell_command, tool_arguments

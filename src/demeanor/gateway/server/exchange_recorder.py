@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.exchange import Exchange, ProviderError, Request, Response, StopReason
+from demeanor.core.values.exchange import Exchange, ProviderError, Request, Response, StopReason
 from demeanor.gateway.dialects.errors import without_keys
 from demeanor.gateway.dialects.stream_events import Assembler, Interrupted
 from demeanor.gateway.models.prices import cost

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from demeanor.core.exchange import ProviderError, Request
-from demeanor.core.text import one_line, shortened
+from demeanor.core.text.wording import one_line, shortened
+from demeanor.core.values.exchange import ProviderError, Request
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
@@ -24,7 +24,7 @@ from demeanor.gateway.server.sandbox_clients import answer_client
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from demeanor.core.exchange import ErrorReason
+    from demeanor.core.values.exchange import ErrorReason
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.models.upstream import Reply, Upstream
     from demeanor.gateway.server.routing import RouteMatch

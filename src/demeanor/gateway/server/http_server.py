@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aiohttp import web
 
-from demeanor.core.errors import UsageError
-from demeanor.core.gateway_limits import GatewayLimits
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets
 from demeanor.gateway.server.handler import RequestHandler, default_response
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-    from demeanor.core.fault import Role
-    from demeanor.core.trial import Trial
+    from demeanor.core.values.fault import Role
+    from demeanor.core.values.trial import Trial
     from demeanor.gateway.cassette.prefix_replay import PrefixReplay
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.models.upstream import Upstream
@@ -44,7 +44,7 @@ _BACKLOG = 1024
 
 
 class GatewayServer:
-    """The gateway of one run; see `Gateway` in core/ports.py. It belongs to the event loop that starts it."""
+    """The gateway of one run; see `Gateway` in core/values/ports.py. It belongs to the event loop that starts it."""
 
     def __init__(
         self,

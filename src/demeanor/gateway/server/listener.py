@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
-from demeanor.core.open_files import REMEDY, out_of_files
+from demeanor.core.trees.open_files import REMEDY, out_of_files
 
 if TYPE_CHECKING:
     import socket

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from demeanor.core.exchange import Exchange
+    from demeanor.core.values.exchange import Exchange
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

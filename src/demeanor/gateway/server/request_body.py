@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from demeanor.core.exchange import ProviderError, Request
+    from demeanor.core.values.exchange import ProviderError, Request
 
 _LARGE = 2**20
 """Bytes from which a body is large."""

@@ -15,7 +15,7 @@ from demeanor.gateway.server.tee import response_tee
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from demeanor.core.exchange import Response
+    from demeanor.core.values.exchange import Response
     from demeanor.gateway.dialects.dialect import WireFormat
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.upstream import ModelCall, Reply

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from demeanor.core.user_channel import PATH as USER_PATH
+from demeanor.core.values.user_channel import PATH as USER_PATH
 
 if TYPE_CHECKING:
-    from demeanor.core.exchange import Exchange
+    from demeanor.core.values.exchange import Exchange
     from demeanor.gateway.server.session import Session
 
 CALLS_PATH = "/demeanor/calls"
-"""Below the prefix of a session; acp/wire.py asks for it."""
+"""Below the prefix of a session; agents/acp_client/wire.py asks for it."""
 
 _MOST_BYTES = 4 * 2**20
 _MOST_OPTIONS = 100

@@ -8,12 +8,12 @@ import time
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from demeanor.core.exchange import ProviderError
-from demeanor.core.intervention import TOOL, Intervention, intervene
 from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
-from demeanor.core.stall import stall_seconds
-from demeanor.core.text import count, one_line
-from demeanor.core.usage import AT_INPUT_PRICE
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.exchange import ProviderError
+from demeanor.core.values.intervention import TOOL, Intervention, intervene
+from demeanor.core.values.stall import stall_seconds
+from demeanor.core.values.usage import AT_INPUT_PRICE
 from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from demeanor.core.exchange import Exchange, Request
-    from demeanor.core.fault import Fault, Role
-    from demeanor.core.gateway_limits import GatewayLimits
-    from demeanor.core.trial import Trial
-    from demeanor.core.user import AskedUser
+    from demeanor.core.values.exchange import Exchange, Request
+    from demeanor.core.values.fault import Fault, Role
+    from demeanor.core.values.gateway_limits import GatewayLimits
+    from demeanor.core.values.trial import Trial
+    from demeanor.core.values.user import AskedUser
     from demeanor.gateway.cassette.prefix_replay import PrefixReplay
     from demeanor.gateway.models.prices import Price
     from demeanor.gateway.server.budget import BudgetAccount
@@ -39,7 +39,7 @@ ServeSession: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
 
 
 class Session:
-    """The gateway's side of one attempt at one trial; see `GatewaySession` in core/ports.py."""
+    """The gateway's side of one attempt at one trial; see `GatewaySession` in core/values/ports.py."""
 
     def __init__(
         self,

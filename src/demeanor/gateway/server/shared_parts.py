@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from demeanor.core.exchange import Request
-    from demeanor.core.messages import Message, Tool
+    from demeanor.core.values.exchange import Request
+    from demeanor.core.values.messages import Message, Tool
 
 _CONTENT = ("text", "data", "raw", "encrypted")
 

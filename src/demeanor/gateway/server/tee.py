@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from demeanor.core.exchange import ProviderError
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import error_in_body, read_error
 from demeanor.gateway.dialects.sse import first_line_is_event

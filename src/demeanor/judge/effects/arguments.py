@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.options import names
 
 _NAMES: Mapping[str, str] = {

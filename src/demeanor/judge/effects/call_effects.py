@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from demeanor.core.messages import Tool
-from demeanor.core.trajectory import Called, Kind, kind_of
+from demeanor.core.values.messages import Tool
+from demeanor.core.values.trajectory import Called, Kind, kind_of
 from demeanor.judge.effects.arguments import argv, described, unknown_names, values, working_folder
 from demeanor.judge.effects.command_effects import argv_effects, command_effects
 from demeanor.judge.effects.effect import Effect, Effects, Unclear

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Kind
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Effects, Unclear
 from demeanor.judge.effects.options import leading, names, separate
 from demeanor.judge.effects.programs import is_known, program_effects

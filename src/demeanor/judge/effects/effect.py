@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.trajectory import Kind
 
 Reach: TypeAlias = Literal["exact", "below", "glob"]
 """`below`: the target and everything in it; `glob`: whatever the target matches as a pattern."""

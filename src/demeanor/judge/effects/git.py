@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Unclear
 from demeanor.judge.effects.options import leading, names, separate
 from demeanor.judge.effects.patch import patch_effects

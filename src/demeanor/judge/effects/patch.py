@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.effect import Effect
 
 _HEADER = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+)")

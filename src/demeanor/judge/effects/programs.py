@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.developer_tools import DEVELOPER_TOOLS, FORMATTERS, Found, Program, format_files
 from demeanor.judge.effects.effect import Effect, Reach, Unclear
 from demeanor.judge.effects.git import git

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Reach, Unclear
 from demeanor.judge.effects.shell import Word
 

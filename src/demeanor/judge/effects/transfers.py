@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.effect import Effect, Unclear
 from demeanor.judge.effects.options import names, separate
 from demeanor.judge.effects.shell import Word

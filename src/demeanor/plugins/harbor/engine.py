@@ -14,14 +14,14 @@ from demeanor.agents.folders import agents_folders
 from demeanor.agents.package import program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.table import Table
-from demeanor.core.errors import WorldError
-from demeanor.core.eval import Eval
-from demeanor.core.ports import Gateway, Template
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.tree import Tree
-from demeanor.core.trial import Cell, Plan
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.ports import Gateway, Template
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Cell, Plan
+from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.program import HARBOR, find_harbor, harbor_problem, harbor_version, require_harbor
 from demeanor.plugins.harbor.rules import HarborRules, harbor_rules, read_rules

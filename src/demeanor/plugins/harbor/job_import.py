@@ -11,10 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.text import excerpt
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.text.wording import excerpt
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.observe.atif import atif_steps
 from demeanor.plugins.harbor.format.trial_result import read_outcome, read_spent
 from demeanor.store.history.run_writer import WrittenRecord

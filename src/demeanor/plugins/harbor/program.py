@@ -9,7 +9,7 @@ from pathlib import Path
 from demeanor.agents.folders import agents_folders
 from demeanor.agents.package import Package, find_program, installed_version
 from demeanor.config.config import Config
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.rules import harbor_rules
 
 HARBOR = Package(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from demeanor.plugins.harbor.format.file_names import DATASET, REGISTRY, TASK, looks_like_task
 
 if TYPE_CHECKING:
-    from demeanor.core.eval import Eval
+    from demeanor.core.values.eval import Eval
 
 FILE = TASK
 TABLE = ("metadata", "demeanor")

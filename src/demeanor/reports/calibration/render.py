@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.core.tally import Estimate
+from demeanor.core.values.tally import Estimate
 from demeanor.render.numbers import UNKNOWN, percent, rate
 from demeanor.render.table import wrapped
 from demeanor.render.terminal import Screen, paint

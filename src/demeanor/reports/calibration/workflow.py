@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.codec import encode
-from demeanor.core.errors import DemeanorError, StoreError, UnknownName, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import asks_judge, judge_identity
-from demeanor.core.history import KeptDecision, RunCell
-from demeanor.core.record import Record
-from demeanor.core.text import count
-from demeanor.core.verdict import Void
+from demeanor.core.text.codec import encode
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import DemeanorError, StoreError, UnknownName, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import asks_judge, judge_identity
+from demeanor.core.values.history import KeptDecision, RunCell
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Void
 from demeanor.decide import count as trials_of, since_change
 from demeanor.render.marks import SUBJECT_MARK
 from demeanor.render.numbers import percent

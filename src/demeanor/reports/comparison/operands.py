@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.git import GitError, commit_of
-from demeanor.core.history import PastRun, RunCell
-from demeanor.core.ports import History
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.trees.git import GitError, commit_of
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.ports import History
 from demeanor.reports.comparison.report import Side
 from demeanor.results import find_past_run
 

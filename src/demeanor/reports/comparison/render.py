@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
 
-from demeanor.core.evidence import Spent
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.percent import rate
-from demeanor.core.text import all_of, count, one_line
+from demeanor.core.text.percent import rate
+from demeanor.core.text.wording import all_of, count, one_line
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import CompareOutcome, Counts, Shift
 from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent

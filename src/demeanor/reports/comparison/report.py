@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
 from demeanor.decide import CompareOutcome, Comparison, EvalComparison, compare
 from demeanor.render.documents import ReportDocument
 from demeanor.statistics.power import SampleSize

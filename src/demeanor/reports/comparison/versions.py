@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from demeanor.core.history import RunCell
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.history import RunCell
 from demeanor.decide import since_change
 from demeanor.render.marks import SUBJECT_MARK
 from demeanor.reports.comparison.report import Side

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.core.run_diff import ChangePoint
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.run_diff import ChangePoint
 from demeanor.render import numbers
 from demeanor.render.table import hanging, wrapped
 from demeanor.render.terminal import Screen, paint

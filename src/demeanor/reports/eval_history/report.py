@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from demeanor.core.history import PastRun, RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.run_diff import RateHistory
-from demeanor.core.tally import Estimate
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_diff import RateHistory
+from demeanor.core.values.tally import Estimate
 from demeanor.decide import rate_histories
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.night.report import Mark, NightCell

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn, cast
 
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.ports import History
-from demeanor.core.record import RunKind
+from demeanor.core.values.errors import UnknownName, UsageError
+from demeanor.core.values.ports import History
+from demeanor.core.values.record import RunKind
 from demeanor.reports.eval_history.report import EvalHistory, eval_history
 
 

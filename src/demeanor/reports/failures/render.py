@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.core.text import count, one_line, opening
+from demeanor.core.text.wording import count, one_line, opening
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.table import command_lines, labelled, paragraph, wrapped
 from demeanor.render.terminal import Screen, paint

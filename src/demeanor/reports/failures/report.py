@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.text import one_line
-from demeanor.core.verdict import Fail, Finding, Pass, Void
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.trial.divergence import Divergence, find_divergence, nearest_pass, sort_key
 from demeanor.results import TrialSteps, way

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.errors import StoreError
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.text import count, one_line
-from demeanor.core.verdict import Fail, Pass, Void
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.verdict import Fail, Pass, Void
 from demeanor.reports.failures.report import Group, Triage, group_failures
 from demeanor.results import StoredRun, load_steps, runs_before
 from demeanor.store.captures.capture_store import open_capture_store

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from demeanor.core.error_rates import ErrorRates
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.percent import rate, share
-from demeanor.core.text import all_of, count, one_line
+from demeanor.core.text.percent import rate, share
+from demeanor.core.text.wording import all_of, count, one_line
+from demeanor.core.values.error_rates import ErrorRates
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import Baseline
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign

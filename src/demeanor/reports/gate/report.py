@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from demeanor.core.error_rates import ErrorRates
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
-from demeanor.core.record import RunInfo
-from demeanor.core.tally import Decision
+from demeanor.core.values.error_rates import ErrorRates
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import RunInfo
+from demeanor.core.values.tally import Decision
 from demeanor.decide import Baseline
 from demeanor.decide.gate import CellRates, GateAnswer, GateSuite
 from demeanor.render.documents import ReportDocument

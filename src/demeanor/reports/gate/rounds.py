@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from demeanor.config.config import Config
-from demeanor.core.codec import encode
-from demeanor.core.errors import UnknownName
-from demeanor.core.eval import Eval
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.git import unusable_base
-from demeanor.core.history import KeptDecision
-from demeanor.core.ports import History
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.tally import Decision
-from demeanor.core.text import count
-from demeanor.core.trial import Cell, Plan, Trial
-from demeanor.core.verdict import Void
+from demeanor.core.text.codec import encode
+from demeanor.core.text.wording import count
+from demeanor.core.trees.git import unusable_base
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.ports import History
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.tally import Decision
+from demeanor.core.values.trial import Cell, Plan, Trial
+from demeanor.core.values.verdict import Void
 from demeanor.decide import Baseline
 from demeanor.decide.gate import (
     STANDARD,

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.config.limited_pattern import PatternTooSlow
-from demeanor.core.errors import BadInput
-from demeanor.core.record import Record
-from demeanor.core.text import one_line
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.reports.metrics.pattern_file import Pattern
 
 UNCLASSIFIED = "unclassified"

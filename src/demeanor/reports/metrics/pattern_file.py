@@ -11,7 +11,7 @@ from pathlib import Path
 
 from demeanor.config.limited_pattern import LimitedPattern
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 
 _JAVASCRIPT_GROUP = re.compile(r"\(\?<(?![=!])")
 

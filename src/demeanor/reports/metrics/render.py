@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.core.tally import Mean, Summary
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.tally import Mean, Summary
 from demeanor.render import numbers as figures
 from demeanor.render.table import Column, paragraph, table
 from demeanor.render.terminal import Screen, paint

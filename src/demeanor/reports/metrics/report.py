@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, last_attempts
-from demeanor.core.tally import Summary, Tally
-from demeanor.core.usage import price_notes
-from demeanor.core.verdict import Void
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, last_attempts
+from demeanor.core.values.tally import Summary, Tally
+from demeanor.core.values.usage import price_notes
+from demeanor.core.values.verdict import Void
 from demeanor.render.documents import ReportDocument
 from demeanor.reports.metrics.classify import Classified, by_category, classify
 from demeanor.reports.metrics.pattern_file import Pattern

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
-from demeanor.core.ports import History
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.ports import History
 from demeanor.reports.metrics.report import AnalysisSource, Planned
 from demeanor.results import find_past_run
 from demeanor.store.imports import demeanor_report

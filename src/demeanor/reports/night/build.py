@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.history import PastRun, RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.run_diff import Part, RunDiff
-from demeanor.core.tally import Tally
-from demeanor.core.text import all_of, count
-from demeanor.core.usage import total
+from demeanor.core.text.wording import all_of, count
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_diff import Part, RunDiff
+from demeanor.core.values.tally import Tally
+from demeanor.core.values.usage import total
 from demeanor.decide import RateShift, changes, exit_code, rate_shifts
 from demeanor.reports.night.report import (
     FailingCell,

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
 from demeanor.decide import RateShift
 from demeanor.render import numbers
 from demeanor.reports.night.report import NightReport

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.core.text import one_line, opening
+from demeanor.core.text.wording import one_line, opening
 from demeanor.render import numbers
 from demeanor.render.junit import JUnitCase, write_junit
 from demeanor.reports.night import phrases

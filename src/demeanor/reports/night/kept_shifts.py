@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.core.codec import decode, encode
-from demeanor.core.history import PastRun, RunCell
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.history import PastRun, RunCell
 from demeanor.decide import NoticedShift, RateShift, latest_shifts, rate_histories, shifts_within
 from demeanor.statistics import change, change_evidence
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.derived import keep_derived, read_derived, run_states
 
 if TYPE_CHECKING:
-    from demeanor.core.ports import History
+    from demeanor.core.values.ports import History
 
 _SHOWN = 13
 """The nights before tonight that a page shows, at most; a report may show more."""

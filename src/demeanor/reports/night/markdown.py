@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from demeanor.core.text import one_line, opening
+from demeanor.core.text.wording import one_line, opening
 from demeanor.render import numbers
 from demeanor.render.markdown import code_block, fit, html_code, inline_code, table_row
 from demeanor.reports.night import phrases

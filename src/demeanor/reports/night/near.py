@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from demeanor.config.config import Config
-from demeanor.core.history import PastRun
-from demeanor.core.policy import Policy
-from demeanor.core.ports import History
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.ports import History
 from demeanor.decide.promotion import Candidate, near_promotion, promote
 from demeanor.reports.night.report import NearPromotion
 from demeanor.results import counted_nights, night_filter

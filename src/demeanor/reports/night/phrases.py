@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
-from demeanor.core.history import PastRun
-from demeanor.core.policy import Policy
-from demeanor.core.run_diff import Part
-from demeanor.core.tally import Status
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_diff import Part
+from demeanor.core.values.tally import Status
 from demeanor.decide import EXPECTED
 from demeanor.render import marks, numbers
 from demeanor.reports.night.report import (

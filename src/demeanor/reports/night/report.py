@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.evidence import Spent
-from demeanor.core.history import PastRun
-from demeanor.core.policy import Policy
-from demeanor.core.record import RunInfo
-from demeanor.core.run_diff import Part
-from demeanor.core.tally import Decision, Estimate, Summary, Tally
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import RunInfo
+from demeanor.core.values.run_diff import Part
+from demeanor.core.values.tally import Decision, Estimate, Summary, Tally
 from demeanor.decide import RateShift
 from demeanor.render.documents import ReportDocument
 

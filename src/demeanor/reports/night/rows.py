@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from demeanor.core.history import RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.run_diff import RunDiff
-from demeanor.core.tally import Tally
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_diff import RunDiff
+from demeanor.core.values.tally import Tally
 from demeanor.decide import decide
 from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
 from demeanor.statistics.difference import newcombe

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.history import PastRun
-from demeanor.core.ports import History
-from demeanor.core.record import Record
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.ports import History
+from demeanor.core.values.record import Record
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow
 from demeanor.results import TrialSteps, distance, load_steps
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.core.text import count, one_line, opening
+from demeanor.core.text.wording import count, one_line, opening
 from demeanor.render import numbers
 from demeanor.render.marks import STYLES, sign
 from demeanor.render.table import Column, hanging, labelled, paragraph, table, text_column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from demeanor.core.history import PastRun
+from demeanor.core.values.history import PastRun
 from demeanor.decide import RateShift
 from demeanor.reports.night.build import failing, failing_cell, night_report, voided
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
 from demeanor.decide.promotion import Candidate, Night
 from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
 from demeanor.render.table import Column, paragraph, table, text_column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from demeanor.core.error_rates import ErrorRates
+from demeanor.core.values.error_rates import ErrorRates
 from demeanor.decide.promotion import Candidate
 from demeanor.render.documents import ReportDocument
 

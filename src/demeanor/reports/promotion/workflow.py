@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.history import KeptDecision, RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.ports import History
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.history import KeptDecision, RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.ports import History
+from demeanor.core.values.run_request import RunRequest
 from demeanor.decide.promotion import DEFAULT, Candidate, PolicyRule, demote, policy_rule, promote
 from demeanor.define.promotion_file import read_promotions, write_promotions
 from demeanor.define.set_policy import shared_policies, with_policy

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from demeanor.core.evidence import Spent
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.percent import rate, share
-from demeanor.core.text import count, one_line
+from demeanor.core.text.percent import rate, share
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render import markdown
 from demeanor.render.numbers import money, percent
 from demeanor.render.table import Column, labelled, paragraph, table, text_column

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.instructions import InstructionKind, PromptPiece
+from demeanor.core.text.instructions import InstructionKind, PromptPiece
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render.documents import ReportDocument
 
 FOLDER = "cover"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.errors import StoreError
-from demeanor.core.eval import Eval
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.eval import Eval
 from demeanor.define.eval_diff import Edits, edits
 from demeanor.reports.run.report import Collection
 from demeanor.results import counted_nights, night_filter, open_project_history

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Void, VoidCause
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Void, VoidCause
 
 if TYPE_CHECKING:
     from demeanor.reports.run.report import CellReport, RunReport

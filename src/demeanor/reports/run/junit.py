@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.core.text import one_line, opening
-from demeanor.core.usage import price_notes
+from demeanor.core.text.wording import one_line, opening
+from demeanor.core.values.usage import price_notes
 from demeanor.render import numbers as figures
 from demeanor.render.junit import JUnitCase, write_junit
 from demeanor.reports.run import phrases as words

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from demeanor.core.tally import Mean, Summary
-from demeanor.core.text import count, one_line, opening
+from demeanor.core.text.wording import count, one_line, opening
+from demeanor.core.values.tally import Mean, Summary
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, escape, fit, headline, inline_code, table_row
 from demeanor.reports.run import phrases as words

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.tally import CaseGroup, Status, Summary
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.tally import CaseGroup, Status, Summary
 from demeanor.render import numbers
 from demeanor.reports.run.failure_groups import Failure
 

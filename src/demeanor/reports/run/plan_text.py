@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from demeanor.core.text import count
-from demeanor.core.trial import Plan
+from demeanor.core.text.wording import count
+from demeanor.core.values.trial import Plan
 from demeanor.results import CellEstimate, PlanEstimate
 
 

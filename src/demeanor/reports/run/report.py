@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.record import Record, RunInfo, last_attempts
-from demeanor.core.tally import CaseGroup, Decision, Summary, Tally
-from demeanor.core.usage import Total, price_notes, total
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.record import Record, RunInfo, last_attempts
+from demeanor.core.values.tally import CaseGroup, Decision, Summary, Tally
+from demeanor.core.values.usage import Total, price_notes, total
 from demeanor.decide import decide, exit_code
 from demeanor.results import case_groups, summary, tally
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Cell, Plan
+    from demeanor.core.values.trial import Cell, Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.tally import Mean, Summary
-from demeanor.core.text import count, one_line, opening
+from demeanor.core.text.wording import count, one_line, opening
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.tally import Mean, Summary
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots, sign
 from demeanor.render.table import Column, command_lines, labelled, paragraph, table, wrapped

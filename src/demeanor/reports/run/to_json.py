@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.codec import always_written, decode, encode
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.tally import Status
-from demeanor.core.text import excerpt, opening
-from demeanor.core.verdict import Fail, Finding, Pass, Void
+from demeanor.core.text.codec import always_written, decode, encode
+from demeanor.core.text.wording import excerpt, opening
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.tally import Status
+from demeanor.core.values.verdict import Fail, Finding, Pass, Void
 from demeanor.render.documents import (
     Schema,
     compact_object,

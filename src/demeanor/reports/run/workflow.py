@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from demeanor.core.atomic_file import write_atomically, write_output, write_pieces
-from demeanor.core.codec import encode
-from demeanor.core.errors import StoreError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.history import KeptDecision
-from demeanor.core.intervention import Intervention
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.run_request import RunRequest
-from demeanor.core.tally import Decision, Tally
-from demeanor.core.trial import Plan
+from demeanor.core.text.codec import encode
+from demeanor.core.trees.atomic_file import write_atomically, write_output, write_pieces
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.tally import Decision, Tally
+from demeanor.core.values.trial import Plan
 from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
 from demeanor.results import Stale, stale_attempts

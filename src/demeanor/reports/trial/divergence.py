@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from demeanor.core.record import Record
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered
 from demeanor.reports.trial.render import describe_step
 from demeanor.results import Pair, TrialSteps, align, distance, first_divergence
 

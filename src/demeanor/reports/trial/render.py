@@ -7,9 +7,9 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from demeanor.core.record import Record
-from demeanor.core.text import all_of, count, one_line, opening, printable
-from demeanor.core.trajectory import (
+from demeanor.core.text.wording import all_of, count, one_line, opening, printable
+from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import (
     Aside,
     Asked,
     Called,
@@ -21,8 +21,8 @@ from demeanor.core.trajectory import (
     Steered,
     Thought,
 )
-from demeanor.core.user import UserTurn
-from demeanor.core.verdict import Pass
+from demeanor.core.values.user import UserTurn
+from demeanor.core.values.verdict import Pass
 from demeanor.render.terminal import Screen, fitted
 from demeanor.results import Pair, align, first_divergence
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from demeanor.core.text import one_line, opening
-from demeanor.core.trajectory import (
+from demeanor.core.text.wording import one_line, opening
+from demeanor.core.values.trajectory import (
     Aside,
     Asked,
     Called,
@@ -19,7 +19,7 @@ from demeanor.core.trajectory import (
     Steered,
     Thought,
 )
-from demeanor.core.user import UserTurn
+from demeanor.core.values.user import UserTurn
 from demeanor.render.numbers import duration
 from demeanor.reports.trial.render import place_replies, steer_title
 from demeanor.results import Pair, TrialSteps, align, first_divergence

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from demeanor.config.tables import Limit
-from demeanor.core.record import Record
-from demeanor.core.trial import Trial
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.installation import install_extra
+from demeanor.core.values.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from demeanor.core.errors import StoreError, WorldError
-from demeanor.core.ports import CommandResult
-from demeanor.core.run_request import RunRequest
-from demeanor.core.subject import Subject
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.text import printable
-from demeanor.core.tree import Tree
-from demeanor.core.trial import Plan, Trial
-from demeanor.core.verdict import Pass, VoidCause
+from demeanor.core.text.wording import printable
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.errors import StoreError, WorldError
+from demeanor.core.values.ports import CommandResult
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Plan, Trial
+from demeanor.core.values.verdict import Pass, VoidCause
 from demeanor.runner.agent_start import START_TIMEOUT, start_eval, start_subjects
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.cluster_client import require_certificates

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.errors import UsageError
 from demeanor.core.installation import install_extra
+from demeanor.core.values.errors import UsageError
 from demeanor.runner.executors.certificates import CertificateFolder
 
 if TYPE_CHECKING:

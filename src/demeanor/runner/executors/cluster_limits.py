@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.fingerprints import short_hash
+from demeanor.core.values.fingerprints import short_hash
 from demeanor.gateway import RateLimiter
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from demeanor.core.codec import decode
+from demeanor.core.text.codec import decode
 
 HOST = "127.0.0.1"
 

@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import UsageError
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import UsageError
 from demeanor.runner.executors.certificates import write_certificates
 from demeanor.runner.executors.cluster_process import ProcessOptions
 

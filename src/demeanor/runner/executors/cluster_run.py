@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from demeanor.core.executor_spec import ExecutorSpec
+from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.messages import RunSetup
 

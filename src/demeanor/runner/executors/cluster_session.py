@@ -16,7 +16,7 @@ from demeanor.runner.executors.worker_pool import WorkerPool
 if TYPE_CHECKING:
     from distributed import Client
 
-    from demeanor.core.executor_spec import ExecutorSpec
+    from demeanor.core.values.executor_spec import ExecutorSpec
 
 
 class ClusterSession:

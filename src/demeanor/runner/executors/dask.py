@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from demeanor.config.tables import Limit
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError, WorldError
-from demeanor.core.ports import Template
-from demeanor.core.progress import Progress, WorkersChanged
-from demeanor.core.record import Record
-from demeanor.core.scenario import Scenario
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError, WorldError
+from demeanor.core.values.ports import Template
+from demeanor.core.values.progress import Progress, WorkersChanged
+from demeanor.core.values.record import Record
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.executors.budget_ledger import BudgetLedger
 from demeanor.runner.executors.cluster_run import ClusterRun

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from demeanor.core.capture import Capture
-from demeanor.core.executor_spec import Slots
-from demeanor.core.ports import Executor
-from demeanor.core.progress import Progress
-from demeanor.core.record import Record
-from demeanor.core.trial import Trial
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.executor_spec import Slots
+from demeanor.core.values.ports import Executor
+from demeanor.core.values.progress import Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.trial import Trial
 
 
 class LocalExecutor:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from demeanor.config.tables import BuildRules, Limit, ReplayRules
-from demeanor.core.codec import decode, encode
-from demeanor.core.gateway_limits import GatewayLimits
-from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.core.scenario import Scenario
-from demeanor.core.subject import Subject
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.gateway_limits import GatewayLimits
+from demeanor.core.values.sandbox_spec import Ceilings, Network
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.core.errors import CassetteError, CassetteUnreadable
+from demeanor.core.values.errors import CassetteError, CassetteUnreadable
 from demeanor.gateway import BadCassette, Cassette, CassetteFolder, read_cassette
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules, Limit
-from demeanor.core.codec import encode
-from demeanor.core.errors import BadInput, UsageError
 from demeanor.core.redaction.encodings import can_be_secret, telling
-from demeanor.core.run_request import RunRequest
-from demeanor.core.scenario import Scenario
-from demeanor.core.trial import Plan
+from demeanor.core.text.codec import encode
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.trial import Plan
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import shown_path
 from demeanor.runner.catalog import Catalog

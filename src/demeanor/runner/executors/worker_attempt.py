@@ -7,12 +7,12 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.core.capture import Capture
-from demeanor.core.fingerprints import scenario_hashes
-from demeanor.core.ports import Template
-from demeanor.core.starting_state import start_hash
-from demeanor.core.tree import Tree
-from demeanor.core.trial import Trial
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.fingerprints import scenario_hashes
+from demeanor.core.values.ports import Template
+from demeanor.core.values.starting_state import start_hash
+from demeanor.core.values.trial import Trial
 from demeanor.runner.executors.archive import Archive, pack
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.messages import (

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.errors import UsageError, WorldError
-from demeanor.core.text import count
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError, WorldError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.cluster_client import listed_workers, slots_of
 from demeanor.runner.executors.cluster_run import ClusterRun

@@ -21,20 +21,20 @@ from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.config.tables import Limit
-from demeanor.core.capture import Capture
-from demeanor.core.errors import UsageError, WorldError
-from demeanor.core.eval import Eval, Source
-from demeanor.core.fingerprints import PATH_TOOLS
-from demeanor.core.policy import Policy
-from demeanor.core.ports import Gateway, Template
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
-from demeanor.core.starting_state import start_hash
-from demeanor.core.text import redact_before_shortening
-from demeanor.core.tree import Tree
-from demeanor.core.tree_io import scan
-from demeanor.core.tree_restore import discard_spooled
-from demeanor.core.trial import Trial
+from demeanor.core.text.wording import redact_before_shortening
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.trees.tree_restore import discard_spooled
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import UsageError, WorldError
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.fingerprints import PATH_TOOLS
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.ports import Gateway, Template
+from demeanor.core.values.starting_state import start_hash
+from demeanor.core.values.trial import Trial
 from demeanor.judge.answers import ask_user_here
 from demeanor.runner.attempt import AttemptContext, make_attempt, path_tools
 from demeanor.runner.catalog import Catalog

@@ -1,12 +1,12 @@
-"""Gives each trial a canary token; see core/canary.py."""
+"""Gives each trial a canary token; see core/values/canary.py."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from demeanor.core.agent import Orders, Task
-from demeanor.core.canary import canary, with_canary
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.canary import canary, with_canary
+from demeanor.core.values.scenario import Scenario
 from demeanor.runner.features.feature import Feature
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demeanor.core.agent import DEBUG_VARIABLE, Orders, Task
-from demeanor.core.bounded_output import bounded
-from demeanor.core.capture import Capture
-from demeanor.core.scenario import Scenario
+from demeanor.core.text.bounded_output import bounded
+from demeanor.core.values.agent import DEBUG_VARIABLE, Orders, Task
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.scenario import Scenario
 from demeanor.runner.features.feature import AttemptEnd, Feature
 
 

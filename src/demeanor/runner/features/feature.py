@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from demeanor.core.agent import Orders, Task
-from demeanor.core.capture import Capture
-from demeanor.core.eval import Eval
-from demeanor.core.ports import SandboxSession
-from demeanor.core.process import Launch
-from demeanor.core.sandbox_spec import Network
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.ports import SandboxSession
+from demeanor.core.values.process import Launch
+from demeanor.core.values.sandbox_spec import Network
+from demeanor.core.values.scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

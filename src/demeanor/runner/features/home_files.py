@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from demeanor.core.agent import Orders, Task
-from demeanor.core.capture import Capture
-from demeanor.core.globs import matches
-from demeanor.core.ports import SandboxSession
-from demeanor.core.process import Launch
-from demeanor.core.scenario import Scenario
-from demeanor.core.tree import Entry, Tree
+from demeanor.core.text.globs import matches
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.ports import SandboxSession
+from demeanor.core.values.process import Launch
+from demeanor.core.values.scenario import Scenario
 from demeanor.runner.features.feature import AttemptEnd, Feature
 
 

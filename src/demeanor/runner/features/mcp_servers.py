@@ -15,18 +15,26 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from demeanor.agents.executables import PACKAGE_ROOT, package_paths
-from demeanor.core.agent import Orders, Task
-from demeanor.core.bounded_output import bounded
-from demeanor.core.capture import Capture
-from demeanor.core.codec import encode
-from demeanor.core.errors import BadInput, did_you_mean
-from demeanor.core.eval import Eval
-from demeanor.core.fault import Fault
 from demeanor.core.installation import install_extra
-from demeanor.core.mcp_fixture import MCP_FOLDER, MCP_LOGS, Fixture, HttpServer, McpServer, over_http, read_record
-from demeanor.core.process import Launch, Output
-from demeanor.core.sandbox_spec import Network
-from demeanor.core.scenario import Scenario
+from demeanor.core.text.bounded_output import bounded
+from demeanor.core.text.codec import encode
+from demeanor.core.values.agent import Orders, Task
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput, did_you_mean
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fault import Fault
+from demeanor.core.values.mcp_fixture import (
+    MCP_FOLDER,
+    MCP_LOGS,
+    Fixture,
+    HttpServer,
+    McpServer,
+    over_http,
+    read_record,
+)
+from demeanor.core.values.process import Launch, Output
+from demeanor.core.values.sandbox_spec import Network
+from demeanor.core.values.scenario import Scenario
 from demeanor.mcp.record import ServerFile
 from demeanor.runner.features.feature import AttemptEnd, Feature
 

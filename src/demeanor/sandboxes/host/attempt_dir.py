@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from demeanor.core.tree_io import Stamp, stamp
+from demeanor.core.trees.tree_io import Stamp, stamp
 from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, copy, copy_file, remove
 
 WORKSPACE, HOME, TEMP = "workspace", "home", "tmp"

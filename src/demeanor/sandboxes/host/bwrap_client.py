@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from demeanor.core.errors import WorldError
-from demeanor.core.text import one_line
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.launcher import Launcher
 from demeanor.sandboxes.host.messages import SupervisorClient, encode
 

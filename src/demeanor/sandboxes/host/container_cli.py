@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from demeanor.core.errors import WorldError
-from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.core.text import one_line
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.sandbox_spec import Ceilings, Network
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_args import SYSTEM_PATHS, TEMP_PATH
 from demeanor.sandboxes.supervisor.container_init import DISK, RUN
 

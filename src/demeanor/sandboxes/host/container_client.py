@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.text import one_line
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.container_cli import ContainerEngine, ContainerSpec, error_text, run_arguments
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.messages import SupervisorClient, encode, send

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.tree_io import Stamp, stamp
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree_io import Stamp, stamp
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 
 _SMALL_FILE = 64 * 1024
 _TOTAL_IN_MEMORY = 2**20

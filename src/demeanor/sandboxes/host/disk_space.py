@@ -10,8 +10,8 @@ import os
 import stat
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 
 _LEAST_SPACE = 2**20
 """Bytes; a disk with less is full."""

@@ -10,8 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.messages import SEND_TIMEOUT, send
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent
 from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, BUBBLEWRAP_OF_ROOT, LANDLOCK, PERSISTENT, PLAIN

@@ -11,15 +11,15 @@ from contextlib import AbstractAsyncContextManager
 from functools import cache
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.nofollow import find_beneath, read_beneath
-from demeanor.core.ports import CommandResult, SandboxSession, Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.core.text import printable
-from demeanor.core.tree import Tree
-from demeanor.core.tree_io import tree_path_problem
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import printable
+from demeanor.core.trees.nofollow import find_beneath, read_beneath
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import tree_path_problem
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import CommandResult, SandboxSession, Template
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.sandbox_spec import Ceilings, Network
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.process import SupervisedProcess, supervise, supervise_blocking
 from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
 from demeanor.sandboxes.host.seccomp import Reach, filter_for

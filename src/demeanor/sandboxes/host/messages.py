@@ -7,9 +7,9 @@ import os
 import socket
 from collections.abc import Iterable, Mapping
 
-from demeanor.core.errors import WorldError
-from demeanor.core.text import one_line
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.supervisor.messages import LENGTH
 
 SEND_TIMEOUT = 10.0

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from demeanor.core.bounded_output import BoundedOutput
-from demeanor.core.errors import WorldError
-from demeanor.core.process import Limits, ProcessEnd
-from demeanor.core.text import one_line
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.bounded_output import BoundedOutput
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.process import Limits, ProcessEnd
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.supervisor.supervisor import KILL, TERM
 
 _CHUNK = 65536

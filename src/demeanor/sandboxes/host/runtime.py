@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from demeanor.core.errors import WorldError
-from demeanor.core.sandbox_spec import Ceilings
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.tree import Tree
-from demeanor.core.tree_restore import restore
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_restore import restore
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.sandbox_spec import Ceilings
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.disk_space import require_space

@@ -12,7 +12,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from demeanor.core.temp_names import owner_is_dead
+from demeanor.core.trees.temp_names import owner_is_dead
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.supervisor.run_folder import all_pids, kill_processes, read_proc
 

@@ -7,8 +7,8 @@ import os
 from functools import cache
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 
 _CANDIDATES = (0x70000000, 100_000, 65_533)
 """The first of these that is mapped in our user namespace is used. systemd hands out lower ones."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.ports import CommandResult, Template
-from demeanor.core.process import Launch, Limits
-from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.core.tree import Tree
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import CommandResult, Template
+from demeanor.core.values.process import Launch, Limits
+from demeanor.core.values.sandbox_spec import Ceilings, Network
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
 from demeanor.sandboxes.host.bwrap_args import HOST_ETC, SYSTEM_PATHS, paths_to_bind, visible_path
 from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_template, remove

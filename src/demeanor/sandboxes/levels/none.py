@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.ports import CommandResult, Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.sandbox_spec import Network
-from demeanor.core.tree import Tree
-from demeanor.core.tree_io import Known, TooMany, scan
-from demeanor.core.verdict import VoidCause
+from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import Known, TooMany, scan
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import CommandResult, Template
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.sandbox_spec import Network
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
 from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_template, remove
 from demeanor.sandboxes.host.disk_space import require_space_after, space_before

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 
-from demeanor.core.bounded_output import BoundedOutput
+from demeanor.core.text.bounded_output import BoundedOutput
 
 _SIZE = 65536
 

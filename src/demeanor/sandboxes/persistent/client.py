@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from demeanor.core.bounded_output import BoundedOutput
-from demeanor.core.errors import WorldError
-from demeanor.core.text import one_line, shortened_to_end
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.bounded_output import BoundedOutput
+from demeanor.core.text.wording import one_line, shortened_to_end
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.launcher import Launcher
 from demeanor.sandboxes.host.messages import check_environment, check_words, encode, send
 from demeanor.sandboxes.host.runtime import in_thread

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.sandbox_spec import Ceilings, Network
+from demeanor.core.values.sandbox_spec import Ceilings, Network
 from demeanor.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM_PATHS, paths_to_bind, write_etc
 from demeanor.sandboxes.host.certificates import copy_certificates
 from demeanor.sandboxes.host.level import seccomp_filter

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from demeanor.core.atomic_file import write_atomically
+from demeanor.core.trees.atomic_file import write_atomically
 from demeanor.sandboxes.probes.result import Probe
 
 _TOOLS = {"bubblewrap": "bwrap"}

@@ -24,10 +24,10 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from demeanor.core.ports import Sandbox, SandboxSession, Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.ports import Sandbox, SandboxSession, Template
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.sandboxes.probes.result import Probe, State
 from demeanor.sandboxes.probes.targets import gateway_targets, host_targets

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import temp_prefix
 
 _CREATE, _REMOVE = 0o1000, 0
 _MAX_PATH = 50

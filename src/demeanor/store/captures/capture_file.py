@@ -7,7 +7,7 @@ import os
 import threading
 from pathlib import Path
 
-from demeanor.core.errors import StoreError
+from demeanor.core.values.errors import StoreError
 
 
 def append_whole(file: int, data: bytes) -> None:

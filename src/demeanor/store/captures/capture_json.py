@@ -10,12 +10,12 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from demeanor.core.capture import Capture
-from demeanor.core.codec import decode, encode
-from demeanor.core.errors import StoreError
-from demeanor.core.exchange import Exchange
-from demeanor.core.judge_question import JudgeAnswer
-from demeanor.core.tree import Tree
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.judge_question import JudgeAnswer
 
 SCHEMA = "demeanor-capture/1"
 T = TypeVar("T")

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from demeanor.config.config import Config
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.capture import Capture
-from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.installation import install_extra
-from demeanor.core.record import Record
-from demeanor.core.tree import Tree
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import BadInput, StoreError
+from demeanor.core.values.record import Record
 from demeanor.store.captures.capture_json import read_capture_json, unpack
 from demeanor.store.captures.starting_states import unpack_start
 from demeanor.store.runs.run_folder import RunFolder

@@ -14,12 +14,12 @@ import zlib
 from hashlib import sha256
 from pathlib import Path
 
-from demeanor.core.atomic_file import atomic_file
-from demeanor.core.codec import decode, encode
-from demeanor.core.errors import StoreError
-from demeanor.core.starting_state import fit_to_keep, start_hash
-from demeanor.core.tree import Entry, Tree
-from demeanor.core.tree_io import tree_path_problem
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.trees.atomic_file import atomic_file
+from demeanor.core.trees.tree import Entry, Tree
+from demeanor.core.trees.tree_io import tree_path_problem
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.starting_state import fit_to_keep, start_hash
 
 FOLDER = "starts"
 _SUFFIX = ".jsonl.gz"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from demeanor.core.codec import encode
-from demeanor.core.exchange import Exchange
-from demeanor.core.record import Record
-from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered, Thought
+from demeanor.core.text.codec import encode
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import Called, Event, Faulted, ModelFailed, Said, Steered, Thought
 
 VERSION = "ATIF-v1.7"
 

@@ -23,11 +23,11 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 
 from demeanor._version import __version__
-from demeanor.core.errors import StoreError
-from demeanor.core.exchange import Exchange
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.trajectory import Called, Event
-from demeanor.core.verdict import Void
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trajectory import Called, Event
+from demeanor.core.values.verdict import Void
 
 _PROVIDERS = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic", "gemini": "gcp.gemini"}
 """Dialect → `gen_ai.provider.name`."""

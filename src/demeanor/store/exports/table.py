@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput
-from demeanor.core.history import PastRun
 from demeanor.core.installation import install_extra
-from demeanor.core.record import Record
-from demeanor.core.verdict import Pass, Void
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Pass, Void
 
 COLUMNS = {
     "run": str, "started": str, "kind": str, "origin": str, "commit": str, "branch": str, "dirty": bool,

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
-from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.values.errors import BadInput, StoreError
 from demeanor.store.history.database import Database
 from demeanor.store.history.sql_history import SqlHistory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from demeanor.core.history import PastRun
+from demeanor.core.values.history import PastRun
 from demeanor.store.history import rows
 from demeanor.store.history.database import Row
 from demeanor.store.history.notes import add_note, read_notes

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from demeanor.core.errors import StoreError
+from demeanor.core.values.errors import StoreError
 from demeanor.store.history.database import batches, marks
 from demeanor.store.history.rows import digest
 from demeanor.store.history.sql_history import SqlHistory

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.notes import NoteLabel, TrialNote
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.notes import NoteLabel, TrialNote
 from demeanor.store.history.database import conditions, limit_clause, marks
 from demeanor.store.history.rows import clean, digest
 from demeanor.store.history.sql_history import SqlHistory

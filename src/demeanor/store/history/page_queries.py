@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from demeanor.core.evidence import Spent
-from demeanor.core.history import PastRun
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.history import PastRun
 from demeanor.store.history.database import Row, batches, marks
 from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
-from demeanor.core.usage import AT_INPUT_PRICE, price_notes
+from demeanor.core.values.usage import AT_INPUT_PRICE, price_notes
 from demeanor.store.history.database import marks
 from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
-from demeanor.core.codec import decode, encode
-from demeanor.core.evidence import Spent
-from demeanor.core.exchange import Exchange
-from demeanor.core.history import KeptDecision, PastRun, RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.verdict import Finding, Void
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.history import KeptDecision, PastRun, RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.verdict import Finding, Void
 from demeanor.store.history.database import Row
 
 RUN_COLUMNS = "uid, name, origin, source, kind, started, seed, demeanor, commit_id, branch, dirty, trials, arguments"

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from demeanor.core.errors import StoreError
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
 from demeanor.store.history import rows
 from demeanor.store.history.database import Database, Row, batches, marks
 from demeanor.store.history.tallies import read_tallies, write_tallies
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.trial import Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from demeanor.core.errors import UnknownName
-from demeanor.core.exchange import Usage
-from demeanor.core.history import KeptDecision, ModelUse, PastRun, Ruling, RunCell
-from demeanor.core.record import Record, RunKind
-from demeanor.core.verdict import Finding
+from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.exchange import Usage
+from demeanor.core.values.history import KeptDecision, ModelUse, PastRun, Ruling, RunCell
+from demeanor.core.values.record import Record, RunKind
+from demeanor.core.values.verdict import Finding
 from demeanor.store.history import rows
 from demeanor.store.history.database import Database, Row, batches, conditions, limit_clause, marks
 

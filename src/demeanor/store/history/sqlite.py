@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from demeanor.core.errors import StoreError, StoreUnavailable
+from demeanor.core.values.errors import StoreError, StoreUnavailable
 from demeanor.store.history.database import Row, marks
 
 _KEY = "INTEGER PRIMARY KEY"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.text import excerpt
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.text.wording import excerpt
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import WrittenRecord
 from demeanor.store.imports.common import (
     OUTPUT_LINES,

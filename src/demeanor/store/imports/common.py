@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput
-from demeanor.core.record import RunInfo, RunKind
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.record import RunInfo, RunKind
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 
 _MAX_BYTES = 512 * 2**20

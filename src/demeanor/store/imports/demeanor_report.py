@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import DecodeError, decode
-from demeanor.core.errors import BadInput
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.text.codec import DecodeError, decode
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record, RunInfo
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 from demeanor.store.imports.common import Imported, ImportOptions, as_integer, expect, read_json
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import RunWriter
 from demeanor.store.history.sql_history import SqlHistory

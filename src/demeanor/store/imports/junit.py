@@ -11,10 +11,10 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from demeanor.core.errors import BadInput
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 from demeanor.store.imports.common import (
     Imported,

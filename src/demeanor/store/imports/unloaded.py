@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demeanor.core.ports import History
-from demeanor.core.record import Record
-from demeanor.core.text import count, one_line
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.ports import History
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.store.history.run_writer import WrittenRecord
 from demeanor.store.imports.common import Imported, UnloadedFile, cells_of
 

@@ -20,10 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.evidence import Spent
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
 from demeanor.store.imports.common import (
     Imported,

@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.codec import decode, encode
-from demeanor.core.errors import StoreError
-from demeanor.core.judge_question import JudgeAnswer
-from demeanor.core.record import Record
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.judge_question import JudgeAnswer
+from demeanor.core.values.record import Record
 from demeanor.store.captures.capture_file import append_whole
 
 FILE = "judge_answers.jsonl"

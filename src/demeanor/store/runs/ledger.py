@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import DecodeError, decode, encode
-from demeanor.core.errors import StoreError
-from demeanor.core.record import Record
-from demeanor.core.verdict import Verdict
+from demeanor.core.text.codec import DecodeError, decode, encode
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Verdict
 
 LEDGER = "ledger.jsonl"
 _REPEATED = (

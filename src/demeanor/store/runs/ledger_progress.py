@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.evidence import Spent
-from demeanor.core.record import Record
-from demeanor.core.usage import RunningTotal
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.record import Record
+from demeanor.core.values.usage import RunningTotal
 from demeanor.store.runs.ledger import LEDGER, read_record
 from demeanor.store.runs.run_dirs import runs
 

@@ -15,14 +15,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.atomic_file import atomic_file
-from demeanor.core.errors import StoreError, UnknownName
-from demeanor.core.history import PastRun
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.trees.atomic_file import atomic_file
+from demeanor.core.values.errors import StoreError, UnknownName
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.record import Record, RunInfo
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.trial import Plan
 
 LATEST = "latest"
 REJUDGED = "rejudged"

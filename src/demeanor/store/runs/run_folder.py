@@ -25,24 +25,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.capture import Capture
-from demeanor.core.codec import decode, encode
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.evidence import Evidence
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.text import printable, slug
-from demeanor.core.trajectory import Event, Trajectory
-from demeanor.core.tree import Tree, changes, is_git, unified_diff
-from demeanor.core.tree_io import tree_path_problem
-from demeanor.core.verdict import Fail
+from demeanor.core.text.codec import decode, encode
+from demeanor.core.text.wording import printable, slug
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.trees.tree import Tree, changes, is_git, unified_diff
+from demeanor.core.trees.tree_io import tree_path_problem
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trajectory import Event, Trajectory
+from demeanor.core.values.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
 from demeanor.store.runs.ledger import LEDGER, count_lines, drop_incomplete_line, ledger_line, read_ledger
 
 if TYPE_CHECKING:
-    from demeanor.core.trial import Plan
+    from demeanor.core.values.trial import Plan
 
 RUN_FILE = "run.json"
 SCHEMA = "demeanor-run/1"

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import StoreError, StoreUnavailable
-from demeanor.core.evidence import Evidence
-from demeanor.core.record import Record, RunInfo
-from demeanor.core.trial import Plan
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import StoreError, StoreUnavailable
+from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.record import Record, RunInfo
+from demeanor.core.values.trial import Plan
 from demeanor.store.captures.capture_store import CaptureStore, publish
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.database import Database

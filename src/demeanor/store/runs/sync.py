@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
 from demeanor.store.captures.capture_json import read_exchanges, unpack
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import uid_of, usage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.core.errors import DemeanorError
+from demeanor.core.values.errors import DemeanorError
 from demeanor.reports.promotion.report import PromotionReport
 from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.runner.catalog import Catalog

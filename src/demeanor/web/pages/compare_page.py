@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import StoreError
-from demeanor.core.exchange import Request
-from demeanor.core.line_diff import DiffWork, diff_lines
-from demeanor.core.text import opening
-from demeanor.core.verdict import Pass
+from demeanor.core.text.codec import encode
+from demeanor.core.text.line_diff import DiffWork, diff_lines
+from demeanor.core.text.wording import opening
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.verdict import Pass
 from demeanor.decide import EvalComparison
 from demeanor.reports.comparison.operands import sides_of
 from demeanor.reports.comparison.render import all_notes

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from demeanor.config.config import Config
-from demeanor.core.errors import DemeanorError
-from demeanor.core.eval import Eval
-from demeanor.core.history import RunCell
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.history import RunCell
 from demeanor.runner.selection import choose_evals
 from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.history import SqlHistory, history_address, open_history

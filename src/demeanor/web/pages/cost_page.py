@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.store.history.page_queries import RunTotal, run_totals, usage_by
 from demeanor.store.history.price_notes import stored_price_notes
 from demeanor.web.pages.context import PageContext

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import decode
-from demeanor.core.errors import StoreError, UnknownName
+from demeanor.core.text.codec import decode
+from demeanor.core.values.errors import StoreError, UnknownName
 from demeanor.reports.prompt_coverage.render import MEANINGS, ORDER, headline, notices, promises
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER, REPORT, CoverReport
 from demeanor.web.pages.context import PageContext

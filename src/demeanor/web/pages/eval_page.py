@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from demeanor.core.errors import DemeanorError, UnknownName
-from demeanor.core.eval import Eval
-from demeanor.core.policy import Policy
-from demeanor.core.run_diff import ChangePoint
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import DemeanorError, UnknownName
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.run_diff import ChangePoint
 from demeanor.decide.promotion import Candidate
 from demeanor.define.set_policy import policy_file
 from demeanor.render import numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.web.links import ExportedLinks, WantedPage
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.site import DashboardSite

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import StoreError, UnknownName
-from demeanor.core.history import PastRun
-from demeanor.core.record import Record
-from demeanor.core.verdict import Void
+from demeanor.core.values.errors import StoreError, UnknownName
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Void
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import (
     LastAttempt,

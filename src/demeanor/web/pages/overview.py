@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.errors import DemeanorError
-from demeanor.core.history import PastRun
+from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.history import PastRun
 from demeanor.decide.promotion import Candidate, near_promotion
 from demeanor.reports.night.build import night_report
 from demeanor.reports.night.kept_shifts import kept_shifts, nights_before

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from demeanor.core.errors import UsageError
-from demeanor.core.history import RunCell
-from demeanor.core.notes import TrialNote
-from demeanor.core.policy import Policy
-from demeanor.core.tally import Decision, Tally
-from demeanor.core.usage import total
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.notes import TrialNote
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Decision, Tally
+from demeanor.core.values.usage import total
 from demeanor.decide import decide, exit_code
 from demeanor.reports.night.rows import tally_of
 from demeanor.reports.run.phrases import LAYERS, MEANINGS, POLICIES, held_by_layer

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from demeanor.core.errors import StoreError
-from demeanor.core.notes import TrialNote, checked_author, checked_label, checked_text
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
 from demeanor.store.history.notes import add_note
 from demeanor.store.history.page_queries import matching_names, newest_state
 from demeanor.store.runs.ledger_progress import ledgers_state

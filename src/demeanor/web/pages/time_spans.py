@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Called, Event
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.trajectory import Called, Event
 from demeanor.store.history.page_queries import ExchangeTime
 from demeanor.web.charts import Span
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from demeanor.core.history import PastRun, RunCell
-from demeanor.core.policy import Policy
-from demeanor.core.record import Record
-from demeanor.core.verdict import Pass
+from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Pass
 from demeanor.reports.failures.render import group_brief
 from demeanor.reports.failures.report import Group, group_failures
 from demeanor.reports.failures.workflow import with_commands

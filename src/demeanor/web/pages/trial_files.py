@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.codec import encode
-from demeanor.core.errors import StoreError
-from demeanor.core.history import PastRun
-from demeanor.core.record import Record
-from demeanor.core.text import opening, shortened
+from demeanor.core.text.codec import encode
+from demeanor.core.text.wording import opening, shortened
+from demeanor.core.values.errors import StoreError
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.record import Record
 from demeanor.results import load_capture
 from demeanor.store.captures.capture_json import read_exchanges
 from demeanor.store.captures.capture_store import CaptureStore, capture_text

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.errors import StoreError, UnknownName
-from demeanor.core.history import PastRun
-from demeanor.core.notes import MEANINGS, MOST_CHARACTERS
-from demeanor.core.record import Record
-from demeanor.core.text import one_line
-from demeanor.core.verdict import Pass, Void
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import StoreError, UnknownName
+from demeanor.core.values.history import PastRun
+from demeanor.core.values.notes import MEANINGS, MOST_CHARACTERS
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Pass, Void
 from demeanor.reports.failures.render import group_brief
 from demeanor.reports.failures.report import group_failures
 from demeanor.reports.failures.workflow import reproduce, with_commands

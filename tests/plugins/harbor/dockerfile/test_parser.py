@@ -7,7 +7,7 @@ import contextlib
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.parser import parse
 
 TEXT = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run
 from demeanor.plugins.harbor.dockerfile.planner import PATH, read
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice, engine_problem, task_environment
 from demeanor.plugins.harbor.rules import HarborRules
 

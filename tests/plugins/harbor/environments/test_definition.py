@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.environments.definition import check_environment, check_task_users
 from demeanor.plugins.harbor.format.task import HarborTask, TaskEnvironment
 

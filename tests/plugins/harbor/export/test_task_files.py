@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, strategies as st
 
-from demeanor.core.checks import (
+from demeanor.core.trees.tree import Entry, Tree, changes
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.trees.tree_restore import restore
+from demeanor.core.values.checks import (
     AtMost,
     Check,
     CommandSucceeds,
@@ -28,16 +31,13 @@ from demeanor.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from demeanor.core.eval import Eval, Source
-from demeanor.core.fault import parse_faults
-from demeanor.core.policy import USUALLY_PASSES
-from demeanor.core.prefix import Prefix
-from demeanor.core.scenario import Approval, PriorMessage, Scenario
-from demeanor.core.steering import Steer
-from demeanor.core.tree import Entry, Tree, changes
-from demeanor.core.tree_io import scan
-from demeanor.core.tree_restore import restore
-from demeanor.core.user import ScriptedUser, UserReply
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.fault import parse_faults
+from demeanor.core.values.policy import USUALLY_PASSES
+from demeanor.core.values.prefix import Prefix
+from demeanor.core.values.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.values.steering import Steer
+from demeanor.core.values.user import ScriptedUser, UserReply
 from demeanor.plugins.harbor.export import verifier as harbor_verifier
 from demeanor.plugins.harbor.export.task_files import _UNEXPORTABLE, exportable, exported_task, unexportable, write_task
 from demeanor.plugins.harbor.format.task_folder import read_task_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.define.discover import discover
 from tests.helpers.harbor_task_files import MINIMAL, task, write
 

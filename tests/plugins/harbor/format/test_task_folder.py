@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.checks import RewardCheck
-from demeanor.core.errors import BadInput
-from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.policy import ALWAYS_PASSES, USUALLY_PASSES
 from demeanor.define.discover import discover
 from demeanor.plugins.harbor.format.task import HarborTask, TaskNetwork
 from demeanor.plugins.harbor.format.task_folder import read_task_folder

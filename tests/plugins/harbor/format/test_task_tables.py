@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.format.task_environment import env_needed, read_environment, read_healthcheck
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from demeanor.plugins.harbor.format.task_tables import (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.evidence import Spent
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.format.trial_result import HarborException, numbers_in, read_outcome, read_spent
 
 JSON = st.recursive(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.layer import apply_layer, remove_tree
 from tests.helpers.image_registry import layer, link
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache
 from demeanor.plugins.harbor.images.layer import remove_tree
 from demeanor.plugins.harbor.images.pull import PullProgress, import_archive, import_layout, pull

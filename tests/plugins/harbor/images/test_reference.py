@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.reference import parse_reference
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.capture import Capture
-from demeanor.core.process import ProcessEnd
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.process import ProcessEnd
 from demeanor.plugins.harbor.trials.result import TrialFolder
 from demeanor.plugins.harbor.trials.to_capture import to_capture
 from demeanor.runner.task_agent import TaskAgent

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from demeanor.core.checks import RewardCheck
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.self_test import SelfTestFault
 from demeanor.plugins.harbor.self_test.complaints import task_complaints
 from tests.plugins.harbor.inside.conftest import once

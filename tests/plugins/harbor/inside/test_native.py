@@ -7,7 +7,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from demeanor.core.exchange import Exchange
+from demeanor.core.values.exchange import Exchange
 from demeanor.gateway.script import Turn
 from demeanor.gateway.script.turn import ScriptOutput
 from demeanor.plugins.harbor.trials.socket_handoff import SOCKET_NAME, accept_listeners

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.program_tree import program_tree
+from demeanor.core.trees.program_tree import program_tree
 from demeanor.plugins.harbor.verb.rootfs import own_mounts
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.image_registry import image_registry, manifest

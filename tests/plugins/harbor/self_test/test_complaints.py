@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.capture import Breakdown, Capture
-from demeanor.core.checks import RewardCheck
-from demeanor.core.process import Output
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.capture import Breakdown, Capture
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.process import Output
+from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.self_test import SelfTestFault
 from demeanor.plugins.harbor.self_test.complaints import needs_network, task_complaints
 

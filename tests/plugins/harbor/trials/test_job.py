@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.trial import Trial
+from demeanor.core.values.trial import Trial
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
 from demeanor.plugins.harbor.trials.job import agent_config, job_config, max_seconds
 from tests.helpers.harbor_tasks import greet, stepped, trial_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.core.errors import WorldError
+from demeanor.core.values.errors import WorldError
 from demeanor.gateway.script import scripted
 from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice

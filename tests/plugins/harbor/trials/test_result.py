@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.trajectory import Said
-from demeanor.core.verdict import VoidCause
-from demeanor.core.whole_task import VERIFIER_OUTPUT
+from demeanor.core.values.trajectory import Said
+from demeanor.core.values.verdict import VoidCause
+from demeanor.core.values.whole_task import VERIFIER_OUTPUT
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder, read_trial
 
 JOBS = Path(__file__).parent / "jobs"

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from demeanor.agents.native import BuiltinAgent
-from demeanor.core.capture import Capture
-from demeanor.core.exchange import Exchange, ProviderError, Request
-from demeanor.core.fingerprints import TASK_ENVIRONMENT
-from demeanor.core.process import Output, ProcessEnd
-from demeanor.core.trajectory import Called, Said
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.exchange import Exchange, ProviderError, Request
+from demeanor.core.values.fingerprints import TASK_ENVIRONMENT
+from demeanor.core.values.process import Output, ProcessEnd
+from demeanor.core.values.trajectory import Called, Said
+from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder
 from demeanor.plugins.harbor.trials.to_capture import to_capture
 from demeanor.runner.task_agent import TaskAgent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.trajectory import Called, kind_of
+from demeanor.core.values.trajectory import Called, kind_of
 from demeanor.judge.effects.call_effects import call_facts
 from demeanor.plugins.lab.adopt.edits import MISMATCH, UNKNOWN, Content, file_changes
 

@@ -7,7 +7,7 @@ import ast
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.core.text import printable
+from demeanor.core.text.wording import printable
 from demeanor.plugins.lab.adopt.source import TooDeep, content_literal, identifier, literal, long_text, text_literal
 
 _JSON = st.recursive(

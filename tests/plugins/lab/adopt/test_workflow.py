@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.session import PastSession, Round
-from demeanor.core.text import printable
-from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.text.wording import printable
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.session import PastSession, Round
+from demeanor.core.values.trajectory import Called, Kind, Said
 from demeanor.define.python.import_file import evals_in_file
 from demeanor.judge.self_test import SelfTestFault, self_test
 from demeanor.plugins.lab.adopt.report import Adopted

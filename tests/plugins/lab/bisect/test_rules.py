@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import AT_THE_ENDS, Search, boundary
 from demeanor.statistics.bisection import Tries

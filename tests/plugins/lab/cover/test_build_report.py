@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.plugins.lab.cover.build_report import decide
 from demeanor.reports.prompt_coverage.report import Coverage
 

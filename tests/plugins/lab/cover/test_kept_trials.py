@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from demeanor.core.record import Record
-from demeanor.core.verdict import Fail, Pass
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Fail, Pass
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
 from demeanor.statistics.bisection import Tries
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.instructions import PromptInstruction
-from demeanor.core.intervention import Intervention
+from demeanor.core.text.instructions import PromptInstruction
+from demeanor.core.values.intervention import Intervention
 from demeanor.plugins.lab.cover.operators import change, changeable
 
 SENT = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.plugins.lab.fork.render import fork_terminal, steps_text
 from demeanor.plugins.lab.fork.report import DecisiveStep, ForkOutcome, ForkReport, ForkStep, OtherAnswer
 from demeanor.render.terminal import Screen

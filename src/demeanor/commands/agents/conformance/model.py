@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from demeanor.core.messages import Text, Tool, ToolCall
-from demeanor.core.trajectory import Kind
+from demeanor.core.values.messages import Text, Tool, ToolCall
+from demeanor.core.values.trajectory import Kind
 from demeanor.gateway import Answer, ScriptOutput, Turn, Unable, tool_arguments
 
 _FINISH = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"

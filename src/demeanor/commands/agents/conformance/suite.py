@@ -13,16 +13,16 @@ from typing import Literal, TypeAlias
 from demeanor.cli.interrupts import make_ui
 from demeanor.commands.agents.conformance.model import SLEEP
 from demeanor.config.config import Config
-from demeanor.core.agent import Ability, Agent, start_seconds
-from demeanor.core.errors import UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record
-from demeanor.core.run_request import RunRequest
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.trajectory import Called, Event
-from demeanor.core.trial import trial_seed
-from demeanor.core.verdict import Pass, Void, VoidCause
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.agent import Ability, Agent, start_seconds
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trajectory import Called, Event
+from demeanor.core.values.trial import trial_seed
+from demeanor.core.values.verdict import Pass, Void, VoidCause
 from demeanor.define.discover import discover
 from demeanor.gateway import mask_volatile
 from demeanor.runner.catalog import Catalog

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from demeanor.core.messages import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.messages import (
+    Cache,
+    Document,
+    Extra,
+    Image,
+    Opaque,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import arguments_object, read_arguments_object
 from demeanor.gateway.dialects.json_reader import (

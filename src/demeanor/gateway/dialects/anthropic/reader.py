@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.core.messages import Opaque, Part, Text, Thinking, ToolCall
+from demeanor.core.values.messages import Opaque, Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_block
 from demeanor.gateway.dialects.anthropic.response import read_stop, read_usage
 from demeanor.gateway.dialects.dialect import Malformed

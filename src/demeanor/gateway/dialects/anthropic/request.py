@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, Request, Sampling
-from demeanor.core.messages import Message, Part, Role, Text, Thinking, Tool, ToolCall
+from demeanor.core.values.exchange import Reasoning, Request, Sampling
+from demeanor.core.values.messages import Message, Part, Role, Text, Thinking, Tool, ToolCall
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_content, write_content
 from demeanor.gateway.dialects.conversions import budget_of
 from demeanor.gateway.dialects.dialect import Route, WireFormat

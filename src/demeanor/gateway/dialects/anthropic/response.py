@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.messages import ToolCall
+from demeanor.core.values.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.values.messages import ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_block, write_blocks
 from demeanor.gateway.dialects.conversions import stop_reason

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ProviderError, Request
-from demeanor.core.messages import Part, Text, Thinking, ToolCall
+from demeanor.core.values.exchange import ProviderError, Request
+from demeanor.core.values.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.anthropic.blocks import NAME, redacted_thinking, write_blocks, write_call
 from demeanor.gateway.dialects.anthropic.response import error_body, new_message, read_stop, write_stop, write_usage

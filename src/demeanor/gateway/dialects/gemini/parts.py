@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.messages import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.messages import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects.conversions import arguments_object, read_arguments_object
 from demeanor.gateway.dialects.gemini.key_case import original_case, restore_case, to_camel_case
 from demeanor.gateway.dialects.json_reader import (

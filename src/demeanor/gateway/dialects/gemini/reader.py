@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import StopReason
-from demeanor.core.messages import Part, Text, Thinking, ToolCall
+from demeanor.core.values.exchange import StopReason
+from demeanor.core.values.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.gemini.json_array_stream import AutoFramingReader

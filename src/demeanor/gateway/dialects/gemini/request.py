@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.gemini.key_case import SPELLING, original_case, to_camel_case

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.messages import Part, ToolCall
+from demeanor.core.values.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Part, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import stop_reason
 from demeanor.gateway.dialects.dialect import Malformed, WireFormat

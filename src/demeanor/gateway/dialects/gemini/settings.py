@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, Request
+from demeanor.core.values.exchange import Reasoning, Request
 from demeanor.gateway.dialects.conversions import budget_of
 from demeanor.gateway.dialects.gemini.key_case import to_camel_case
 from demeanor.gateway.dialects.json_reader import (

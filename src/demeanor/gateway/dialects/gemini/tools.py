@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from demeanor.core.messages import Tool
+from demeanor.core.values.messages import Tool
 from demeanor.gateway.dialects.gemini.key_case import SPELLING, to_camel_case
 from demeanor.gateway.dialects.gemini.parts import NAME
 from demeanor.gateway.dialects.json_reader import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demeanor.core.exchange import ProviderError, Request
-from demeanor.core.messages import Part, Text, Thinking, ToolCall
+from demeanor.core.values.exchange import ProviderError, Request
+from demeanor.core.values.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.gemini.parts import NAME, write_part
 from demeanor.gateway.dialects.gemini.request import FRAMING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from demeanor.core.messages import (
+from demeanor.core.values.messages import (
     Document,
     Extra,
     Image,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
-from demeanor.core.exchange import Usage
-from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.core.values.exchange import Usage
+from demeanor.core.values.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import REFUSAL, is_refusal
 from demeanor.gateway.dialects.errors import choice_error, embedded_error, stream_error

@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, Request, Sampling
-from demeanor.core.messages import Tool
+from demeanor.core.values.exchange import Reasoning, Request, Sampling
+from demeanor.core.values.messages import Tool
 from demeanor.gateway.dialects.conversions import FREE_TEXT, effort_of
 from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (

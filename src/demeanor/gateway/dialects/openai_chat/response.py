@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from demeanor.core.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.messages import Extra, Part, Text, ToolCall
+from demeanor.core.values.exchange import ErrorReason, ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Extra, Part, Text, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import is_refusal, stop_reason
 from demeanor.gateway.dialects.dialect import Malformed, WireFormat

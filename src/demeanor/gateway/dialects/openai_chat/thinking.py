@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from demeanor.core.messages import Thinking
+from demeanor.core.values.messages import Thinking
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.json_reader import Json, own_fields, reject, string
 

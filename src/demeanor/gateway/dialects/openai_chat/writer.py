@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from demeanor.core.exchange import Request, StopReason, Usage
-from demeanor.core.messages import Part, Text, Thinking, ToolCall
+from demeanor.core.values.exchange import Request, StopReason, Usage
+from demeanor.core.values.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import is_refusal
 from demeanor.gateway.dialects.json_reader import Json, own_fields

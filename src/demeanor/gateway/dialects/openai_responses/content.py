@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from demeanor.core.messages import Document, Extra, Image, Opaque, Part, Text
+from demeanor.core.values.messages import Document, Extra, Image, Opaque, Part, Text
 from demeanor.gateway.dialects.conversions import REFUSAL, data_url, is_refusal, split_data_url
 from demeanor.gateway.dialects.json_reader import Json, maybe_string, own_fields, read_each, string
 

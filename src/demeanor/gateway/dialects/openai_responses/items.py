@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from demeanor.core.messages import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.messages import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.json_reader import (
     Json,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from demeanor.core.messages import Part, Text, Thinking
+from demeanor.core.values.messages import Part, Text, Thinking
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import (

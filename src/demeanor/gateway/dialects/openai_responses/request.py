@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from demeanor.core.exchange import Request
-from demeanor.core.messages import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.exchange import Request
+from demeanor.core.values.messages import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,

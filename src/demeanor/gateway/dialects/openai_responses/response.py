@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from demeanor.core.exchange import Request, Response, StopReason, Usage
-from demeanor.core.messages import Opaque, Part, Text, Thinking, Tool, ToolCall
+from demeanor.core.values.exchange import Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Opaque, Part, Text, Thinking, Tool, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.conversions import is_refusal
 from demeanor.gateway.dialects.dialect import WireFormat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.exchange import Reasoning, Request
+from demeanor.core.values.exchange import Reasoning, Request
 from demeanor.gateway.dialects.conversions import effort_of
 from demeanor.gateway.dialects.json_reader import (
     Json,

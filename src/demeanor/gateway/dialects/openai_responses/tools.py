@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from demeanor.core.messages import Tool, ToolCall, full_tool_name
+from demeanor.core.values.messages import Tool, ToolCall, full_tool_name
 from demeanor.gateway.dialects.conversions import FREE_TEXT
 from demeanor.gateway.dialects.json_reader import (
     Json,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from demeanor.core.errors import BadInput
-from demeanor.core.text import shortened
+from demeanor.core.text.wording import shortened
+from demeanor.core.values.errors import BadInput
 
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*$")
 _CONTINUED = re.compile(r"(?:^|[^\\])\\[ \t]*$")

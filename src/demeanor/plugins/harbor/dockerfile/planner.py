@@ -8,7 +8,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.plugins.harbor.dockerfile.lexer import expand, split
 from demeanor.plugins.harbor.dockerfile.parser import Instruction, parse, refusal

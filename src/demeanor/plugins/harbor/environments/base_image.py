@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.plugins.harbor.dockerfile.image import ImageSpec
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache
 from demeanor.plugins.harbor.images.pull import ShowProgress, pull

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.image import Copy
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.container_hints import podman_hint
-from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.plugins.harbor.environments.build_variables import BUILD_VARIABLES
 from demeanor.plugins.harbor.rules import HarborRules
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, Run
 from demeanor.plugins.harbor.dockerfile.planner import PATH, read
 from demeanor.plugins.harbor.environments.build_context import copied_files

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.errors import BadInput, UsageError
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.plugins.harbor.format.task import HarborTask
 
 if TYPE_CHECKING:

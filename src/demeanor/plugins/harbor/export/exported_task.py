@@ -7,12 +7,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.file_set import new_folder
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.tree import Change, changes
-from demeanor.core.tree_io import scan
+from demeanor.core.trees.file_set import new_folder
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.tree import Change, changes
+from demeanor.core.trees.tree_io import scan
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.eval import Eval
 from demeanor.judge.simulation import rehearse
 from demeanor.plugins.harbor.export.task_files import exportable, exported_task, task_name, unexportable, write_task
 from demeanor.runner.checks import build_workspace

@@ -18,7 +18,11 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.checks import (
+from demeanor.core.text.globs import as_regex
+from demeanor.core.text.json_path import json_steps
+from demeanor.core.text.wording import one_line, slug
+from demeanor.core.trees.tree import Change, Entry, Tree
+from demeanor.core.values.checks import (
     IN_HOME,
     Check,
     CommandSucceeds,
@@ -31,13 +35,9 @@ from demeanor.core.checks import (
     JsonPathEquals,
     UnchangedExcept,
 )
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import eval_hash
-from demeanor.core.globs import as_regex
-from demeanor.core.json_path import json_steps
-from demeanor.core.text import one_line, slug
-from demeanor.core.tree import Change, Entry, Tree
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import eval_hash
 
 IMAGE = "python:3.12-slim"
 TIMEOUT = 300.0

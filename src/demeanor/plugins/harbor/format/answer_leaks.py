@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.git import GitError, blob_contents, git
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.trees.git import GitError, blob_contents, git
+from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.plugins.harbor.format.task import HarborTask
 
 _LARGEST = 2**20

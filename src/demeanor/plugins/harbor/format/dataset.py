@@ -15,8 +15,8 @@ from typing import Any
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
-from demeanor.core.errors import BadInput, did_you_mean
-from demeanor.core.eval import Eval
+from demeanor.core.values.errors import BadInput, did_you_mean
+from demeanor.core.values.eval import Eval
 from demeanor.define.discover import all_of, places_below
 from demeanor.plugins.harbor.format.file_names import DATASET, looks_like_task
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task

@@ -11,8 +11,8 @@ from math import fsum
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from demeanor.core.eval import Eval
-from demeanor.core.whole_task import WholeTask
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.whole_task import WholeTask
 
 ENGINE = "harbor"
 """The name of the engine in Demeanor's entry points, and of its table in the configuration."""

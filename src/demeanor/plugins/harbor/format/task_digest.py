@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.format.file_names import TASK
 
 _FILES = (TASK, "instruction.md", "README.md", "trajectory.json")

@@ -16,11 +16,11 @@ from typing import Any
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
-from demeanor.core.checks import RewardCheck
-from demeanor.core.errors import BadInput
-from demeanor.core.eval import Eval, Source
-from demeanor.core.policy import Policy
-from demeanor.core.scenario import Scenario
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.policy import Policy
+from demeanor.core.values.scenario import Scenario
 from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.field import Field, read_fields, text
 from demeanor.define.folder.cline_folder import folder_name

@@ -11,7 +11,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
-from demeanor.core.eval import Eval
+from demeanor.core.values.eval import Eval
 from demeanor.plugins.harbor.format.file_names import TASK
 from demeanor.plugins.harbor.format.task import harbor_task
 from demeanor.plugins.harbor.format.task_folder import read_task_folder

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.format.task import VERIFIER_TIMEOUT, TaskEnvironment, TaskNetwork, TaskStep
 from demeanor.plugins.harbor.format.task_environment import EnvironmentTable
 from demeanor.plugins.harbor.format.task_tables import StepTable, VerifierTable

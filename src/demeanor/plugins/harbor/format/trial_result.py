@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from demeanor.core.evidence import Spent
-from demeanor.core.json_values import as_dict, as_text
-from demeanor.core.text import one_line, shortened
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.json_values import as_dict, as_text
+from demeanor.core.text.wording import one_line, shortened
+from demeanor.core.values.evidence import Spent
+from demeanor.core.values.verdict import VoidCause
 
 UNSUPPORTED = "SandboxUnsupportedError"
 """The exception of the bubblewrap environment for a task that it does not support, in this attempt and in any other."""

@@ -23,9 +23,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.atomic_file import atomic_file, write_atomically
-from demeanor.core.cache_dir import cache_folder
-from demeanor.core.errors import UsageError
+from demeanor.core.trees.atomic_file import atomic_file, write_atomically
+from demeanor.core.trees.cache_dir import cache_folder
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.layer import remove_tree
 from demeanor.plugins.harbor.images.locks import in_use, new_file, temporary_folder, unused
 from demeanor.plugins.harbor.images.manifest import Blob, ImageSettings

@@ -22,8 +22,8 @@ import zlib
 from pathlib import Path
 from typing import IO, cast
 
-from demeanor.core.errors import UsageError
 from demeanor.core.installation import install_extra
+from demeanor.core.values.errors import UsageError
 
 _DELETED, _OPAQUE = ".wh.", ".wh..wh..opq"
 _MAX_LINKS = 40

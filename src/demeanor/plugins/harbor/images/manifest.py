@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 INDEX_TYPES = (
     "application/vnd.oci.image.index.v1+json",

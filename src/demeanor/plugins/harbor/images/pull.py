@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache, step_key
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.plugins.harbor.images.manifest import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 
 DEFAULT_REGISTRY = "docker.io"
 """The registry of names without one, as in Docker."""

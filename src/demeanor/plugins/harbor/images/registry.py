@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
+from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.manifest import INDEX_TYPES, MANIFEST_TYPES
 from demeanor.plugins.harbor.images.reference import DEFAULT_REGISTRY, ImageReference
 

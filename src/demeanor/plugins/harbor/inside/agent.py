@@ -1,4 +1,4 @@
-"""Demeanor's native agent (demeanor/native/) as a Harbor agent: copied into the environment and run there."""
+"""Demeanor's native agent (demeanor/agents/native_agent/) as a Harbor agent: copied into the environment and run there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harbor.agents.base import BaseAgent
 from harbor.environments.base import BaseEnvironment
 from harbor.models.agent.context import AgentContext
 
-import demeanor.native
+import demeanor.agents.native_agent
 from demeanor._version import __version__
 from demeanor.sandboxes import PORT
 
@@ -58,7 +58,7 @@ class NativeAgent(BaseAgent):
             raise RuntimeError(f"the native agent needs Python {version} in the environment as {self._python!r}")
         with tempfile.TemporaryDirectory() as folder:
             package = Path(folder, "demeanor")
-            source = Path(demeanor.native.__file__).parents[1]
+            source = Path(demeanor.agents.native_agent.__file__).parents[1]
             for file in (*sorted(source.glob("native/*.py")), *(source / f"core/{name}.py" for name in _SHARED)):
                 target = package / file.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class NativeAgent(BaseAgent):
             "-s",
             "-S",
             "-m",
-            "demeanor.native",
+            "demeanor.agents.native_agent",
             *(x for pair in options.items() for x in pair),
         )
         env = {"OPENAI_BASE_URL": self._base_url, "OPENAI_API_KEY": self._token, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
-from demeanor.core.text import shortened_to_end
+from demeanor.core.text.wording import shortened_to_end
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.build_context import copied_files

@@ -15,8 +15,8 @@ from harbor.environments.base import BaseEnvironment, ExecResult, SandboxBuildFa
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.models.task.config import NetworkPolicy
 
-from demeanor.core.errors import BadInput, UsageError, WorldError
-from demeanor.core.sandbox_spec import Ceilings, Network
+from demeanor.core.values.errors import BadInput, UsageError, WorldError
+from demeanor.core.values.sandbox_spec import Ceilings, Network
 from demeanor.plugins.harbor.dockerfile.image import ImageSpec
 from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.base_image import BaseImages

@@ -16,7 +16,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
+from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.plugins.harbor.environments.build_context import copied_files
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache, step_key

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import socket
 
-from demeanor.core.errors import WorldError
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.verdict import VoidCause
 
 _TIMEOUT = 30.0
 

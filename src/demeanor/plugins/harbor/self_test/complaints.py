@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from demeanor.core.capture import Capture
-from demeanor.core.checks import RewardCheck
-from demeanor.core.text import excerpt
-from demeanor.core.whole_task import VERIFIER_OUTPUT
+from demeanor.core.text.wording import excerpt
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.whole_task import VERIFIER_OUTPUT
 from demeanor.judge.self_test import Complaint, SelfTestFault
 
 _PRINTED = (VERIFIER_OUTPUT, "agent/oracle.txt")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.checks import RewardCheck
-from demeanor.core.eval import Eval
-from demeanor.core.temp_names import temp_prefix
-from demeanor.core.trial import Trial
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.checks import RewardCheck
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.trial import Trial
 from demeanor.gateway import NullGateway
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.plugins.harbor.environments.task_images import task_refusal
@@ -27,7 +27,7 @@ from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.sandbox import no_isolation
 
 if TYPE_CHECKING:
-    from demeanor.core.capture import Capture
+    from demeanor.core.values.capture import Capture
     from demeanor.plugins.harbor.engine import HarborEngine
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
     from demeanor.plugins.harbor.trials.context import TaskContext

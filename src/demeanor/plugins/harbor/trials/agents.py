@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
-from demeanor.core.subject import Subject
+from demeanor.core.values.subject import Subject
 from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules
 
 NATIVE = "demeanor.plugins.harbor.inside:NativeAgent"

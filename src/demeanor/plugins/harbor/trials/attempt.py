@@ -12,13 +12,13 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import WorldError
-from demeanor.core.fingerprints import TASK_ENVIRONMENT, scenario_hashes
-from demeanor.core.ports import SandboxSession
-from demeanor.core.process import Launch, Limits, ProcessEnd
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.fingerprints import TASK_ENVIRONMENT, scenario_hashes
+from demeanor.core.values.ports import SandboxSession
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.plugins.harbor.trials.agents import TaskAgentSpec, task_agent_spec
 from demeanor.plugins.harbor.trials.context import TaskContext

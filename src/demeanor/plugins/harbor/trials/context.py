@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.core.agent import Agent
-from demeanor.core.ports import Gateway, Sandbox, Template
-from demeanor.core.subject import Subject
+from demeanor.core.values.agent import Agent
+from demeanor.core.values.ports import Gateway, Sandbox, Template
+from demeanor.core.values.subject import Subject
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
 from demeanor.plugins.harbor.rules import HarborRules
 

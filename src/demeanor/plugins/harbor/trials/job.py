@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.core.trial import Trial
+from demeanor.core.values.trial import Trial
 from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
 from demeanor.plugins.harbor.format.task import HarborTask
 

@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from demeanor.core.errors import WorldError
-from demeanor.core.exchange import Exchange
-from demeanor.core.ports import GatewaySession, SandboxSession
-from demeanor.core.trial import Trial
-from demeanor.core.verdict import VoidCause
-from demeanor.core.whole_task import WholeTask
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.ports import GatewaySession, SandboxSession
+from demeanor.core.values.trial import Trial
+from demeanor.core.values.verdict import VoidCause
+from demeanor.core.values.whole_task import WholeTask
 from demeanor.plugins.harbor.environments.choice import PORT, EnvironmentChoice
 from demeanor.plugins.harbor.format.task import HarborTask
 from demeanor.plugins.harbor.rules import HarborRules

@@ -14,13 +14,13 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.bounded_output import bounded
-from demeanor.core.json_values import as_dict
-from demeanor.core.nofollow import find_beneath, read_beneath
-from demeanor.core.process import Output
-from demeanor.core.text import printable, shortened
-from demeanor.core.trajectory import Event, Kind
-from demeanor.core.whole_task import VERIFIER_OUTPUT
+from demeanor.core.text.bounded_output import bounded
+from demeanor.core.text.json_values import as_dict
+from demeanor.core.text.wording import printable, shortened
+from demeanor.core.trees.nofollow import find_beneath, read_beneath
+from demeanor.core.values.process import Output
+from demeanor.core.values.trajectory import Event, Kind
+from demeanor.core.values.whole_task import VERIFIER_OUTPUT
 from demeanor.observe.atif import atif_events
 from demeanor.plugins.harbor.format.trial_result import HarborOutcome, read_outcome
 from demeanor.plugins.harbor.trials.job import JOB

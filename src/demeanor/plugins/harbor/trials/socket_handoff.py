@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from demeanor.core.errors import WorldError
-from demeanor.core.ports import GatewaySession
-from demeanor.core.verdict import VoidCause
+from demeanor.core.values.errors import WorldError
+from demeanor.core.values.ports import GatewaySession
+from demeanor.core.values.verdict import VoidCause
 
 SOCKET_NAME = "gateway"
 """The name of the unix socket, relative to Harbor's working directory: its full path may be too long for a socket."""

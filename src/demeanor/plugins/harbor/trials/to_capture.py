@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from demeanor.core.agent import Agent, prints_events
-from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.container_hints import podman_hint
-from demeanor.core.exchange import Exchange
-from demeanor.core.fingerprints import TASK_ENVIRONMENT
-from demeanor.core.process import ProcessEnd
-from demeanor.core.text import excerpt
-from demeanor.core.trajectory import Event
-from demeanor.core.verdict import VoidCause
+from demeanor.core.text.wording import excerpt
+from demeanor.core.values.agent import Agent, prints_events
+from demeanor.core.values.capture import Breakdown, Capture
+from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.fingerprints import TASK_ENVIRONMENT
+from demeanor.core.values.process import ProcessEnd
+from demeanor.core.values.trajectory import Event
+from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.format.trial_result import PROVIDER_CAUSES, HarborOutcome, read_spent
 from demeanor.plugins.harbor.trials.agents import NOP, ORACLE
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder

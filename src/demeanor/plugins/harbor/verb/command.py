@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 SUMMARY = "show or install Harbor, which runs whole tasks; manage its images"
 GROUP = "machine"

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.core.eval import Eval
+    from demeanor.core.values.eval import Eval
 
 SUMMARY = "write evals as tasks that Harbor runs without Demeanor"
 EXAMPLES = (
@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Write the tasks; stop at the first eval that can't be exported."""
     from demeanor.cli.options import load_config
     from demeanor.cli.output_path import folder_problem
-    from demeanor.core.errors import BadInput
     from demeanor.core.started import mark_started
+    from demeanor.core.values.errors import BadInput
     from demeanor.plugins.harbor.export.exported_task import export_task
     from demeanor.runner.selection import choose_evals
 

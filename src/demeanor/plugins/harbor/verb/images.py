@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.plugins.harbor.environments.task_images import progress_lines
 from demeanor.plugins.harbor.images.cache import ImageCache
 from demeanor.plugins.harbor.images.pull import import_archive, import_layout, pull

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.program_tree import program_tree
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.program_tree import program_tree
+from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.plugins.harbor.images.cache import ImageCache
 from demeanor.plugins.harbor.images.pull import import_archive
 

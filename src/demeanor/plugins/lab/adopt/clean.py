@@ -9,8 +9,8 @@ from typing import Any
 
 from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.redaction.values import redacted
-from demeanor.core.session import PastSession, Round
-from demeanor.core.trajectory import Aside, Called, Concluded, Event, Said, Thought
+from demeanor.core.values.session import PastSession, Round
+from demeanor.core.values.trajectory import Aside, Called, Concluded, Event, Said, Thought
 
 _HOME = re.compile(r"/(?:home|Users)/[^/\s\"'`:;,<>|&()\\]+|/root(?=/)")
 _DEEPEST = 40

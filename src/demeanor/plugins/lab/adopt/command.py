@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli.options import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
-from demeanor.core.errors import BadInput, UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.core.session import PastSession
+    from demeanor.core.values.session import PastSession
     from demeanor.runner.catalog import Catalog
 
 SUMMARY = "turn a session in which an agent did the wrong thing into an eval"
@@ -101,7 +101,7 @@ def _adopt_folder(folder: Path, args: argparse.Namespace, catalog: Catalog) -> E
         if getattr(args, option):
             shown = option.replace("_", "-")
             raise UsageError(f"--{shown} is about one session, and {folder} is a folder\n  → name one of its files")
-    from demeanor.core.file_set import write_files
+    from demeanor.core.trees.file_set import write_files
     from demeanor.plugins.lab.adopt.groups import group_sessions, grouped_text
 
     config = catalog.config
@@ -137,7 +137,7 @@ def _session(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, s
 
 
 def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
-    from demeanor.core.errors import UnknownName
+    from demeanor.core.values.errors import UnknownName
     from demeanor.plugins.lab.adopt.trial import trial_session
     from demeanor.results import find_record, find_stored_run
     from demeanor.store.captures.capture_store import open_capture_store

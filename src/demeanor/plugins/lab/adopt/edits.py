@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.values.trajectory import Called, Kind
 from demeanor.judge.effects.arguments import values
 from demeanor.judge.effects.call_effects import CallFacts
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from demeanor.core.scenario import Approval
-from demeanor.core.text import one_line, printable, shortened
-from demeanor.core.trajectory import Aside, Called, Concluded, Event, Said
+from demeanor.core.text.wording import one_line, printable, shortened
+from demeanor.core.values.scenario import Approval
+from demeanor.core.values.trajectory import Aside, Called, Concluded, Event, Said
 from demeanor.plugins.lab.adopt.rules import Fact
 from demeanor.plugins.lab.adopt.situation import Situation
 from demeanor.plugins.lab.adopt.source import (

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.core.errors import BadInput, DemeanorError
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.errors import BadInput, DemeanorError
 from demeanor.plugins.lab.adopt.report import Adopted
 from demeanor.plugins.lab.adopt.rules import FactKind
 from demeanor.plugins.lab.adopt.situation import Choice

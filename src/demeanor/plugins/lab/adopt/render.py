@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from demeanor.commands.validate.render import validation_json, validation_text
-from demeanor.core.text import count, one_line
+from demeanor.core.text.wording import count, one_line
 from demeanor.plugins.lab.adopt.report import AdoptReport
 
 

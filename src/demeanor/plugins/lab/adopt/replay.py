@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from demeanor.config.table import path_problem
-from demeanor.core.session import Round
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Called, Kind
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.session import Round
+from demeanor.core.values.trajectory import Called, Kind
 from demeanor.judge.effects.arguments import values
 from demeanor.judge.effects.call_effects import CallFacts, call_facts
 from demeanor.plugins.lab.adopt.edits import MISMATCH, UNKNOWN, Content, file_changes

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from demeanor.config.table import path_problem
-from demeanor.core.git import GitError, blob_contents, commit_of, git
-from demeanor.core.temp_names import temp_prefix
+from demeanor.core.trees.git import GitError, blob_contents, commit_of, git
+from demeanor.core.trees.temp_names import temp_prefix
 
 _PATHS = re.compile(r"^(?:---|\+\+\+|rename from|rename to|diff --git) (?:a/|b/)?([^\t\n]+)", re.M)
 _PLAIN_FILE = ("100644", "100755")

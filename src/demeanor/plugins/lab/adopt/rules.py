@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Kind
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.trajectory import Kind
 from demeanor.judge.effects.arguments import values
 from demeanor.plugins.lab.adopt.replay import calls_on
 from demeanor.plugins.lab.adopt.situation import Situation

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from demeanor.core.errors import BadInput
-from demeanor.core.git import GitError
-from demeanor.core.scenario import PriorMessage
-from demeanor.core.session import PastSession, Round, SeenFile
-from demeanor.core.trajectory import Concluded, Event, Said
-from demeanor.core.tree import Tree, changes
+from demeanor.core.trees.git import GitError
+from demeanor.core.trees.tree import Tree, changes
+from demeanor.core.values.errors import BadInput
+from demeanor.core.values.scenario import PriorMessage
+from demeanor.core.values.session import PastSession, Round, SeenFile
+from demeanor.core.values.trajectory import Concluded, Event, Said
 from demeanor.plugins.lab.adopt.edits import UNKNOWN, Content
 from demeanor.plugins.lab.adopt.replay import Replay, Step
 from demeanor.plugins.lab.adopt.repository import CommitFiles, commit_before, commit_files, with_changes

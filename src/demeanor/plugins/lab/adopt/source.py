@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.core.text import printable
+from demeanor.core.text.wording import printable
 
 _DEEPEST = 30
 _WIDTH = 110

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import DemeanorError, StoreError
-from demeanor.core.record import Record
-from demeanor.core.scenario import Scenario
-from demeanor.core.session import PastSession, Round
-from demeanor.core.trajectory import Event, Said
-from demeanor.core.tree import Tree
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import DemeanorError, StoreError
+from demeanor.core.values.record import Record
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.session import PastSession, Round
+from demeanor.core.values.trajectory import Event, Said
 from demeanor.observe import observe
 from demeanor.results import StoredRun
 from demeanor.runner.catalog import Catalog

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from demeanor.commands.validate.workflow import validate
-from demeanor.core.errors import BadInput, DemeanorError
-from demeanor.core.file_set import write_files
 from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.session import PastSession
-from demeanor.core.text import one_line
+from demeanor.core.text.wording import one_line
+from demeanor.core.trees.file_set import write_files
+from demeanor.core.values.errors import BadInput, DemeanorError
+from demeanor.core.values.session import PastSession
 from demeanor.plugins.lab.adopt.clean import cleaned
 from demeanor.plugins.lab.adopt.eval_file import eval_text
 from demeanor.plugins.lab.adopt.report import Adopted, AdoptReport

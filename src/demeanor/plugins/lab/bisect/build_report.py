@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.history import KeptDecision
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.history import KeptDecision
 from demeanor.plugins.lab.bisect.report import BisectOutcome, BisectReport, CommitFound, rate_found
 from demeanor.plugins.lab.bisect.rules import boundary
 from demeanor.plugins.lab.bisect.workflow import BisectState

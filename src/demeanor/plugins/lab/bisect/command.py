@@ -19,8 +19,8 @@ from demeanor.cli.options import (
     request_of,
     trial_arguments,
 )
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.run_request import RunRequest
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.plugins.lab.bisect.workflow import BisectState

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.core.eval import Eval
-from demeanor.core.record import Record, last_attempts
-from demeanor.core.run_request import RunRequest
-from demeanor.core.usage import total
-from demeanor.core.verdict import Void
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.record import Record, last_attempts
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.usage import total
+from demeanor.core.values.verdict import Void
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, RunResult, execute, prepare
 from demeanor.runner.plan import plan_evals

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from demeanor.core.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_hash
-from demeanor.core.history import RunCell
-from demeanor.core.ports import History
-from demeanor.core.subject import Subject
+from demeanor.core.values.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_hash
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.ports import History
+from demeanor.core.values.subject import Subject
 from demeanor.runner.attempt import path_tools
 from demeanor.statistics.bisection import Tries
 

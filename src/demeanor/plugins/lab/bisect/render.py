@@ -9,9 +9,9 @@ from math import fsum
 
 from rich.text import Text
 
-from demeanor.core.evidence import Spent
-from demeanor.core.percent import share
-from demeanor.core.text import count, one_line
+from demeanor.core.text.percent import share
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.evidence import Spent
 from demeanor.plugins.lab.bisect.report import BisectOutcome, BisectReport, CommitFound, RateFound
 from demeanor.render.numbers import money, percent
 from demeanor.render.table import Column, labelled, paragraph, table, text_column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.render.documents import ReportDocument
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.intervals import jeffreys

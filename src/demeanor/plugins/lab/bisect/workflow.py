@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.errors import UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.run_request import RunRequest
-from demeanor.core.text import count, one_line
-from demeanor.core.trial import Cell, Plan
-from demeanor.core.usage import total
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Cell, Plan
+from demeanor.core.values.usage import total
 from demeanor.plugins.lab.bisect.commit_trials import Visited, visit
 from demeanor.plugins.lab.bisect.prior_trials import PriorTrials, find_prior_trials
 from demeanor.plugins.lab.bisect.report import BisectOutcome

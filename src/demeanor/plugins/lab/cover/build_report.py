@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count
-from demeanor.core.usage import total
+from demeanor.core.text.wording import count
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.usage import total
 from demeanor.plugins.lab.cover.rules import CoverState, EvalSearch, HeldBy, covered
 from demeanor.plugins.lab.cover.workflow import CoverRun
 from demeanor.reports.prompt_coverage.report import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy

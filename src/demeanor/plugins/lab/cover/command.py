@@ -22,14 +22,14 @@ from demeanor.cli.options import (
     subject_arguments,
     trial_arguments,
 )
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from demeanor.config.config import Config
-    from demeanor.core.instructions import PromptInstruction
-    from demeanor.core.run_request import RunRequest
+    from demeanor.core.text.instructions import PromptInstruction
+    from demeanor.core.values.run_request import RunRequest
     from demeanor.plugins.lab.cover.workflow import CoverRun
     from demeanor.reports.prompt_coverage.report import CoverReport
     from demeanor.runner.catalog import Catalog
@@ -210,7 +210,7 @@ def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: 
 
 def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
     """Write the report into the folder of the run, and to the summary of a GitHub job, without secrets."""
-    from demeanor.core.atomic_file import write_atomically
+    from demeanor.core.trees.atomic_file import write_atomically
     from demeanor.reports.prompt_coverage.render import cover_markdown
     from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, REPORT
     from demeanor.reports.run.workflow import append_step_summary

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.core.record import Record
-from demeanor.core.verdict import Void
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Void
 from demeanor.statistics.bisection import Tries
 from demeanor.store.runs.run_dirs import runs
 from demeanor.store.runs.run_folder import RunFolder

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from demeanor.core.eval import Eval
+from demeanor.core.values.eval import Eval
 from demeanor.vcs.text_search import words_of
 
 _SHORTEST = 4

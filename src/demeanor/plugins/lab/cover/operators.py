@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-from demeanor.core.instructions import SYSTEM, PromptInstruction
-from demeanor.core.intervention import Intervention
-from demeanor.core.prompt_edits import shortened
+from demeanor.core.text.instructions import SYSTEM, PromptInstruction
+from demeanor.core.text.prompt_edits import shortened
+from demeanor.core.values.intervention import Intervention
 from demeanor.reports.prompt_coverage.report import CoverOperator
 
 

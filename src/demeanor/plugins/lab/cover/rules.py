@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from demeanor.core.text import count
+from demeanor.core.text.wording import count
 from demeanor.reports.prompt_coverage.report import InstructionAnswer
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.detection import true_count

@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
 
-from demeanor.core.capture import Capture
-from demeanor.core.errors import UsageError
-from demeanor.core.instructions import PromptInstruction, PromptPiece, instructions, pieces
-from demeanor.core.intervention import Intervention
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record
-from demeanor.core.subject import Subject
-from demeanor.core.text import count, one_line
-from demeanor.core.tree import Tree
-from demeanor.core.trial import Cell, Plan, Trial
-from demeanor.core.verdict import Void, VoidCause
+from demeanor.core.text.instructions import PromptInstruction, PromptPiece, instructions, pieces
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.intervention import Intervention
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.record import Record
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trial import Cell, Plan, Trial
+from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.decide import Baseline
 from demeanor.observe.conversations import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials

@@ -21,13 +21,13 @@ from demeanor.cli.options import (
     trial_argument,
     trial_arguments,
 )
-from demeanor.core.errors import UsageError
-from demeanor.core.exit_code import ExitCode
+from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
-    from demeanor.core.exchange import Response
-    from demeanor.core.run_request import RunRequest
+    from demeanor.core.values.exchange import Response
+    from demeanor.core.values.run_request import RunRequest
     from demeanor.plugins.lab.fork.report import ForkReport
     from demeanor.plugins.lab.fork.source import ForkSource
     from demeanor.runner.catalog import Catalog

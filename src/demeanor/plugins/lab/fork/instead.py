@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from demeanor.core.errors import BadInput, nearest
-from demeanor.core.exchange import Request, Response, StopReason
-from demeanor.core.messages import Part, Text, ToolCall
+from demeanor.core.values.errors import BadInput, nearest
+from demeanor.core.values.exchange import Request, Response, StopReason
+from demeanor.core.values.messages import Part, Text, ToolCall
 
 _KEYS = ("text", "calls")
 _CALL_KEYS = ("tool", "arguments")

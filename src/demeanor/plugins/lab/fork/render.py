@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.core.evidence import Spent
-from demeanor.core.percent import share
-from demeanor.core.text import count, one_line
+from demeanor.core.text.percent import share
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.evidence import Spent
 from demeanor.plugins.lab.fork.report import DecisiveStep, ForkOutcome, ForkReport, ForkStep
 from demeanor.render.numbers import money, percent
 from demeanor.render.table import Column, labelled, paragraph, table, text_column

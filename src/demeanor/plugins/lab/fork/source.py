@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.core.capture import Capture
-from demeanor.core.errors import DemeanorError, StoreError, UsageError
-from demeanor.core.eval import Eval
-from demeanor.core.fingerprints import scenario_hashes
-from demeanor.core.record import Record
-from demeanor.core.starting_state import start_hash
-from demeanor.core.subject import Subject
-from demeanor.core.text import one_line
-from demeanor.core.trajectory import Called, Event, Said
-from demeanor.core.tree import Tree
-from demeanor.core.trial import Trial
+from demeanor.core.text.wording import one_line
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import DemeanorError, StoreError, UsageError
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import scenario_hashes
+from demeanor.core.values.record import Record
+from demeanor.core.values.starting_state import start_hash
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.trajectory import Called, Event, Said
+from demeanor.core.values.trial import Trial
 from demeanor.results import StoredRun, read_steps
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from demeanor.core.atomic_file import write_atomically
-from demeanor.core.errors import StoreError, UsageError
-from demeanor.core.exchange import Response
-from demeanor.core.exit_code import ExitCode
-from demeanor.core.percent import share
-from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record, last_attempts
-from demeanor.core.run_request import RunRequest
-from demeanor.core.text import count
-from demeanor.core.trial import Cell, Plan, Trial
-from demeanor.core.usage import total
-from demeanor.core.verdict import Pass, Void
+from demeanor.core.text.percent import share
+from demeanor.core.text.wording import count
+from demeanor.core.trees.atomic_file import write_atomically
+from demeanor.core.values.errors import StoreError, UsageError
+from demeanor.core.values.exchange import Response
+from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.progress import AttemptJudged, Progress
+from demeanor.core.values.record import Record, last_attempts
+from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.trial import Cell, Plan, Trial
+from demeanor.core.values.usage import total
+from demeanor.core.values.verdict import Pass, Void
 from demeanor.plugins.lab.bisect.commit_trials import tries_of
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import AT_THE_ENDS

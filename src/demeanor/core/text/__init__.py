@@ -1,0 +1,1 @@
+"""Text: shortened, compared, encoded, matched."""

@@ -1,0 +1,68 @@
+"""A bounded buffer for a program's output: it keeps the beginning and the end, and the total size."""
+
+from __future__ import annotations
+
+from demeanor.core.values.process import Output
+
+
+class BoundedOutput:
+    """Collects the bytes of one stream, using at most twice `limit` of memory."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(limit // 2, 1)
+        self._first = bytearray()
+        self._last = bytearray()
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        """Append the next bytes."""
+        self.total += len(data)
+        free = self._half - len(self._first)
+        if free > 0:
+            self._first += data[:free]
+            data = data[free:]
+        if data:
+            self._last += data
+            if len(self._last) > 2 * self._half:
+                del self._last[: -self._half]
+
+    def output(self) -> Output:
+        """The kept output, as text."""
+        if not self.total:
+            return Output()
+        left_out = self.total - len(self._first) - min(len(self._last), self._half)
+        if not left_out:
+            return Output(text=_text(self._first + self._last), total_bytes=self.total)
+        first, last = _whole_end(self._first), _whole_start(self._last[-self._half :])
+        left_out = self.total - len(first) - len(last)
+        text = f"{_text(first)}\n[… {left_out} bytes left out …]\n{_text(last)}"
+        return Output(text=text, total_bytes=self.total, left_out=left_out)
+
+
+def bounded(content: bytes, limit: int) -> Output:
+    """`content` cut to `limit` bytes, as text."""
+    kept = BoundedOutput(limit)
+    kept.add(content)
+    return kept.output()
+
+
+def _text(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _whole_end(data: bytearray) -> bytearray:
+    """`data` without a partial UTF-8 character at its end."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 != 0x80:
+            needs = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            return data[:-back] if needs > back else data
+    return data
+
+
+def _whole_start(data: bytearray) -> bytearray:
+    """`data` without a partial UTF-8 character at its start."""
+    skip = 0
+    while skip < min(3, len(data)) and data[skip] & 0xC0 == 0x80:
+        skip += 1
+    return data[skip:]

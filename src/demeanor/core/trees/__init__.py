@@ -1,0 +1,1 @@
+"""Files and folders: trees of them, written atomically and safely."""

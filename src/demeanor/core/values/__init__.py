@@ -1,0 +1,1 @@
+"""The values that packages exchange, and their ports."""

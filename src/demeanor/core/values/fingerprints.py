@@ -1,0 +1,170 @@
+"""Hashes of twelve hex digits that identify an eval's content and a subject as it really ran."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import json
+import textwrap
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from demeanor.core.identity_cache import by_identity
+from demeanor.core.trees.tree import Tree
+from demeanor.core.values.checks import Check, FunctionCheck, JudgeCheck, PromptSnapshot
+from demeanor.core.values.eval import Eval
+from demeanor.core.values.mcp_fixture import identity
+from demeanor.core.values.scenario import Scenario
+from demeanor.core.values.subject import Subject
+from demeanor.core.values.user import ScriptedUser
+from demeanor.core.values.whole_task import WholeTask
+
+PATH_TOOLS = "path_tools"
+"""The fact of a capture that lists programs on PATH which affect the behaviour of agents."""
+
+BASE_URL = "base_url"
+"""The fact of a capture that says where the gateway was, if the agent uses it."""
+
+TASK_ENVIRONMENT = "environment"
+"""The fact of a capture that names the environment in which a task ran."""
+
+
+def short_hash(*parts: Any) -> str:
+    """Twelve hex digits that change with any of the parts."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+@by_identity
+def eval_hash(one: Eval, before: Tree) -> str:
+    """The hash of an eval's scenario and checks. Name, policy, labels and location are not included."""
+    if one.task is not None:
+        return short_hash(one.task.content, [_asked(check) for check in one.checks], *_judge(one))
+    scenario = one.scenario
+    return short_hash(
+        scenario.prompts,
+        [
+            (path, entry.kind, entry.sha256, entry.target)
+            for path, entry in before.visible().items()
+            if entry.kind != "folder"  # git does not keep empty folders
+        ],
+        {name: repr(value) for name, value in scenario.params.items()},
+        repr(scenario.approval),
+        repr(scenario.messages),
+        _faults(scenario),
+        [_asked(check) for check in one.checks],
+        *([identity(scenario.mcp)] if scenario.mcp else []),
+        *(["start", scenario.start.digest] if scenario.start else []),
+        *([user_identity(scenario)] if scenario.user else []),
+        *([prior_calls(scenario)] if prior_calls(scenario) else []),
+        *([repr(scenario.steer)] if scenario.steer else []),
+        *([repr(sorted(scenario.home_files.items()))] if scenario.home_files else []),
+        *([repr(scenario.then)] if scenario.then else []),
+        *([repr(sorted(scenario.tools.items()))] if scenario.tools else []),
+        *_judge(one),
+    )
+
+
+@by_identity
+def scenario_hashes(scenario: Scenario, task: WholeTask | None = None) -> dict[str, str]:
+    """The hash of each part of the scenario besides its files: only unchanged scenarios can be judged again."""
+    return {
+        **({"task": task.content} if task else {}),
+        "prompt": short_hash(scenario.prompts),
+        "params": short_hash({name: repr(value) for name, value in scenario.params.items()}),
+        "approval": short_hash(repr(scenario.approval)),
+        "messages": short_hash(repr(scenario.messages), *filter(None, [prior_calls(scenario)])),
+        "faults": short_hash(_faults(scenario)),
+        **({"mcp": short_hash(identity(scenario.mcp))} if scenario.mcp else {}),
+        **({"start": short_hash(scenario.start.digest)} if scenario.start else {}),
+        **({"user": short_hash(user_identity(scenario))} if scenario.user else {}),
+        **({"steer": short_hash(repr(scenario.steer))} if scenario.steer else {}),
+        **({"home_files": short_hash(repr(sorted(scenario.home_files.items())))} if scenario.home_files else {}),
+        **({"keep_home": short_hash(scenario.keep_home)} if scenario.keep_home else {}),
+        **({"then": short_hash(repr(scenario.then))} if scenario.then else {}),
+        **({"tools": short_hash(repr(sorted(scenario.tools.items())))} if scenario.tools else {}),
+    }
+
+
+def _faults(scenario: Scenario) -> str:
+    """The faults; those of judges and users are named apart, since they came later."""
+    return repr(scenario.faults) + "".join(str(fault) for fault in scenario.faults if fault.role != "agent")
+
+
+def prior_calls(scenario: Scenario) -> str:
+    """The tool calls in the earlier conversation; empty if there are none. They came later than its texts."""
+    calls = [message.calls for message in scenario.messages]
+    return repr(calls) if any(calls) else ""
+
+
+def user_identity(scenario: Scenario) -> str:
+    """The user, with the source of its function instead of its address."""
+    user = scenario.user
+    if not isinstance(user, ScriptedUser) or user.reply is None:
+        return repr(user)
+    function, given = getattr(user.reply, "func", user.reply), getattr(user.reply, "keywords", {})
+    return f"{_source(function)} {given!r} {user.answers!r} {user.max_turns}"
+
+
+def _judge(one: Eval) -> tuple[Any, ...]:
+    """The project's judge, if the eval asks one."""
+    return ((one.judge.model, one.judge.instructions),) if asks_judge(one) else ()
+
+
+def judge_identity(one: Eval) -> str:
+    """Twelve hex digits of what judges an eval: its checks, and the judge's model and instructions. They change with
+    everything that may change the judge's error rates."""
+    return short_hash([_asked(check) for check in one.checks], *_judge(one))
+
+
+def asks_judge(one: Eval) -> bool:
+    """Whether a check of the eval may ask a judge: it declares one, or its function mentions `.judge`."""
+    functions = [check.function for check in one.checks if isinstance(check, FunctionCheck)]
+    return any(isinstance(check, JudgeCheck) for check in one.checks) or any(map(_mentions_judge, functions))
+
+
+@cache
+def _mentions_judge(function: Callable[..., Any]) -> bool:
+    """Whether the function, or a function of its own module that it names, mentions `judge`."""
+    open_, seen = [inspect.unwrap(function)], set[int]()
+    while open_:
+        one = open_.pop()
+        codes = [one.__code__] if hasattr(one, "__code__") else []
+        while codes:
+            code = codes.pop()
+            if "judge" in code.co_names:
+                return True
+            seen.add(id(code))
+            codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+            known = getattr(one, "__globals__", {})
+            named = (known.get(name) for name in code.co_names)
+            local = [other for other in named if getattr(other, "__module__", None) == known.get("__name__")]
+            open_ += [other for other in local if isinstance(other, FunctionType) and id(other.__code__) not in seen]
+    return False
+
+
+def _asked(check: Check) -> str:
+    if isinstance(check, FunctionCheck):
+        given = json.dumps(dict(check.arguments), sort_keys=True, default=lambda value: type(value).__qualname__)
+        return _source(check.function) + (given if check.arguments else "")
+    return f"prompt snapshot {check.file.name}" if isinstance(check, PromptSnapshot) else repr(check)
+
+
+@cache
+def _source(function: Callable[..., Any]) -> str:
+    """The function's source without decorators: their arguments are labels or already part of the scenario."""
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+        begins = ast.parse(source).body[0].lineno - 1
+    except (OSError, TypeError, SyntaxError, IndexError):  # created at run time: only its name is known
+        return getattr(function, "__qualname__", type(function).__name__)
+    return "\n".join(source.splitlines()[begins:])
+
+
+def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
+    """The hash of a subject as it really ran: settings, version, first prompt and tools, and environment."""
+    where = [facts[TASK_ENVIRONMENT]] if TASK_ENVIRONMENT in facts else []
+    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)
