@@ -17,14 +17,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from demeanor.agents import CODING_AGENTS
+from demeanor.agents.registry import CODING_AGENTS
 from demeanor.cli.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.values.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.values.run_request import RunRequest
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.plan import plan_evals
 
 BAR_MS = 60.0

@@ -29,7 +29,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan, Trial
 from demeanor.core.values.verdict import Pass
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute_async, prepare
+from demeanor.runner.execution import execute_async, prepare
 from demeanor.runner.executors.budget_ledger import BudgetLedger
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.dask import DaskExecutor

@@ -149,7 +149,7 @@ _SHORTENS = {
     "web/pages/site.py": "the words that a reader searches for",
 }
 """Modules that may cut text themselves, and why; programs that run in the sandbox know no secrets."""
-_IN_SANDBOX = ("native/", "acp/", "mcp/", "sandboxes/supervisor/")
+_IN_SANDBOX = ("agents/native_agent/", "agents/acp_client/", "mcp/", "sandboxes/supervisor/")
 _TEXT_LIMIT = re.compile(r"(WIDTH|CHAR|MESSAGE|TEXT|LONGEST|LENGTH|AUTHOR|OUTPUT|PROMPT|DESCRIPTION|RESULT)")
 
 

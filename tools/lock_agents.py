@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents import CODING_AGENTS, adapter
 from demeanor.agents.lock_file import lock_name
 from demeanor.agents.package import Package, find_python, this_platform
+from demeanor.agents.registry import CODING_AGENTS, adapter
 from demeanor.plugins.harbor.program import HARBOR
 
 PLATFORMS = ("linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64")

@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from demeanor.agents import make_agent
 from demeanor.agents.recipe import Recipe, RecipeAgent, Setup
+from demeanor.agents.registry import make_agent
 from demeanor.config.table import Table
 from demeanor.core.values.agent import Agent, Orders, Task
 from demeanor.core.values.process import Launch, Output, ProcessEnd

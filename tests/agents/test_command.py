@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.agents import make_agent
+from demeanor.agents.registry import make_agent
 from demeanor.config.table import Table
 from demeanor.core.values.agent import Agent, Task, prints_events, unable
 from demeanor.core.values.errors import BadInput

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents import make_agent
+from demeanor.agents.registry import make_agent
 from demeanor.config.table import Table
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.agent import Task

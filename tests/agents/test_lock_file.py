@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents import CODING_AGENTS, adapter
 from demeanor.agents.lock_file import lock_name
 from demeanor.agents.package import Package
+from demeanor.agents.registry import CODING_AGENTS, adapter
 from demeanor.plugins.harbor.program import HARBOR
 
 PACKAGES: dict[str, Package] = {**{name: adapter(name).RECIPE.package for name in CODING_AGENTS}, "harbor": HARBOR}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents import CODING_AGENTS, adapter
+from demeanor.agents.registry import CODING_AGENTS, adapter
 from demeanor.core.values.errors import BadInput
 from tests.agents.helpers import agent, task
 

@@ -8,8 +8,8 @@ import pytest
 
 from demeanor.decide.policies import NAMES
 from demeanor.statistics import boschloo, fisher
+from demeanor.statistics.at_k import pass_at_k, pass_hat_k
 from demeanor.statistics.intervals import clopper_pearson, wilson
-from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k
 
 ROOT = Path(__file__).parents[2]
 SHOWN = re.compile(r"(<!-- golden: (\S+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)

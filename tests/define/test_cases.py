@@ -15,7 +15,7 @@ from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import eval_hash
 from demeanor.define.cases import fill
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.define.python.marks import marks_of
 from demeanor.define.set_policy import shared_policies
 

@@ -14,7 +14,7 @@ from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
-from demeanor.judge.self_test import SelfTestFault
+from demeanor.judge.offline_test import SelfTestFault
 from demeanor.judge.workspace_view import FileView, WorkspaceView
 
 DOCS = Path(__file__).parents[2] / "docs"

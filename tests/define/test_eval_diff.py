@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.define.eval_diff import edits
-from tests.define.test_policy_history import commit, git
+from tests.define.test_past_policies import commit, git
 
 HEAD = "from demeanor import USUALLY_PASSES, eval_test\nLIMIT = 3\n"
 ONE = "@eval_test(USUALLY_PASSES, prompt='x')\ndef one(rig, result):\n    assert result\n"

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.policy import Policy
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.define.set_policy import policy_file, with_policy
 from tests.helpers.harbor_task_files import MINIMAL, task
 

@@ -36,11 +36,11 @@ from demeanor.reports.night.report import NIGHTS_DOCUMENT
 from demeanor.reports.night.terminal import night_terminal
 from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
 from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT
-from demeanor.reports.run.junit import junit
+from demeanor.reports.run.junit import junit_report
 from demeanor.reports.run.markdown import markdown
-from demeanor.reports.run.terminal import terminal
+from demeanor.reports.run.terminal import terminal_report
 from demeanor.reports.run.to_json import json_report
-from demeanor.web.night_html import night_html
+from demeanor.web.night_file import night_html
 from tests.commands.fix.test_render import REFUSED, a_fix
 from tests.commands.rejudge.test_report import again, judged
 from tests.helpers.decision_reports import a_comparison, a_gate
@@ -56,7 +56,7 @@ from tests.plugins.lab.fork.test_render import a_fork
 from tests.reports.eval_history.test_report import course
 from tests.reports.failures.test_render import groups
 from tests.reports.prompt_coverage.test_render import a_cover
-from tests.web.test_night_html import a_pair, a_story
+from tests.web.test_night_file import a_pair, a_story
 
 __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 
@@ -108,9 +108,9 @@ def _analysis() -> Any:
 
 
 CASES: Mapping[str, Callable[[], str]] = {
-    **_formats("run", _widths(lambda screen: terminal(make_mixed(), screen))),
+    **_formats("run", _widths(lambda screen: terminal_report(make_mixed(), screen))),
     "run.md": lambda: markdown(make_mixed()),
-    "run.junit.xml": lambda: junit(make_mixed()),
+    "run.junit.xml": lambda: junit_report(make_mixed()),
     "run.json": lambda: json_report(make_mixed()),
     **_formats("gate", _widths(lambda screen: gate_terminal(*a_gate(), screen))),
     "gate.md": lambda: gate_markdown(a_gate()[0]),

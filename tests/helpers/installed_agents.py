@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from demeanor.agents import CODING_AGENTS, adapter
-from demeanor.agents.install import install
+from demeanor.agents.installer import install
+from demeanor.agents.registry import CODING_AGENTS, adapter
 
 AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "demeanor-test-agents"
 

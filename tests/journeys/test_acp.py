@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.installed_agents import installed, selected_agents
 from tests.helpers.project import Project
 
-AGENT = Path(__file__).parents[1] / "acp/agent.py"
+AGENT = Path(__file__).parents[1] / "agents/acp_client/agent.py"
 SMALL = f"""\
 subjects = ["small"]
 attempts = 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents import CODING_AGENTS, make_agent
+from demeanor.agents.registry import CODING_AGENTS, make_agent
 from demeanor.config.table import Table
 from demeanor.core.values.agent import DEBUG_LOG, Task
 from tests.helpers.project import Project

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents import make_agent
+from demeanor.agents.registry import make_agent
 from demeanor.config.config import read_config
 from demeanor.core.values import errors
 from demeanor.gateway.script import load_script

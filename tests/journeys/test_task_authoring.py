@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from tests.helpers.harbor_engine import PROGRAM, needs_harbor
 from tests.helpers.harbor_task_files import MINIMAL, task
 from tests.helpers.harbor_tasks import engine

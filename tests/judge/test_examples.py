@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.policy import Policy
-from demeanor.define.discover import discover
-from demeanor.judge.self_test import self_test
+from demeanor.define.discovery import discover
+from demeanor.judge.offline_test import self_test
 from tests.judge.helpers import lay_out, read_back, run_command
 
 EXAMPLES = [one for one in discover([Path(__file__).parents[2] / "examples"]) if one.task is None]

@@ -19,7 +19,7 @@ from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.verdict import Fail, Pass, Void, VoidCause
 from demeanor.judge.answers import Rehearsals
 from demeanor.judge.check_server import CheckServer
-from demeanor.judge.judge import judge
+from demeanor.judge.judging import judge
 from demeanor.judge.opinion import JudgeAccess
 from demeanor.judge.rig import Rig
 from demeanor.judge.tool_answer import MOST_SHOWN

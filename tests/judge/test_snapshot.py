@@ -7,8 +7,8 @@ from demeanor.core.values.eval import Eval, Source
 from demeanor.core.values.policy import USUALLY_PASSES
 from demeanor.core.values.scenario import Scenario
 from demeanor.judge.check_answers import answer
+from demeanor.judge.offline_test import self_test
 from demeanor.judge.rig import Rig
-from demeanor.judge.self_test import self_test
 from demeanor.judge.snapshot import write_snapshots
 from tests.judge.helpers import evidence, lay_out, no_command, read_back
 

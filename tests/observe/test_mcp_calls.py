@@ -13,7 +13,7 @@ from demeanor.core.values.fingerprints import BASE_URL
 from demeanor.core.values.process import Output, ProcessEnd
 from demeanor.core.values.trajectory import Called, Faulted, Kind
 from demeanor.core.values.verdict import VoidCause
-from demeanor.observe.observe import observe
+from demeanor.observe.observation import observe
 
 
 def call(tool: str, **arguments: Any) -> Called:

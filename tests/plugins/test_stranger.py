@@ -126,7 +126,7 @@ from dataclasses import dataclass
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.fingerprints import TASK_ENVIRONMENT, scenario_hashes
 from demeanor.core.values.process import ProcessEnd
-from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
+from demeanor.judge.offline_test import Complaint, SelfTest, SelfTestFault
 from demeanor.runner.engines import EngineRun, EngineStatus
 
 

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from tools.schema_files import report_schemas
 
-from demeanor.cli.docs_folder import schemas
+from demeanor.cli.docs_location import schemas
 from demeanor.commands.compare.plan import comparison_plan
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from demeanor.agents import BUILT_IN
+from demeanor.agents.registry import BUILT_IN
 from demeanor.commands.init.starter_files import CI, StarterChoice, starter_files
 from demeanor.config.config import read_config
 from demeanor.config.table import Table

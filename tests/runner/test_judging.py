@@ -13,7 +13,7 @@ import pytest
 from demeanor.config.config import read_config
 from demeanor.core.values.run_request import RunRequest
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute_async, prepare
+from demeanor.runner.execution import execute_async, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
 from demeanor.runner.selection import collect_evals

@@ -16,7 +16,7 @@ from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.run_request import RunRequest
 from demeanor.render.terminal import Screen
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.plan import plan_run
 from demeanor.runner.ui import UI
 from tests.journeys.test_survival import until

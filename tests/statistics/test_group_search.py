@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from demeanor.statistics.group_search import Found, Question, path_length, search
-from demeanor.statistics.rate_change import RateChange
+from demeanor.statistics.rate_change import RateDirection
 
 PARTS = tuple(f"p{number:02}" for number in range(40))
 
 
-def ask(found: Found, *, drops: list[set[str]], rises: str = "", control: RateChange = "same") -> list[Question]:
+def ask(found: Found, *, drops: list[set[str]], rises: str = "", control: RateDirection = "same") -> list[Question]:
     """Search with exact answers; returns the questions."""
     asked = []
     steps = search(PARTS, found)
@@ -18,7 +18,7 @@ def ask(found: Found, *, drops: list[set[str]], rises: str = "", control: RateCh
         question = next(steps)
         while True:
             asked.append(question)
-            answer: RateChange = control if not question.removed else "same"
+            answer: RateDirection = control if not question.removed else "same"
             if any(group <= question.removed for group in drops):
                 answer = "drop"
             elif rises in question.removed:

@@ -1,6 +1,6 @@
 """Any agent that speaks the Agent Client Protocol, described in the configuration only.
 
-The client (demeanor/agents/acp_client/) runs in the sandbox and starts the agent. It sends the prompts, answers requests for
+The client (agents/acp_client/) runs in the sandbox and starts the agent. It sends the prompts, answers requests for
 permission by the eval's `approval`, and prints the agent's updates as events.
 """
 

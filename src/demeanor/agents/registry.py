@@ -1,7 +1,7 @@
 """The adapters: one module per coding agent, which says how to start the agent and how to read its log.
 
-An adapter is a module with a function `read(name, table)`, which makes an `Agent` (core/values/agent.py) from its table in the
-configuration. If the agent can be installed, the module has a `RECIPE` (agents/recipe.py) too. Adapters in other
+An adapter is a module with a function `read(name, table)`, which makes an `Agent` (core/values/agent.py) from its table
+in the configuration. If the agent can be installed, the module has a `RECIPE` (agents/recipe.py) too. Adapters in other
 packages are found by the entry point `demeanor.agents`, which names the module.
 """
 

@@ -18,7 +18,7 @@ from demeanor.core.values.usage import RunningTotal
 from demeanor.core.values.verdict import Fail, Void
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots
-from demeanor.render.table import Column, cut, table
+from demeanor.render.tables import Column, cut, table
 from demeanor.render.terminal import Screen, paint, screen_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
     """Print what would be run, and what it will probably cost."""
-    from demeanor.reports.run.plan_text import plan_json, plan_text
+    from demeanor.reports.run.plan import plan_json, plan_text
     from demeanor.results import estimate_plan
     from demeanor.runner.engines import task_environment, tasks_refused
 

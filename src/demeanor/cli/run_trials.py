@@ -144,9 +144,9 @@ def _print(report: RunReport, *, as_json: bool) -> None:
             sys.stdout.write(piece)
     else:
         from demeanor.render.terminal import screen_of
-        from demeanor.reports.run.terminal import terminal
+        from demeanor.reports.run.terminal import terminal_report
 
-        print(terminal(report, screen_of(sys.stdout)), end="")
+        print(terminal_report(report, screen_of(sys.stdout)), end="")
 
 
 def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:

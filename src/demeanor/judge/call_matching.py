@@ -9,10 +9,10 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from demeanor.core.values.trajectory import Called, Kind
-from demeanor.judge.call_chain import shown_call
 from demeanor.judge.effects.arguments import MEANINGS, expected, unknown_names, values
 from demeanor.judge.effects.call_effects import CallFacts
 from demeanor.judge.effects.effect import Effect
+from demeanor.judge.shown_calls import shown_call
 
 Match: TypeAlias = bool | str
 """Whether a call belongs to a view; a string says why that is unknown."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Self, overload
 
 from demeanor.core.values.trajectory import Called
-from demeanor.judge.call_chain import shown_call
 from demeanor.judge.call_context import CallContext, Position, Possible
 from demeanor.judge.call_matching import Match
+from demeanor.judge.shown_calls import shown_call
 from demeanor.judge.unknowable import UncertainCount, unknowable
 
 _MAX_REASONS = 3

@@ -12,7 +12,6 @@ from typing import Any
 
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.trajectory import Called, Kind
-from demeanor.judge.call_chain import shown_call
 from demeanor.judge.call_context import Position, Possible
 from demeanor.judge.call_matching import (
     Match,
@@ -25,6 +24,7 @@ from demeanor.judge.call_matching import (
 )
 from demeanor.judge.call_set import CallSet
 from demeanor.judge.effects.effect import Effect
+from demeanor.judge.shown_calls import shown_call
 from demeanor.judge.unknowable import UncertainCount, unknowable
 
 

@@ -1,5 +1,5 @@
 """Capture → Evidence: combines the exchanges, the agent's own log and the workspace."""
 
-from demeanor.observe.observe import observe, separate
+from demeanor.observe.observation import observe, separate
 
 __all__ = ["observe", "separate"]

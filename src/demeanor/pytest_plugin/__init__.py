@@ -151,10 +151,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if batch is not None and batch.report is not None:
         from demeanor.core.text.ci_commands import neutral
         from demeanor.render.terminal import Screen
-        from demeanor.reports.run.terminal import terminal
+        from demeanor.reports.run.terminal import terminal_report
 
         terminalreporter.section("evals")
-        text = terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth))
+        text = terminal_report(batch.report, Screen(width=terminalreporter._tw.fullwidth))
         terminalreporter.write_line(neutral(text, os.environ))
 
 

@@ -20,12 +20,12 @@ from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Cell, Plan
-from demeanor.define.discover import unique_names
+from demeanor.define.discovery import unique_names
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.terminal import cell_text
 from demeanor.reports.run.workflow import make_report, publish
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import PreparedRun, RunResult, execute_async, prepare
+from demeanor.runner.execution import PreparedRun, RunResult, execute_async, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
 

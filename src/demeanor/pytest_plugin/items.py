@@ -15,7 +15,7 @@ from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.trial import Cell
-from demeanor.define.discover import discover, unique_names
+from demeanor.define.discovery import discover, unique_names
 from demeanor.define.folder.cline_folder import looks_like_cline
 from demeanor.define.python.decorator import take_created
 from demeanor.define.python.import_file import evals_in, evals_of, reject_lost

@@ -14,7 +14,7 @@ from demeanor.core.values.errors import StoreError, UnknownName, UsageError
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record, RunInfo, last_attempts
 from demeanor.results.history import open_project_history
-from demeanor.store.runs.run_dirs import LATEST, RunPlace, address_of, find_run, place_of, runs
+from demeanor.store.runs.run_dirs import LATEST, RunPlace, address_of, find_run, list_runs, place_of
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def runs_with_eval(
     """The last runs that tried an eval, on any machine, the oldest first; raises UnknownName if there is none."""
     found: dict[str, tuple[str, PastRun | RunFolder]] = {}
     seen: set[str] = set()
-    for folder in map(RunFolder, runs(results)):
+    for folder in map(RunFolder, list_runs(results)):
         evals = {str(cell["eval"]) for cell in folder.cells()}
         seen |= {folder.info().id, *evals}
         if name in evals and any(record.eval == name for record in folder.records()):
@@ -155,7 +155,7 @@ def runs_before(
     run: StoredRun, results: Path, config: Config, environ: Mapping[str, str], *, most: int
 ) -> Iterator[StoredRun]:
     """The runs that started before this one, on any machine, the newest first."""
-    local = [folder for folder in map(RunFolder, runs(results)) if folder.folder.name < run.name][-most:]
+    local = [folder for folder in map(RunFolder, list_runs(results)) if folder.folder.name < run.name][-most:]
     found: dict[str, tuple[str, PastRun | RunFolder]] = {one.info().id: (one.info().started, one) for one in local}
     with open_project_history(config, environ, results=results) as history:
         earlier = (one for one in history.runs() if (one.info.started, one.name) < (run.info.started, run.name))

@@ -29,7 +29,7 @@ from demeanor.core.values.errors import StoreError
 from demeanor.runner.catalog import Catalog
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.build import BuildFailed, run_build
-from demeanor.vcs.tree_state import TreeState, tree_state
+from demeanor.vcs.worktree_state import TreeState, tree_state
 
 BUILD_LOG = "build.log"
 _MAX_OUTPUT = 4 * 2**20

@@ -13,7 +13,7 @@ from demeanor.core.values.errors import CassetteError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.secrets import known_secrets
 

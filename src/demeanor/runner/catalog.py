@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from demeanor.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
+from demeanor.agents.registry import BUILT_IN, CODING_AGENTS, make_agent, third_party
 from demeanor.config.config import Config
 from demeanor.config.table import Table
 from demeanor.core.redaction.redactor import Redactor

@@ -13,7 +13,6 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from demeanor.agents import BUILT_IN, adapter
 from demeanor.agents.acp import AcpAgent
 from demeanor.agents.command import CommandAgent
 from demeanor.agents.jsonl_paths import KEYS as EVENT_KEYS
@@ -22,6 +21,7 @@ from demeanor.agents.overrides import Overrides
 from demeanor.agents.program import AgentProgram
 from demeanor.agents.python import PythonAgent
 from demeanor.agents.recipe import RecipeAgent, Setup
+from demeanor.agents.registry import BUILT_IN, adapter
 from demeanor.config.config import Config, read_settings
 from demeanor.config.fix import FixRules
 from demeanor.config.judge import JudgeRules

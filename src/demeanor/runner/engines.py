@@ -23,7 +23,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Cell, Plan, Trial
 
 if TYPE_CHECKING:
-    from demeanor.judge.self_test import SelfTest
+    from demeanor.judge.offline_test import SelfTest
     from demeanor.runner.catalog import Catalog
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]

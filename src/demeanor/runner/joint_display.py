@@ -11,7 +11,7 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Plan
 
 if TYPE_CHECKING:
-    from demeanor.runner.execute import PreparedRun
+    from demeanor.runner.execution import PreparedRun
 
 
 def joint_plan(runs: Mapping[str, PreparedRun]) -> Plan:

@@ -29,9 +29,9 @@ from demeanor.core.values.starting_state import SECRETS, fit_to_keep
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Fail, Void, VoidCause
 from demeanor.judge.answers import AskChecks, FindBlame, ask_here, blame_unknown
-from demeanor.judge.call_chain import call_chain
-from demeanor.judge.judge import judge
+from demeanor.judge.judging import judge
 from demeanor.judge.opinion import no_judge
+from demeanor.judge.shown_calls import call_chain
 from demeanor.judge.snapshot import write_snapshots
 from demeanor.observe import observe
 from demeanor.runner.judges import TrialJudge, with_judge_spent

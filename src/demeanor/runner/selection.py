@@ -11,7 +11,7 @@ from demeanor.core.values.errors import BadInput, NothingToRun, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_request import RunRequest
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.runner.judge_settings import with_judge
 from demeanor.runner.prefixes import with_known_prefixes
 

@@ -17,7 +17,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from demeanor.statistics.rate_change import RateChange
+from demeanor.statistics.rate_change import RateDirection
 
 Parts: TypeAlias = tuple[str, ...]
 
@@ -43,7 +43,7 @@ class Noticed:
     parts: Parts
     """The parts, in order."""
 
-    change: RateChange
+    change: RateDirection
     """Whether the rate falls or rises without them."""
 
 
@@ -60,7 +60,7 @@ class Found:
     cleared: set[str] = field(default_factory=set)
     """Parts that, removed alone, change nothing."""
 
-    unsteady: RateChange | None = None
+    unsteady: RateDirection | None = None
     """How the result differs from its baseline with nothing removed, which ended the search; None if it does not."""
 
     done: bool = False
@@ -68,7 +68,7 @@ class Found:
 
 
 T = TypeVar("T")
-Asked: TypeAlias = Generator[Question, RateChange, T]
+Asked: TypeAlias = Generator[Question, RateDirection, T]
 """Asks questions, and returns a value."""
 
 
@@ -101,7 +101,7 @@ def halves(parts: Parts) -> tuple[Parts, Parts]:
 class _Asking:
     """The questions of a search for one kind of change."""
 
-    def __init__(self, change: RateChange, found: Found) -> None:
+    def __init__(self, change: RateDirection, found: Found) -> None:
         self._change = change
         self._found = found
         self._proven: set[frozenset[str]] = set()

@@ -17,7 +17,7 @@ from demeanor.statistics.beta import quantile
 from demeanor.statistics.operating import Operation, operate
 from demeanor.statistics.sprt import Sprt
 
-RateChange: TypeAlias = Literal["drop", "rise", "same"]
+RateDirection: TypeAlias = Literal["drop", "rise", "same"]
 
 _EDGE = 0.02
 """Rates closer than this to 0 or 1 are not told apart from them."""
@@ -61,7 +61,7 @@ class RateChangeTest:
         """The rate that counts as a rise for certain; None if the baseline is too high to rise."""
         return min(1 - _EDGE, self.high + self.change) if self.high <= 1 - _ROOM else None
 
-    def answer(self, passed: int, failed: int) -> RateChange | None:
+    def answer(self, passed: int, failed: int) -> RateDirection | None:
         """The answer for these counts; None to continue."""
         return _answer(self, passed, failed)
 
@@ -73,7 +73,7 @@ class RateChangeTest:
             max(0, left),
         )
 
-    def doubt(self, passed: int, failed: int, side: RateChange) -> float:
+    def doubt(self, passed: int, failed: int, side: RateDirection) -> float:
         """A bound of the probability that counts like these come from an unchanged rate, whenever one looks."""
         if side == "drop" and self.dropped is not None:
             return min(1.0, math.exp(_sprt(self.low, self.dropped, 0.5, 0.4).score(passed, failed)))
@@ -87,7 +87,7 @@ class RateChangeTest:
 
 
 @lru_cache(maxsize=16384)
-def _answer(test: RateChangeTest, passed: int, failed: int) -> RateChange | None:
+def _answer(test: RateChangeTest, passed: int, failed: int) -> RateDirection | None:
     sides = _sides(test, passed, failed)
     found = next((side for side, answer in sides.items() if answer == "bad"), None)
     if found is not None:
@@ -96,9 +96,9 @@ def _answer(test: RateChangeTest, passed: int, failed: int) -> RateChange | None
     return "same" if done else None
 
 
-def _sides(test: RateChangeTest, passed: int, failed: int) -> dict[RateChange, str | None]:
+def _sides(test: RateChangeTest, passed: int, failed: int) -> dict[RateDirection, str | None]:
     """For each side that is tested: `bad` if the rate changed, `good` if it did not, None to continue."""
-    found: dict[RateChange, str | None] = {}
+    found: dict[RateDirection, str | None] = {}
     if test.dropped is not None:
         found["drop"] = _sprt(test.low, test.dropped, test.false_alarm, test.miss).answer(passed, failed)
     if test.risen is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents import make_agent
+from demeanor.agents.registry import make_agent
 from demeanor.config.table import Table
 from demeanor.core.values.agent import Task
 from demeanor.core.values.process import Output, ProcessEnd

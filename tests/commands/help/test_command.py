@@ -11,7 +11,7 @@ import pytest
 
 import demeanor.agents.install_error
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
-from demeanor.cli.docs_folder import docs_folder, schemas
+from demeanor.cli.docs_location import docs_folder, schemas
 from demeanor.cli.registry import SUB_COMMANDS, all_commands, parser_of
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages

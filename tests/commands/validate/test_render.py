@@ -8,7 +8,7 @@ from dataclasses import replace
 from demeanor.commands.validate.prefixes import PrefixState
 from demeanor.commands.validate.render import validation_json, validation_text
 from demeanor.commands.validate.report import ValidationReport
-from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
+from demeanor.judge.offline_test import Complaint, SelfTest, SelfTestFault
 
 UNPROVEN = Complaint(fault=SelfTestFault.UNPROVEN, detail="nothing shows that it can pass")
 VACUOUS = Complaint(fault=SelfTestFault.VACUOUS, detail="an agent that does nothing passes\nin detail")

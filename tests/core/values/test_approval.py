@@ -55,12 +55,12 @@ def test_the_programs_in_the_sandbox_answer_like_the_approval(
 
 
 def test_the_native_agent_needs_no_other_module_of_demeanor(tmp_path: Path):
-    """The copy for Harbor contains demeanor/native and three modules of core/."""
+    """The copy for Harbor contains agents/native_agent and three modules of core/values."""
     source = Path(demeanor.__file__).parent
-    shutil.copytree(source / "native", tmp_path / "demeanor/native")
-    (tmp_path / "demeanor/core").mkdir()
+    shutil.copytree(source / "agents/native_agent", tmp_path / "demeanor/agents/native_agent")
+    (tmp_path / "demeanor/core/values").mkdir(parents=True)
     for name in ("approval", "steering", "user_channel"):
-        shutil.copy(source / f"core/{name}.py", tmp_path / "demeanor/core")
+        shutil.copy(source / f"core/values/{name}.py", tmp_path / "demeanor/core/values")
     argv = [sys.executable, "-P", "-s", "-S", "-m", "demeanor.agents.native_agent", "--help"]
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)

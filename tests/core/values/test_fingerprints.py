@@ -16,7 +16,7 @@ from demeanor.core.values.scenario import Approval, PriorMessage, Scenario
 from demeanor.core.values.steering import Steer
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.user import ScriptedUser, UserReply
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.gateway.cassette.recording import scenario_fingerprint
 from tests.helpers.harbor_task_files import MINIMAL, task
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.errors import BadInput
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 
 FAR_FROM_PYTEST = """
 import sys
 from pathlib import Path
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 (found,) = discover([Path(sys.argv[1])])
 try:
     found(None, "")
@@ -103,7 +103,7 @@ def test_running_pytest_keeps_its_own_explanations():
 NOTHING_FAILS = """
 import sys
 from pathlib import Path
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 (found,) = discover([Path(sys.argv[1])])
 found(None, "")
 print("loaded" if "_pytest" in sys.modules else "not loaded")

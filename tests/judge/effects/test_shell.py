@@ -86,7 +86,7 @@ def test_hostile_length_and_nesting_are_refused_in_bounded_time(text):
 def test_parser_is_loaded_by_the_first_command_only():
     """Start-up and checks that don't ask about shell commands don't pay for it."""
     code = (
-        "import sys; from demeanor.judge.effects.command_effects import command_effects; import demeanor.judge.judge;"
+        "import sys; from demeanor.judge.effects.command_effects import command_effects; import demeanor.judge.judging;"
         "assert 'tree_sitter' not in sys.modules; command_effects('ls'); assert 'tree_sitter' in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

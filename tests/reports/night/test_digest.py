@@ -18,7 +18,7 @@ from demeanor.reports.night.terminal import night_terminal
 from demeanor.reports.night.workflow import make_night_report
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
-from demeanor.web.night_html import night_html
+from demeanor.web.night_file import night_html
 from tests.helpers.night_reports import nights, report_of
 from tests.helpers.runs import records
 

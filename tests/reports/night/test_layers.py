@@ -13,7 +13,7 @@ from demeanor.reports.night.junit import night_junit
 from demeanor.reports.night.markdown import night_markdown
 from demeanor.reports.night.report import NIGHTS_DOCUMENT, NightReport
 from demeanor.reports.night.terminal import night_terminal
-from demeanor.web.night_html import night_html
+from demeanor.web.night_file import night_html
 from tests.helpers.night_reports import a_week, nights, report_of
 
 BEHAVIOUR = nights({"saves": "ppp ppp", "asks": "ppp fff", "skips": "s s"})

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 from demeanor.core.values.trial import Cell
 from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
-from demeanor.reports.run.junit import junit
+from demeanor.reports.run.junit import junit_report
 from demeanor.reports.run.report import RunReport
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -15,7 +15,7 @@ VOID = Void(cause=VoidCause.AUTH, detail="the provider refused the key")
 
 
 def read(report: RunReport) -> Element:
-    return fromstring(junit(report).encode())  # noqa: S314 - our own
+    return fromstring(junit_report(report).encode())  # noqa: S314 - our own
 
 
 def case(root: Element, name: str) -> Element:
@@ -26,7 +26,7 @@ def case(root: Element, name: str) -> Element:
 
 def test_the_file_matches_its_golden_file(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
     """One suite per subject, one case per eval."""
-    golden(GOLDEN / "junit.xml", junit(mixed))
+    golden(GOLDEN / "junit.xml", junit_report(mixed))
 
 
 def test_the_counts_are_those_of_the_decisions(mixed: RunReport) -> None:
@@ -72,6 +72,6 @@ def test_an_empty_run_can_be_reported(report: Callable[..., RunReport]) -> None:
 
 def test_hostile_text_is_still_xml(hostile: tuple[str, RunReport]) -> None:
     """Every parser can read it, and it is not endless."""
-    text = junit(hostile[1])
+    text = junit_report(hostile[1])
     assert len(fromstring(text.encode()).findall(".//testcase")) == 3  # noqa: S314 - our own
     assert len(text) < 100_000

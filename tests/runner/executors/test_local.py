@@ -45,6 +45,6 @@ def test_two_runs_share_slots_and_interleave() -> None:
 
 def test_a_local_run_does_not_load_dask() -> None:
     """Its import takes longer than a short run."""
-    code = "import sys, demeanor.commands.run.command, demeanor.runner.execute; print('distributed' in sys.modules)"
+    code = "import sys, demeanor.commands.run.command, demeanor.runner.execution; print('distributed' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

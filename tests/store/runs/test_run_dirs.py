@@ -11,7 +11,7 @@ import pytest
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.record import RunInfo
 from demeanor.core.values.trial import Plan
-from demeanor.store.runs.run_dirs import find_run, new_run, point_latest, run_name, runs
+from demeanor.store.runs.run_dirs import find_run, list_runs, new_run, point_latest, run_name
 from demeanor.store.runs.run_folder import RunFolder
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -36,7 +36,7 @@ def test_two_runs_of_the_same_moment_have_different_names(tmp_path: Path):
 def test_names_sort_by_time(tmp_path: Path):
     """Also those of the same second."""
     made = [a_run(tmp_path, NOW + timedelta(milliseconds=ms)).folder for ms in (0, 1, 30, 500, 999, 1000, 2000)]
-    assert runs(tmp_path) == made
+    assert list_runs(tmp_path) == made
     assert (tmp_path / "latest").resolve() == made[-1]
 
 

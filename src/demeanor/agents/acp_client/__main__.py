@@ -1,4 +1,7 @@
-"""Start the client: `python -m demeanor.agents.acp_client TASK.json`. Exit codes: 0 all prompts were answered, 1 the agent failed."""
+"""Start the client: `python -m demeanor.agents.acp_client TASK.json`.
+
+Exit codes: 0 all prompts were answered, 1 the agent failed.
+"""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
 
 def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
     """Yield the recipes of the named agents, or of all."""
-    from demeanor.agents import CODING_AGENTS, adapter, third_party
+    from demeanor.agents.registry import CODING_AGENTS, adapter, third_party
     from demeanor.core.values.errors import UnknownName
 
     known = (*CODING_AGENTS, *third_party())
@@ -174,7 +174,7 @@ def _list(names: list[str], folders: tuple[Path, ...], *, as_json: bool) -> Exit
 def _install(names: list[str], chosen: Path | None) -> ExitCode:
     """Install agents into the chosen folder, which is then recorded, or into the usual one."""
     from demeanor.agents.folders import agents_folder
-    from demeanor.agents.install import install
+    from demeanor.agents.installer import install
     from demeanor.core.values.errors import UsageError
 
     if not names:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from demeanor.core.text.wording import count
-from demeanor.render.table import table, text_column
+from demeanor.render.tables import table, text_column
 from demeanor.render.terminal import Screen, paint
 
 if TYPE_CHECKING:

@@ -166,7 +166,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     from demeanor.commands.compare.tried import tried_notes
     from demeanor.commands.compare.workflow import prepare_sides, side_results
     from demeanor.reports.comparison.report import make_comparison
-    from demeanor.runner.execute import execute_together
+    from demeanor.runner.execution import execute_together
     from demeanor.runner.selection import collect_evals, select_evals
 
     ui = make_ui(events=events)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from demeanor.core.text.percent import rate
 from demeanor.core.text.wording import count
-from demeanor.render.table import Column, hanging, paragraph, table
+from demeanor.render.tables import Column, hanging, paragraph, table
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.comparison.report import ComparisonPlan
 

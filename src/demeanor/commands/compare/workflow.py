@@ -18,7 +18,7 @@ from demeanor.reports.comparison.report import CompareReport, Side
 from demeanor.results import history_of_run
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import PreparedRun, prepare
+from demeanor.runner.execution import PreparedRun, prepare
 from demeanor.runner.executors.shared_cluster import shared_cluster
 from demeanor.runner.plan import plan_evals
 from demeanor.vcs.checkout import Checkout, checked_out, resolve

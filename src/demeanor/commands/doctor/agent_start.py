@@ -13,7 +13,7 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.runner.agent_start import start_eval, start_subjects
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.plan import plan_evals
 
 

@@ -24,7 +24,7 @@ from demeanor.core.values.trajectory import Trajectory
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Pass
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.executors.local import WrappedExecutor
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI

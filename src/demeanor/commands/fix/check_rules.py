@@ -25,8 +25,8 @@ from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.trees.tree import Change
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.eval import Eval
+from demeanor.runner.offline_tests import self_tests
 from demeanor.runner.selection import choose_evals
-from demeanor.runner.self_tests import self_tests
 from demeanor.vcs.checkout import checked_out
 from demeanor.vcs.patch import write_changes
 

@@ -13,7 +13,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import p_value
-from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.tables import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _TITLES = {

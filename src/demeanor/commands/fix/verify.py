@@ -19,7 +19,7 @@ from demeanor.reports.gate.rounds import GateState
 from demeanor.results import tally
 from demeanor.runner.budget import out_of_money
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder

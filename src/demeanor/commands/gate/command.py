@@ -126,7 +126,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     from demeanor.reports.run.workflow import make_report, publish
     from demeanor.results import keep_decisions, open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute, prepare
+    from demeanor.runner.execution import execute, prepare
 
     config = _for_gates(load_config(args), args)
     results = args.results or config.root / config.results

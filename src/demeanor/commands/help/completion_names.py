@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from demeanor.cli.docs_folder import schemas
+from demeanor.cli.docs_location import schemas
 from demeanor.cli.registry import SUB_COMMANDS, all_commands
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
@@ -14,7 +14,7 @@ from demeanor.config.config import Config, read_config
 from demeanor.core.values.errors import DemeanorError
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.selection import collect_evals
-from demeanor.store.runs.run_dirs import find_run, runs
+from demeanor.store.runs.run_dirs import find_run, list_runs
 
 Names: TypeAlias = Literal["evals", "subjects", "runs", "trials", "help", "agents", "schemas"]
 _MOST_RUNS = 50
@@ -48,7 +48,7 @@ def _names(kind: Names, config: Config, environ: Mapping[str, str]) -> Iterator[
         yield from catalog.agents()
     elif kind == "runs":
         yield "latest"
-        yield from [folder.name for folder in runs(results)][: -_MOST_RUNS - 1 : -1]
+        yield from [folder.name for folder in list_runs(results)][: -_MOST_RUNS - 1 : -1]
     else:
         for cell in _latest(results):
             yield from (f"{cell['eval']}/{cell['subject']}/{number + 1}" for number in range(int(cell["trials"])))

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 
 from demeanor.cli.ci_package import package_line
-from demeanor.cli.docs_folder import schemas
+from demeanor.cli.docs_location import schemas
 from demeanor.config.providers import WELL_KNOWN
 from demeanor.core.installation import install_extra, installed_from
 from demeanor.gateway import DEFAULT_MODEL

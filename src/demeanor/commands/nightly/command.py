@@ -32,12 +32,12 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _last_night(args: argparse.Namespace) -> str:
     """The latest nightly run."""
-    from demeanor.store.runs.run_dirs import runs
+    from demeanor.store.runs.run_dirs import list_runs
     from demeanor.store.runs.run_folder import RunFolder
 
     config = load_config(args)
     results = args.results or config.root / config.results
-    for path in reversed(runs(results)):
+    for path in reversed(list_runs(results)):
         try:
             if RunFolder(path).info().kind == "nightly":
                 return str(path)

@@ -180,7 +180,7 @@ def _restored_on_failure(paths: set[Path]) -> Iterator[Callable[[], None]]:
 
 def _change(one: Eval, action: Action) -> Eval:
     """Change the policy of an eval in its file; returns the eval as it is then."""
-    from demeanor.define.discover import discover
+    from demeanor.define.discovery import discover
     from demeanor.define.set_policy import policy_file, with_policy
     from demeanor.reports.promotion.workflow import TARGETS
 

@@ -26,7 +26,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.errors import DemeanorError, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.render.terminal import screen_of
-from demeanor.reports.run.terminal import terminal
+from demeanor.reports.run.terminal import terminal_report
 from demeanor.reports.run.workflow import run_and_report
 from demeanor.results import StoredRun, runs_with_eval
 from demeanor.runner.catalog import Catalog
@@ -157,7 +157,7 @@ def _run(evals: Sequence[Eval], config: Config, edit: Edit, results: Path) -> fl
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_evals(catalog, evals, request, os.environ)
     report = run_and_report(catalog, plan, request, results, ui=make_ui(quiet=False), environ=os.environ)
-    print(terminal(report, screen_of(sys.stdout)), end="", flush=True)
+    print(terminal_report(report, screen_of(sys.stdout)), end="", flush=True)
     used = [record.spent for cell in report.cells for record in cell.records]
     if any(spent.cost_usd is None and spent.input_tokens for spent in used):
         return 0.0  # such as an attempt that the budget ended: its cost is unknown, so nothing more may be spent

@@ -12,7 +12,7 @@ from demeanor.core.values.tally import Tally
 from demeanor.core.values.verdict import Pass, Verdict
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES
-from demeanor.render.table import Column, labelled, paragraph, table, wrapped
+from demeanor.render.tables import Column, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.terminal import exit_lines

@@ -88,7 +88,7 @@ def _in_format(
         return night_markdown(report)
     if how == "html":
         from demeanor.reports.night.step_pairs import load_step_pairs
-        from demeanor.web.night_html import night_html
+        from demeanor.web.night_file import night_html
 
         return night_html(report, load_step_pairs(history, report, config, results))
     from demeanor.reports.night.terminal import MOST_ROWS, night_terminal

@@ -20,7 +20,7 @@ from demeanor.core.values.trial import Cell, Plan, named_cell
 from demeanor.reports.run.report import RunReport
 from demeanor.reports.run.workflow import make_report
 from demeanor.results import find_past_run, load_capture, read_steps
-from demeanor.runner.execute import RunResult
+from demeanor.runner.execution import RunResult
 from demeanor.store.captures.capture_store import CaptureStore
 from demeanor.store.runs.run_dirs import RunPlace, place_of
 
@@ -117,9 +117,9 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
         return as_csv(run, records)
     report = report_of_past_run(history, run.name)
     if form == "junit":
-        from demeanor.reports.run.junit import junit
+        from demeanor.reports.run.junit import junit_report
 
-        return junit(report)
+        return junit_report(report)
     from demeanor.reports.run.to_json import json_report
 
     return json_report(report) if form == "json" else render(form, json_report(report))

@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.core.text.wording import one_line, opening
 from demeanor.core.values.notes import TrialNote
-from demeanor.render.table import paragraph, wrapped
+from demeanor.render.tables import paragraph, wrapped
 from demeanor.render.terminal import Screen, paint
 
 _LONGEST = 500

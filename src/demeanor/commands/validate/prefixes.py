@@ -24,7 +24,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.prefixes import read_start, renew, stale_reason
 from demeanor.store.captures.capture_store import read_capture

@@ -1,7 +1,8 @@
 """Remainders of a secret where a text was shortened: its beginning before `…` or `...`, its end after it.
 
-Demeanor removes secrets before it shortens text (core/text/wording.py), but agents and other programs shorten text too. Each
-mark costs constant time: the few bytes next to it are looked up in a table of all places where a secret can be cut.
+Demeanor removes secrets before it shortens text (core/text/wording.py), but agents and other programs shorten text too.
+Each mark costs constant time: the few bytes next to it are looked up in a table of all places where a secret can be
+cut.
 """
 
 from __future__ import annotations

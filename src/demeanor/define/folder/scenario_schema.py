@@ -1,6 +1,7 @@
 """The JSON schema of scenario.toml, for editors that complete and check keys while you type.
 
-It is derived from the field tables of the readers; the schema of each check comes from its class in core/values/checks.py.
+It is derived from the field tables of the readers; the schema of each check comes from its class in
+core/values/checks.py.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from demeanor.plugins.harbor.rules import HarborRules, harbor_rules, read_rules
 from demeanor.runner.engines import Engine, EngineRun, EngineStatus, ShowProgress, TaskOptions
 
 if TYPE_CHECKING:
-    from demeanor.judge.self_test import SelfTest
+    from demeanor.judge.offline_test import SelfTest
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
     from demeanor.plugins.harbor.trials.context import TaskContext
     from demeanor.runner.catalog import Catalog

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from demeanor.core.values.tally import Estimate
 from demeanor.render.numbers import UNKNOWN, percent, rate
-from demeanor.render.table import wrapped
+from demeanor.render.tables import wrapped
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 

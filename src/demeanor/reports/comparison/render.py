@@ -13,7 +13,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import CompareOutcome, Counts, Shift
 from demeanor.render import markdown
 from demeanor.render.numbers import money, p_value, percent
-from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.tables import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.comparison.report import CompareReport, SideNote
 from demeanor.reports.run.phrases import POLICIES, policy_word

@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.render import numbers
-from demeanor.render.table import hanging, wrapped
+from demeanor.render.tables import hanging, wrapped
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.eval_history.report import EvalHistory, PastCell, Segment, SubjectHistory
 from demeanor.reports.night import phrases

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.render.markdown import code_block, inline_code
-from demeanor.render.table import command_lines, labelled, paragraph, wrapped
+from demeanor.render.tables import command_lines, labelled, paragraph, wrapped
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.failures.report import Group, Triage
 

@@ -14,7 +14,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import Baseline
 from demeanor.render import markdown
 from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
-from demeanor.render.table import Column, paragraph, table, text_column, wrapped
+from demeanor.render.tables import Column, paragraph, table, text_column, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.gate.report import GateReport, GateRow
 from demeanor.reports.run.phrases import POLICIES, policy_word

@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.tally import Mean, Summary
 from demeanor.render import numbers as figures
-from demeanor.render.table import Column, paragraph, table
+from demeanor.render.tables import Column, paragraph, table
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.metrics.classify import Classified
 from demeanor.reports.metrics.report import Analysis, AnalysisRow

@@ -20,7 +20,7 @@ from demeanor.render.documents import ReportDocument
 from demeanor.reports.metrics.classify import Classified, by_category, classify
 from demeanor.reports.metrics.pattern_file import Pattern
 from demeanor.results import summary, tally_trials
-from demeanor.statistics.flakiness import flakiness
+from demeanor.statistics.flaky import flakiness
 
 Name: TypeAlias = tuple[str, str]
 """An eval and a subject."""

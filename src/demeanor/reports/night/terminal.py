@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.render import numbers
 from demeanor.render.marks import STYLES, sign
-from demeanor.render.table import Column, hanging, labelled, paragraph, table, text_column
+from demeanor.render.tables import Column, hanging, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 from demeanor.reports.night import phrases
 from demeanor.reports.night.build import most_important

@@ -8,9 +8,9 @@ from dataclasses import replace
 from demeanor.core.values.history import PastRun
 from demeanor.decide import RateShift
 from demeanor.reports.night.build import failing, failing_cell, night_report, voided
-from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount
 from demeanor.reports.night.rows import Needed
+from demeanor.reports.night.shift_scan import kept_shifts, nights_before
 from demeanor.reports.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.page_queries import TrialOutcome, outcomes, void_causes

@@ -12,7 +12,7 @@ from demeanor.core.values.evidence import Spent
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.render import markdown
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.tables import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.prompt_coverage.report import (
     DEEDS,

@@ -15,7 +15,7 @@ from demeanor.reports.run.report import CellReport, RunReport
 _REASON_LINES = 60
 
 
-def junit(report: RunReport) -> str:
+def junit_report(report: RunReport) -> str:
     """The report as JUnit XML: one suite per subject, one case per eval."""
     suites = [(one.subject, [_case(cell) for cell in report.of_subject(one.subject)]) for one in report.summaries]
     return write_junit(suites, started=report.run.started, seconds=report.seconds or 0)

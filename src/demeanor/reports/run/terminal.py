@@ -11,7 +11,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.tally import Mean, Summary
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots, sign
-from demeanor.render.table import Column, command_lines, labelled, paragraph, table, wrapped
+from demeanor.render.tables import Column, command_lines, labelled, paragraph, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import (
@@ -29,7 +29,7 @@ _CHAIN_LINES = 6
 _MOST_PARTS = 20
 
 
-def terminal(report: RunReport, screen: Screen | None = None) -> str:
+def terminal_report(report: RunReport, screen: Screen | None = None) -> str:
     """The whole report as text for `screen`."""
     screen = screen or Screen()
     return paint(_report(report, screen), screen)

@@ -33,7 +33,7 @@ from demeanor.render.documents import (
 )
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.report import CellReport, RunReport
-from demeanor.statistics.flakiness import flakiness
+from demeanor.statistics.flaky import flakiness
 
 SCHEMA = "demeanor-report/1"
 """Changes with every incompatible change."""

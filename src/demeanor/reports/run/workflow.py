@@ -21,7 +21,7 @@ from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
 from demeanor.results import Stale, stale_attempts
 from demeanor.runner.catalog import SCRIPTED, Catalog
-from demeanor.runner.execute import RunResult, execute, prepare
+from demeanor.runner.execution import RunResult, execute, prepare
 from demeanor.runner.hooks import tell_decisions
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
@@ -150,7 +150,7 @@ def _write(
     summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
     write_atomically(folder / "summary.md", summary)
     if junit is not None:
-        from demeanor.reports.run.junit import junit as junit_xml
+        from demeanor.reports.run.junit import junit_report as junit_xml
 
         junit.parent.mkdir(parents=True, exist_ok=True)
         write_output(junit, redactor.text(junit_xml(report)))

@@ -16,7 +16,7 @@ from demeanor.core.values.evidence import Spent
 from demeanor.core.values.record import Record
 from demeanor.core.values.usage import RunningTotal
 from demeanor.store.runs.ledger import LEDGER, read_record
-from demeanor.store.runs.run_dirs import runs
+from demeanor.store.runs.run_dirs import list_runs
 
 _LOCKS = Path("/proc/locks")
 _NEWEST = 8
@@ -103,13 +103,13 @@ def is_being_written(run: Path) -> bool | None:
 
 def runs_in_progress(results: Path) -> tuple[Path, ...]:
     """The folders of runs that a process on this machine is writing now, the newest first."""
-    return tuple(path for path in reversed(runs(results)[-_NEWEST:]) if is_being_written(path))
+    return tuple(path for path in reversed(list_runs(results)[-_NEWEST:]) if is_being_written(path))
 
 
 def ledgers_state(results: Path) -> str:
     """A text that changes when a run in `results` begins, or when an attempt is added to one of the newest."""
     found = []
-    for folder in runs(results)[-_NEWEST:]:
+    for folder in list_runs(results)[-_NEWEST:]:
         try:
             found.append(f"{folder.name}:{(folder / LEDGER).stat().st_size}")
         except OSError:

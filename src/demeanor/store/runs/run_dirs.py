@@ -78,7 +78,7 @@ def point_latest(run: Path) -> None:
         temporary.symlink_to(run.name)
 
 
-def runs(results: Path) -> list[Path]:
+def list_runs(results: Path) -> list[Path]:
     """All runs, newest last."""
     if not results.is_dir():
         return []
@@ -89,7 +89,7 @@ def find_run(results: Path, name: str = LATEST) -> RunFolder:
     """A run by name or path, or the latest one; raises UnknownName."""
     if (Path(name) / RUN_FILE).is_file():
         return RunFolder(Path(name).resolve())
-    known = runs(results)
+    known = list_runs(results)
     if name == LATEST:
         link = results / LATEST
         if (link / RUN_FILE).is_file():

@@ -18,7 +18,7 @@ from demeanor.reports.comparison.operands import sides_of
 from demeanor.reports.comparison.render import all_notes
 from demeanor.reports.comparison.report import CompareReport, Side, make_comparison
 from demeanor.reports.comparison.versions import latest_versions
-from demeanor.reports.trial.step_rows import AlignedSteps, step_rows
+from demeanor.reports.trial.rows import AlignedSteps, step_rows
 from demeanor.results import TrialSteps, distance, load_capture, load_steps
 from demeanor.statistics.difference import newcombe
 from demeanor.store.history import SqlHistory

@@ -10,7 +10,7 @@ from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.history import PastRun
 from demeanor.decide.promotion import Candidate, near_promotion
 from demeanor.reports.night.build import night_report
-from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
+from demeanor.reports.night.shift_scan import kept_shifts, nights_before
 from demeanor.reports.night.workflow import with_examples
 from demeanor.reports.promotion.workflow import make_promotion_report
 from demeanor.runner.catalog import Catalog

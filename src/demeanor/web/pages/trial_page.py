@@ -16,7 +16,7 @@ from demeanor.reports.failures.render import group_brief
 from demeanor.reports.failures.report import group_failures
 from demeanor.reports.failures.workflow import reproduce, with_commands
 from demeanor.reports.trial.divergence import find_divergence, nearest_pass
-from demeanor.reports.trial.step_rows import step_rows
+from demeanor.reports.trial.rows import step_rows
 from demeanor.results import StoredRun, TrialSteps, load_steps, request_of_run, stored_scan, user_replies
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.notes import read_notes

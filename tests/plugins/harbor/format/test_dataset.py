@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.errors import BadInput
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from tests.helpers.harbor_task_files import MINIMAL, task, write
 
 

@@ -9,7 +9,7 @@ import pytest
 from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.policy import ALWAYS_PASSES, USUALLY_PASSES
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.plugins.harbor.format.task import HarborTask, TaskNetwork
 from demeanor.plugins.harbor.format.task_folder import read_task_folder
 from tests.helpers.harbor_task_files import MINIMAL, STEPS, stepped, task, write

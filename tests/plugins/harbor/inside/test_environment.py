@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.verdict import VoidCause
-from demeanor.judge.self_test import SelfTestFault
+from demeanor.judge.offline_test import SelfTestFault
 from demeanor.plugins.harbor.self_test.complaints import task_complaints
 from tests.plugins.harbor.inside.conftest import once
 from tests.plugins.harbor.inside.helpers import ENVIRONMENT, HarborProject, HarborTrial, by_task, wait_until

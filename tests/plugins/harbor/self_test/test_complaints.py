@@ -8,7 +8,7 @@ from demeanor.core.values.capture import Breakdown, Capture
 from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.process import Output
 from demeanor.core.values.verdict import VoidCause
-from demeanor.judge.self_test import SelfTestFault
+from demeanor.judge.offline_test import SelfTestFault
 from demeanor.plugins.harbor.self_test.complaints import needs_network, task_complaints
 
 CHECK = RewardCheck()

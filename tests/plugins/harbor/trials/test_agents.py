@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.agents import CODING_AGENTS
+from demeanor.agents.registry import CODING_AGENTS
 from demeanor.core.values.subject import Subject
 from demeanor.plugins.harbor.rules import HarborRules, TaskAgentRules, breaks_results
 from demeanor.plugins.harbor.trials.agents import AGENTS, WITHOUT_MODEL, only_for_tasks, task_agent_spec

@@ -15,11 +15,11 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.session import PastSession, Round
 from demeanor.core.values.trajectory import Called, Kind, Said
 from demeanor.define.python.import_file import evals_in_file
-from demeanor.judge.self_test import SelfTestFault, self_test
+from demeanor.judge.offline_test import SelfTestFault, self_test
 from demeanor.plugins.lab.adopt.report import Adopted
 from demeanor.plugins.lab.adopt.situation import Choice
 from demeanor.plugins.lab.adopt.workflow import adopt, session_phrase, write_adopted
-from demeanor.runner.session_files import read_sessions
+from demeanor.runner.past_sessions import read_sessions
 from tests.helpers.session_samples import AGENTS, QUESTION, SECRET, TIDY_UP, repository, session_file
 from tests.judge.helpers import lay_out, no_command, read_back
 

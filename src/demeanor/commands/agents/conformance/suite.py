@@ -23,10 +23,10 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trajectory import Called, Event
 from demeanor.core.values.trial import trial_seed
 from demeanor.core.values.verdict import Pass, Void, VoidCause
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 from demeanor.gateway import mask_volatile
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import execute, prepare
+from demeanor.runner.execution import execute, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.store.runs.run_folder import RunFolder
 

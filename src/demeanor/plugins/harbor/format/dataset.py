@@ -17,7 +17,7 @@ from demeanor.config.config import read_toml
 from demeanor.config.table import Table
 from demeanor.core.values.errors import BadInput, did_you_mean
 from demeanor.core.values.eval import Eval
-from demeanor.define.discover import all_of, places_below
+from demeanor.define.discovery import all_of, places_below
 from demeanor.plugins.harbor.format.file_names import DATASET, looks_like_task
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.format.task_folder import read_task_folder

@@ -1,4 +1,4 @@
-"""Demeanor's native agent (demeanor/agents/native_agent/) as a Harbor agent: copied into the environment and run there."""
+"""Demeanor's native agent (agents/native_agent/) as a Harbor agent: copied into the environment and run there."""
 
 from __future__ import annotations
 
@@ -56,15 +56,16 @@ class NativeAgent(BaseAgent):
         if result.return_code != 0:
             version = ".".join(map(str, _MIN_PYTHON))
             raise RuntimeError(f"the native agent needs Python {version} in the environment as {self._python!r}")
-        with tempfile.TemporaryDirectory() as folder:
-            package = Path(folder, "demeanor")
-            source = Path(demeanor.agents.native_agent.__file__).parents[1]
-            for file in (*sorted(source.glob("native/*.py")), *(source / f"core/{name}.py" for name in _SHARED)):
+        with tempfile.TemporaryDirectory() as temporary:
+            package = Path(temporary, "demeanor")
+            source = Path(demeanor.agents.native_agent.__file__).parents[2]
+            program = sorted(source.glob("agents/native_agent/*.py"))
+            for file in (*program, *(source / f"core/values/{name}.py" for name in _SHARED)):
                 target = package / file.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(file.read_bytes())
-            for name in ("__init__.py", "core/__init__.py"):
-                (package / name).touch()
+            for folder in (".", "agents", "core", "core/values"):
+                (package / folder / "__init__.py").touch()
             await environment.upload_dir(package, _FOLDER)
 
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:

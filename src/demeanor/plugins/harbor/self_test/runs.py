@@ -13,7 +13,7 @@ from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.trial import Trial
 from demeanor.gateway import NullGateway
-from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
+from demeanor.judge.offline_test import Complaint, SelfTest, SelfTestFault
 from demeanor.plugins.harbor.environments.task_images import task_refusal
 from demeanor.plugins.harbor.format.answer_leaks import search_answers
 from demeanor.plugins.harbor.format.task import harbor_task

@@ -87,7 +87,7 @@ def _show(args: argparse.Namespace) -> ExitCode:
 
 def _install(version: str | None) -> ExitCode:
     from demeanor.agents.folders import agents_folder
-    from demeanor.agents.install import install_package
+    from demeanor.agents.installer import install_package
     from demeanor.plugins.harbor.program import HARBOR
 
     program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _show_progress)

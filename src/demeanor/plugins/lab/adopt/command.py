@@ -127,7 +127,7 @@ def _out(path: Path | None) -> Path | None:
 def _session(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
     """The session, and a phrase that says what it is."""
     from demeanor.plugins.lab.adopt.workflow import session_phrase
-    from demeanor.runner.session_files import choose_session, read_sessions
+    from demeanor.runner.past_sessions import choose_session, read_sessions
 
     path = Path(args.source)
     if not path.exists():

@@ -12,7 +12,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.usage import total
 from demeanor.core.values.verdict import Void
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import PreparedRun, RunResult, execute, prepare
+from demeanor.runner.execution import PreparedRun, RunResult, execute, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries

@@ -11,7 +11,7 @@ from demeanor.plugins.lab.cover.rules import CoverState, EvalSearch, HeldBy, cov
 from demeanor.plugins.lab.cover.workflow import CoverRun
 from demeanor.reports.prompt_coverage.report import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy
 from demeanor.results import LocatedInstruction
-from demeanor.runner.execute import RunResult
+from demeanor.runner.execution import RunResult
 
 
 def make_cover_report(

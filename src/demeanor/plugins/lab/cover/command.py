@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from demeanor.plugins.lab.cover.workflow import CoverRun
     from demeanor.reports.prompt_coverage.report import CoverReport
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import RunResult
+    from demeanor.runner.execution import RunResult
 
 SUMMARY = "find the instructions in the prompt that no eval covers"
 GROUP = "explore"
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
     from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute, prepare
+    from demeanor.runner.execution import execute, prepare
 
     config = load_config(args)
     results = args.results or config.root / config.results
@@ -176,7 +176,7 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
         check_id(one, "--instruction")
     lines = None
     if args.since is not None:
-        from demeanor.vcs.changed_lines import changed_lines
+        from demeanor.vcs.line_changes import changed_lines
 
         lines = changed_lines(config.root, args.since)
 

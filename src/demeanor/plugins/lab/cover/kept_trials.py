@@ -12,14 +12,14 @@ from pathlib import Path
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
 from demeanor.statistics.bisection import Tries
-from demeanor.store.runs.run_dirs import runs
+from demeanor.store.runs.run_dirs import list_runs
 from demeanor.store.runs.run_folder import RunFolder
 
 
 def earlier_records(folder: Path) -> tuple[tuple[Record, ...], ...]:
     """The judged trials of each earlier run in the folder."""
     found = []
-    for path in runs(folder):
+    for path in list_runs(folder):
         records = RunFolder(path).records()
         found.append(tuple(one for one in records if one.final and not isinstance(one.verdict, Void)))
     return tuple(found)

@@ -17,7 +17,7 @@ from demeanor.reports.prompt_coverage.report import InstructionAnswer
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.detection import true_count
 from demeanor.statistics.group_search import Found, Question, path_length, search
-from demeanor.statistics.rate_change import RateChange, RateChangeTest, baseline_ends
+from demeanor.statistics.rate_change import RateChangeTest, RateDirection, baseline_ends
 
 Removal: TypeAlias = tuple[str, frozenset[str]]
 """An eval, and the instructions that are removed."""
@@ -90,7 +90,7 @@ class HeldBy:
     parts: tuple[str, ...]
     """The instructions that were removed together."""
 
-    change: RateChange
+    change: RateDirection
     """Whether the rate falls or rises."""
 
     before: Tries
@@ -230,7 +230,7 @@ class CoverState:
             for noticed in one.found.noticed
         )
 
-    def _answer(self, one: EvalSearch, strict: RateChangeTest, question: Question) -> RateChange | None:
+    def _answer(self, one: EvalSearch, strict: RateChangeTest, question: Question) -> RateDirection | None:
         """The answer to a question; None if it needs more trials, which are noted."""
         test = strict if question.strict else one.test
         tries = self._tries(one.eval, question.removed)

@@ -12,7 +12,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.evidence import Spent
 from demeanor.plugins.lab.fork.report import DecisiveStep, ForkOutcome, ForkReport, ForkStep
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, labelled, paragraph, table, text_column
+from demeanor.render.tables import Column, labelled, paragraph, table, text_column
 from demeanor.render.terminal import Screen, paint
 
 _BAR = 10

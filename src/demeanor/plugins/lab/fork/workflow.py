@@ -34,7 +34,7 @@ from demeanor.plugins.lab.fork.rules import Scan
 from demeanor.plugins.lab.fork.source import ForkSource, describe_turn, stored_beside
 from demeanor.results import SCAN_FILE
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import RunResult, execute, prepare
+from demeanor.runner.execution import RunResult, execute, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI
 from demeanor.statistics.intervals import wilson

@@ -15,7 +15,7 @@ from demeanor.core.values.verdict import Fail, Finding, Pass
 from demeanor.reports.night.report import FailingCell, FailureMode, NightReport
 from demeanor.reports.night.step_pairs import TrialStepsPair
 from demeanor.results.trial_steps import TrialSteps
-from demeanor.web.night_html import night_html
+from demeanor.web.night_file import night_html
 from tests.helpers.night_reports import SUBJECT, a_week, nights, report_of
 from tests.helpers.run_reports import HOSTILE
 from tests.helpers.runs import record

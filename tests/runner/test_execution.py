@@ -24,7 +24,7 @@ from demeanor.core.values.verdict import Pass
 from demeanor.results.history import open_project_history
 from demeanor.runner.budget import StopConditions, stop_conditions
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import (
+from demeanor.runner.execution import (
     PreparedRun,
     execute,
     execute_together,

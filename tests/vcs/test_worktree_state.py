@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.vcs.tree_state import tree_state
+from demeanor.vcs.worktree_state import tree_state
 
 
 def git(folder: Path, *words: str) -> None:

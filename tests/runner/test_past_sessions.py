@@ -12,7 +12,7 @@ from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.exchange import Exchange, Request, Response
 from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.core.values.trajectory import Called, Said
-from demeanor.runner.session_files import choose_session, read_sessions, session_files
+from demeanor.runner.past_sessions import choose_session, read_sessions, session_files
 from demeanor.runner.traffic import TrafficHeader, header_line
 from tests.helpers.session_samples import session_file
 

@@ -16,14 +16,14 @@ from demeanor.runner.rehearsal_judges import keep_answers, open_judges, rehearsa
 from demeanor.runner.sandbox import verified_sandbox
 
 if TYPE_CHECKING:
-    from demeanor.judge.self_test import SelfTest
+    from demeanor.judge.offline_test import SelfTest
 
 
 def self_tests(
     evals: Sequence[Eval], config: Config, *, asking: Asking = "never", environ: Mapping[str, str] | None = None
 ) -> Iterator[SelfTest]:
     """Show for each eval whether it can pass and can fail. `asking` says whether judges are asked about rehearsals."""
-    from demeanor.judge.self_test import playable, self_test
+    from demeanor.judge.offline_test import playable, self_test
 
     checks = open_checks([playable(one) for one in evals], config)
     try:

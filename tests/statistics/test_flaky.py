@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.statistics.flakiness import flakiness
+from demeanor.statistics.flaky import flakiness
 
 
 def test_known_values() -> None:

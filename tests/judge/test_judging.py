@@ -15,7 +15,7 @@ from demeanor.core.values.policy import USUALLY_FAILS, USUALLY_PASSES
 from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.judge.calls_view import Calls
-from demeanor.judge.judge import judge
+from demeanor.judge.judging import judge
 from tests.judge.helpers import called, evidence, no_command
 
 YES, NO, UNKNOWN = FileExists(path="a"), FileExists(path="b"), ToolUsed(tool="rm")

@@ -18,7 +18,7 @@ from demeanor.core.values.judge_question import AskJudge
 from demeanor.core.values.ports import RunCommand
 from demeanor.core.values.verdict import Verdict, VoidCause
 from demeanor.judge.answers import AskChecks, CheckAnswer, ask_here
-from demeanor.judge.judge import judge
+from demeanor.judge.judging import judge
 from demeanor.judge.opinion import no_judge
 from demeanor.judge.simulation import LayOut, ReadBack, does_nothing, rehearse, template_copies
 from demeanor.judge.user_check import crash

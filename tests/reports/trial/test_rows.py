@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demeanor.core.values.trajectory import Said
 from demeanor.core.values.user import UserTurn
-from demeanor.reports.trial.step_rows import step_rows
+from demeanor.reports.trial.rows import step_rows
 from demeanor.results.trial_steps import TrialSteps
 from tests.helpers.runs import record
 

@@ -15,7 +15,7 @@ from demeanor.render import numbers
 from demeanor.reports.night import phrases
 from demeanor.reports.night.report import FailingCell, NightReport
 from demeanor.reports.night.step_pairs import TrialStepsPair
-from demeanor.reports.trial.step_rows import AlignedSteps, step_rows
+from demeanor.reports.trial.rows import AlignedSteps, step_rows
 from demeanor.results import TrialSteps
 from demeanor.web.night_view import night_view
 from demeanor.web.templating import STYLE, render, static_text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.errors import UsageError
-from demeanor.vcs.changed_lines import changed_lines
+from demeanor.vcs.line_changes import changed_lines
 
 
 def git(folder: Path, *words: str) -> None:

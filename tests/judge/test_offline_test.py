@@ -11,7 +11,7 @@ from demeanor import USUALLY_PASSES, eval_test
 from demeanor.core.values.checks import FileExists
 from demeanor.core.values.errors import BadInput
 from demeanor.define.folder.cline_folder import read_cline_folder
-from demeanor.judge.self_test import SelfTestFault, self_test
+from demeanor.judge.offline_test import SelfTestFault, self_test
 from tests.judge.helpers import lay_out, no_command, read_back
 
 

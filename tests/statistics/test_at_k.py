@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k
+from demeanor.statistics.at_k import pass_at_k, pass_hat_k
 
 COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, strategies as st
 
 from demeanor.core.values.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
-from demeanor.judge.call_chain import call_chain
+from demeanor.judge.shown_calls import call_chain
 from tests.judge.helpers import called
 
 

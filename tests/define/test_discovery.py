@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.errors import BadInput, UnknownName
-from demeanor.define.discover import discover
+from demeanor.define.discovery import discover
 
 HEAD = "from demeanor import USUALLY_PASSES, eval_test\n"
 

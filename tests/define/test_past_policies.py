@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.policy import Policy
-from demeanor.define.discover import discover
-from demeanor.define.policy_history import PolicyHistory, policies_in, policy_history
+from demeanor.define.discovery import discover
+from demeanor.define.past_policies import PolicyHistory, policies_in, policy_history
 from tests.helpers.harbor_task_files import MINIMAL, task
 
 HEAD = "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"

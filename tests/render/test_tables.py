@@ -8,7 +8,7 @@ import sys
 import pytest
 from rich.text import Text
 
-from demeanor.render.table import wrapped
+from demeanor.render.tables import wrapped
 
 
 def plain(text: str, width: int, indent: int = 0) -> list[str]:
@@ -36,7 +36,7 @@ def test_lines_that_fit_do_not_load_the_console_of_rich() -> None:
     program = """
 import sys
 from rich.text import Text
-from demeanor.render.table import wrapped
+from demeanor.render.tables import wrapped
 wrapped(Text("short"), 80)
 print("rich.console" in sys.modules)
 wrapped(Text("word " * 20), 40)

@@ -9,8 +9,8 @@ import pytest
 
 from demeanor.core.values.record import RunInfo
 from demeanor.decide.shifts import RateShift, rate_shifts
-from demeanor.reports.night import kept_shifts as module
-from demeanor.reports.night.kept_shifts import kept_shifts, nights_before
+from demeanor.reports.night import shift_scan as module
+from demeanor.reports.night.shift_scan import kept_shifts, nights_before
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
 from tests.helpers.runs import records
