@@ -10,6 +10,9 @@ PINS   ?= constraints.txt
 # Without bytecode files, every start of demeanor in every test compiles all its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Like pip, uv trusts the certificates of the machine, among them those of a company's proxy.
+export UV_SYSTEM_CERTS ?= true
+
 .DEFAULT_GOAL := help
 .PHONY: help env constraints machine browser registry screenshots harbor demo test quick test-times test-agents test-harbor fuzz check fix docs site bench bench-parts bench-signal release-check release clean
 

@@ -20,7 +20,7 @@ NEWEST = "3.14"
 
 def run(*argv: str) -> None:
     """Run a program that starts uv, or fail with its message."""
-    env = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    env = {"UV_SYSTEM_CERTS": "true"} | {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
     done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stderr}\n(uv needs a package index: $UV_DEFAULT_INDEX, or its default)"
 

@@ -241,7 +241,7 @@ def test_harbor_is_shown_or_its_installation_suggested(project: Project, tmp_pat
 
 IN_PROCESS = """\
 import os, signal, sys
-from demeanor.cli import main
+from demeanor.cli.program import main
 os.environ["MAIN"] = str(os.getpid())
 mine = lambda number, frame: None
 signal.signal(signal.SIGTERM, mine)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli import main
+from demeanor.cli.program import main
 from demeanor.cli.options import (
     choice_arguments,
     env_argument,

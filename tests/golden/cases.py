@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from demeanor.cli import main
+from demeanor.cli.program import main
 from demeanor.cli.registry import all_commands, parser_of, program_help
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome

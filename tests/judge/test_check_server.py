@@ -260,7 +260,7 @@ def traced(rig, result):
     project.write(demeanor_toml=CONFIG.format(script=SCRIPT, limit=60), evals__eval_a_py=HEAD + text)
     program = (
         "import os, sys\nos.environ['TRACED'] = str(os.getpid())\nsys.settrace(lambda *_: None)\n"
-        "from demeanor.cli import main\nsys.exit(main(['run']))"
+        "from demeanor.cli.program import main\nsys.exit(main(['run']))"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=project.folder, env=project.env, capture_output=True, text=True,

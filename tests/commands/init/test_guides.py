@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli import main
+from demeanor.cli.program import main
 from demeanor.cli.registry import command_of, parser_of
 from demeanor.commands.init.guide_text import guides, usage
 

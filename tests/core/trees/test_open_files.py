@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli import main
+from demeanor.cli.program import main
 from demeanor.core.trees.git import require_git
 from demeanor.core.trees.nofollow import find_beneath, read_beneath
 from demeanor.core.trees.open_files import out_of_files, require_open_files

@@ -11,7 +11,7 @@ from demeanor.core.text.codec import decode, encode
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.fault import DONE, OPTIONS, Fault, FaultKind, kind_in, parse_fault, parse_faults
 
-PAGE = Path(__file__).parents[2] / "docs" / "gateway.md"
+PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
 
 
 def read(text: object) -> Fault:

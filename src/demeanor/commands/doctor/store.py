@@ -8,7 +8,8 @@ from demeanor.config.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import DemeanorError
 from demeanor.store.captures.capture_store import open_capture_store, read_start
-from demeanor.store.history.connect import history_address, inspect_history
+from demeanor.store.history import history_address
+from demeanor.store.history.connect import inspect_history
 from demeanor.store.runs.sync import PENDING
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli import main
+from demeanor.cli.program import main
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 from tests.helpers.image_registry import image_registry, layer, manifest, write_layout
 from tests.helpers.processes import alive
