@@ -226,6 +226,47 @@ def test_a_cycle_is_found() -> None:
     assert cycle_of({"a": {"b"}, "b": {"c"}}) == []
 
 
+MODULES_OF_DOORS = {
+    *("render.markdown", "render.marks", "render.numbers", "reports.night.phrases", "reports.run.phrases"),
+    *("statistics.boschloo", "statistics.change", "statistics.change_evidence", "statistics.fisher"),
+    *("gateway.contract", "store.imports.demeanor_report"),
+}
+"""Modules that a door offers as a whole: their functions are called with the name of the module before them."""
+
+
+def entered(importer: str, imported: str, doors: set[str]) -> str | None:
+    """The innermost package with a door that an import passes by; None if there is none."""
+    passed = (door for door in doors if imported.startswith(f"{door}.") and imported not in doors)
+    return max((door for door in passed if not f"{importer}.".startswith(f"{door}.")), key=len, default=None)
+
+
+def test_packages_with_a_door_are_entered_by_it() -> None:
+    """What other packages use of a package stands in its `__init__`; the rest is private to it."""
+    modules = {module_name(path): tree for path, tree in trees().items()}
+    doors = {
+        module_name(path) for path in FILES if "lazy_names(" in path.read_text("utf-8") and path.name == "__init__.py"
+    }
+    wrong = [
+        f"{importer} imports {imported}: add the name to the door of {door}, or use what is there"
+        for importer, tree in modules.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+        for imported in [f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in modules else node.module]
+        if (door := entered(importer, imported, doors)) and imported.removeprefix("demeanor.") not in MODULES_OF_DOORS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_import_that_passes_by_a_door_is_found() -> None:
+    """Inside of a package, and through a door inside of it, there is nothing to find."""
+    doors = {"demeanor.store", "demeanor.store.runs"}
+    assert entered("demeanor.web.site", "demeanor.store.runs.ledger", doors) == "demeanor.store.runs"
+    assert entered("demeanor.store.reader", "demeanor.store.runs.ledger", doors) == "demeanor.store.runs"
+    assert entered("demeanor.web.site", "demeanor.store.runs", doors) is None
+    assert entered("demeanor.store.runs.reader", "demeanor.store.runs.ledger", doors) is None
+
+
 def test_tests_have_the_path_of_their_module() -> None:
     """`tests/<package>/test_<module>.py`; a test of several modules stands in their package."""
     folders = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_dir()}

@@ -50,5 +50,6 @@ def test_listing_evals_loads_no_prices(tmp_path: Path):
         "from demeanor import USUALLY_PASSES, eval_test\n"
         "@eval_test(USUALLY_PASSES, prompt='Hi.')\ndef a(rig, result):\n    assert result\n"
     )
-    code = f"import sys\nfrom demeanor.cli.program import main\nassert main(['validate', '--list', {str(tmp_path)!r}]) == 0"
+    listing = f"assert main(['validate', '--list', {str(tmp_path)!r}]) == 0"
+    code = f"import sys\nfrom demeanor.cli.program import main\n{listing}"
     assert not {"genai_prices", "pydantic"} & loaded(code)

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from demeanor.core.values.scenario import Approval
     from demeanor.core.values.steering import Steer
     from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserReply
-    from demeanor.define.cases import csv, jsonl
-    from demeanor.define.python.decorator import eval_test
-    from demeanor.judge.rig import Rig
-    from demeanor.judge.simulation import Stage
+    from demeanor.define import csv, eval_test, jsonl
+    from demeanor.judge import Rig, Stage
 
 __all__ = [
     "ALWAYS_PASSES",

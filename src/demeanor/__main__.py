@@ -44,7 +44,7 @@ def _run() -> int:
 
         sys.stdout.write(f"demeanor {__version__}\n")
         return 0
-    from demeanor.cli.program import run_and_end
+    from demeanor.cli import run_and_end
 
     return run_and_end(sys.argv[1:])
 

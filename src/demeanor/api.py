@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from demeanor.config.config import Config, read_config
+from demeanor.config import Config, read_config
 from demeanor.core.installation import install_extra
 from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.history import PastRun
@@ -17,10 +17,7 @@ from demeanor.core.values.notes import NoteLabel
 from demeanor.core.values.record import Record, RunKind
 from demeanor.core.values.trajectory import Event
 from demeanor.results import find_past_run, open_project_history, read_steps
-from demeanor.store.captures.capture_store import open_capture_store
-from demeanor.store.exports.table import COLUMNS, arrow_schema, row
-from demeanor.store.history.notes import read_notes
-from demeanor.store.runs.run_dirs import place_of
+from demeanor.store import COLUMNS, arrow_schema, open_capture_store, place_of, read_notes, row
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli.program import main
 from demeanor.cli.options import (
     choice_arguments,
     env_argument,
@@ -19,6 +18,7 @@ from demeanor.cli.options import (
     subject_arguments,
     trial_arguments,
 )
+from demeanor.cli.program import main
 from demeanor.config.tables import Limit
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.executor_spec import ExecutorSpec

@@ -26,7 +26,7 @@ from demeanor.agents.program import (
     placeholder_values,
     read_program,
 )
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.text.codec import encode
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd

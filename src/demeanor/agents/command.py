@@ -23,7 +23,7 @@ from demeanor.agents.program import (
     read_command,
     read_program,
 )
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.trajectory import Event, Kind

@@ -9,7 +9,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import json_arguments, json_lines, json_objects
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.config.table import Table, describe, path_problem
+from demeanor.config import Table, describe, path_problem
 from demeanor.core.text.json_path import Step, json_steps
 from demeanor.core.text.json_values import as_text
 from demeanor.core.values.process import ProcessEnd

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from demeanor.agents.program import PLACEHOLDERS, check_placeholders, fill, in_project, project_path
-from demeanor.config.table import Table
+from demeanor.config import Table
 
 _EXAMPLE = 'write the command: ["python3", "db.py"], or an address: "http://127.0.0.1:8000/mcp"'
 _HTTP = {"type": "http"}

@@ -13,7 +13,7 @@ from demeanor._version import __version__
 from demeanor.agents.executables import PACKAGE_ENV, package_paths
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.overrides import Overrides, read_overrides, read_params
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.text.codec import encode
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd

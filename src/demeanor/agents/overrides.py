@@ -22,7 +22,7 @@ from demeanor.agents.program import (
     read_tool_kinds,
 )
 from demeanor.agents.settings import merged
-from demeanor.config.table import Table, path_problem
+from demeanor.config import Table, path_problem
 from demeanor.core.values.agent import Orders, Task
 from demeanor.core.values.scenario import Approval
 from demeanor.core.values.trajectory import Kind

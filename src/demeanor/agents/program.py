@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from demeanor.agents.executables import printed_version, why_missing, with_executables
-from demeanor.config.table import Table, path_problem
+from demeanor.config import Table, path_problem
 from demeanor.core.values.agent import Task
 from demeanor.core.values.errors import nearest
 from demeanor.core.values.process import Launch

@@ -13,7 +13,7 @@ from demeanor.agents.executables import PACKAGE_ROOT, python_paths, with_executa
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.program import read_paths
 from demeanor.agents.python_environment import eval_folders, is_wide
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.text.codec import encode
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd

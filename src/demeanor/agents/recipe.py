@@ -18,7 +18,7 @@ from demeanor.agents.mcp_servers import Servers, filled_servers
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
 from demeanor.agents.package import Package, find_program, installed_version, program_paths
 from demeanor.agents.program import in_project, named_files, placeholder_values, project_command, read_paths
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import ProcessEnd
 from demeanor.core.values.trajectory import Event, Kind

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.entry_points import installed
 from demeanor.core.values.agent import Agent
 from demeanor.core.values.errors import UnknownName

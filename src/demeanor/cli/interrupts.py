@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.progress import Progress
     from demeanor.core.values.record import Record
     from demeanor.core.values.trial import Plan
-    from demeanor.runner.ui import UI
+    from demeanor.runner import UI
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOPPING = "\ndemeanor: stopping; finished trials are kept (press Ctrl-C again to force)\n"
@@ -59,7 +59,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPIN
 def make_ui(*, quiet: bool = False, events: bool = False, kept: bool = True) -> UI:
     """The UI of the command line: progress on standard error, unless `quiet`; with `events`, as lines of JSON. `kept`
     says whether finished trials are kept when it is interrupted."""
-    from demeanor.runner.ui import UI
+    from demeanor.runner import UI
 
     def progress(plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
         if quiet:

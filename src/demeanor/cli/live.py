@@ -16,10 +16,7 @@ from demeanor.core.values.progress import AttemptStarted, Progress, WorkersChang
 from demeanor.core.values.record import Record
 from demeanor.core.values.usage import RunningTotal
 from demeanor.core.values.verdict import Fail, Void
-from demeanor.render import numbers as figures
-from demeanor.render.marks import STYLES, dots
-from demeanor.render.tables import Column, cut, table
-from demeanor.render.terminal import Screen, paint, screen_of
+from demeanor.render import STYLES, Column, Screen, cut, dots, numbers as figures, paint, screen_of, table
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -11,16 +11,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from demeanor.config.config import Config, read_config
-from demeanor.config.tables import Limit
+from demeanor.config import Config, Limit, read_config
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.executor_spec import PLACES, ExecutorSpec
 from demeanor.core.values.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
     from demeanor.core.values.run_request import RunRequest
-    from demeanor.render.documents import ReportDocument
-    from demeanor.render.terminal import Screen
+    from demeanor.render import ReportDocument, Screen
 
 T = TypeVar("T")
 _LISTS = {
@@ -255,7 +253,7 @@ def print_report(
     markdown: Callable[[T], str] | None = None,
 ) -> None:
     """Print a report in the output format."""
-    from demeanor.render.terminal import screen_of
+    from demeanor.render import screen_of
 
     how = output_format(args)
     if how == "json":

@@ -12,14 +12,14 @@ from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.core.values.trial import Plan
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
 
 def print_plan(plan: Plan, request: RunRequest, catalog: Catalog, results: Path, *, as_json: bool) -> None:
     """Print what would be run, and what it will probably cost."""
-    from demeanor.reports.run.plan import plan_json, plan_text
+    from demeanor.reports.run import plan_json, plan_text
     from demeanor.results import estimate_plan
-    from demeanor.runner.engines import task_environment, tasks_refused
+    from demeanor.runner import task_environment, tasks_refused
 
     estimate = estimate_plan(plan, catalog, request, os.environ, results)
     text = plan_json if as_json else partial(plan_text, environment=task_environment(catalog, request, plan))

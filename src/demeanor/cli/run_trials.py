@@ -33,8 +33,8 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.decide import empty_exit_code
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
-    from demeanor.reports.run.report import RunReport
+    from demeanor.config import Config
+    from demeanor.reports.run import RunReport
 
 _NOTHING_GATES = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
@@ -93,12 +93,9 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def run_evals(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from demeanor.cli.interrupts import make_ui
-    from demeanor.reports.run.collection import compare_collection
-    from demeanor.reports.run.workflow import run_and_report
+    from demeanor.reports.run import compare_collection, run_and_report
     from demeanor.results import find_stored_run, resumed_request
-    from demeanor.runner.catalog import SCRIPTED, Catalog
-    from demeanor.runner.plan import plan_evals
-    from demeanor.runner.selection import collect_evals, select_evals
+    from demeanor.runner import SCRIPTED, Catalog, collect_evals, plan_evals, select_evals
 
     config = load_config(args, near=Path(args.resume) if args.resume else None)
     results = args.results or config.root / config.results
@@ -138,13 +135,13 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
 
 def _print(report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.reports.run.to_json import json_pieces
+        from demeanor.reports.run import json_pieces
 
         for piece in json_pieces(report):
             sys.stdout.write(piece)
     else:
-        from demeanor.render.terminal import screen_of
-        from demeanor.reports.run.terminal import terminal_report
+        from demeanor.render import screen_of
+        from demeanor.reports.run import terminal_report
 
         print(terminal_report(report, screen_of(sys.stdout)), end="")
 

@@ -17,10 +17,17 @@ from typing import TypeAlias, TypedDict
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import count, fingerprints
-from demeanor.statistics import boschloo, fisher
-from demeanor.statistics.false_discovery import adjusted
-from demeanor.statistics.paired import Count, Difference, paired_difference, paired_rates
-from demeanor.statistics.power import detectable_drop, region_of
+from demeanor.statistics import (
+    Count,
+    Difference,
+    adjusted,
+    boschloo,
+    detectable_drop,
+    fisher,
+    paired_difference,
+    paired_rates,
+    region_of,
+)
 
 Counts = tuple[int, int]
 """Passed and judged trials."""

@@ -12,7 +12,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Decision, Tally
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
 
 
 def empty_exit_code(config: Config, environ: Mapping[str, str]) -> ExitCode:

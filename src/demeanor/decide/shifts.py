@@ -11,7 +11,7 @@ from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.core.values.tally import Estimate
 from demeanor.decide.change_points import rate_histories
-from demeanor.statistics.estimates import estimate
+from demeanor.statistics import estimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields as dataclass_fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import short_hash

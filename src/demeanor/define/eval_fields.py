@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 from demeanor.core.values.checks import DeclaredCheck, JudgeCheck
 from demeanor.core.values.eval import Eval, Rehearsal, Source
 from demeanor.core.values.fault import Fault, parse_faults

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 
 Schema: TypeAlias = dict[str, Any]
 Reader: TypeAlias = Callable[[Table, str], Any]

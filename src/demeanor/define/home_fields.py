@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 from demeanor.core.values.checks import IN_HOME, Check
 from demeanor.core.values.scenario import Scenario
 from demeanor.define.field import FILES, STRINGS, Field, Schema, texts

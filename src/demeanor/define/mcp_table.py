@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 from demeanor.core.values.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, HttpServer, McpServer, Reply, Transport
 from demeanor.define.field import BOOLEAN, OBJECT, STRING, STRINGS, Field, Schema, object_schema, read_fields, text
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.text.json_values import as_dict
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.table import path_problem
+from demeanor.config import path_problem
 from demeanor.core.values.errors import BadInput
 
 

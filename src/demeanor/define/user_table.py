@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 from demeanor.core.values.user import ScriptedUser, SimulatedUser, User, UserReply
 from demeanor.define.field import (
     BOOLEAN,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from demeanor.define.sources import SourceModule
+    from demeanor.define import SourceModule
     from demeanor.pytest_plugin.batch import Batch
 
 _SETTINGS = {"demeanor.toml", "pyproject.toml"}
@@ -70,7 +70,7 @@ def _source_of(folder: Path) -> SourceModule | None:
     """The source that reads a folder as an eval, if it is certainly one: other tools, too, have files of such names."""
     if not any(path.name not in _SETTINGS for path in folder.glob("*.toml")):
         return None
-    from demeanor.define.sources import source_of
+    from demeanor.define import source_of
 
     source = source_of(folder)
     return source if source is not None and source.is_complete(folder) else None
@@ -150,8 +150,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     batch = _batch(config)
     if batch is not None and batch.report is not None:
         from demeanor.core.text.ci_commands import neutral
-        from demeanor.render.terminal import Screen
-        from demeanor.reports.run.terminal import terminal_report
+        from demeanor.render import Screen
+        from demeanor.reports.run import terminal_report
 
         terminalreporter.section("evals")
         text = terminal_report(batch.report, Screen(width=terminalreporter._tw.fullwidth))

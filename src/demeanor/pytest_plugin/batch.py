@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.config.config import find_config, read_config
+from demeanor.config import find_config, read_config
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.executor_spec import ExecutorSpec
@@ -20,14 +20,9 @@ from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Cell, Plan
-from demeanor.define.discovery import unique_names
-from demeanor.reports.run.report import RunReport
-from demeanor.reports.run.terminal import cell_text
-from demeanor.reports.run.workflow import make_report, publish
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import PreparedRun, RunResult, execute_async, prepare
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.schedule import Stop
+from demeanor.define import unique_names
+from demeanor.reports.run import RunReport, cell_text, make_report, publish
+from demeanor.runner import Catalog, PreparedRun, RunResult, Stop, execute_async, plan_evals, prepare
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

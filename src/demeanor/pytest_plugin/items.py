@@ -15,11 +15,16 @@ from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.trial import Cell
-from demeanor.define.discovery import discover, unique_names
-from demeanor.define.folder.cline_folder import looks_like_cline
-from demeanor.define.python.decorator import take_created
-from demeanor.define.python.import_file import evals_in, evals_of, reject_lost
-from demeanor.define.python.marks import marks_of
+from demeanor.define import (
+    discover,
+    evals_in,
+    evals_of,
+    looks_like_cline,
+    marks_of,
+    reject_lost,
+    take_created,
+    unique_names,
+)
 from demeanor.pytest_plugin.batch import Batch, ItemResult, batch_of
 from demeanor.pytest_plugin.shared_run import CellRequest, request_result
 

@@ -79,7 +79,7 @@ class SharedRun:
 
     def _start(self, requests: Sequence[CellRequest]) -> Batch:
         from demeanor.core.values.errors import BadInput
-        from demeanor.define.discovery import discover
+        from demeanor.define import discover
         from demeanor.pytest_plugin.batch import batch_of
 
         batch = batch_of(self._config)

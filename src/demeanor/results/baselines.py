@@ -13,7 +13,7 @@ from demeanor.core.values.ports import History
 from demeanor.core.values.trial import Plan
 from demeanor.decide import NIGHTS, Baseline, baseline_of
 from demeanor.results.nights import CountedNights
-from demeanor.runner.template import TemplateCache, temporary_templates
+from demeanor.runner import TemplateCache, temporary_templates
 
 _NIGHTS = 3 * NIGHTS
 """How many nights to search for the nights of an eval, because some may lack it."""

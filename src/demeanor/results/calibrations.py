@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import asks_judge, judge_identity
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.ports import History
-from demeanor.statistics.intervals import Interval
-from demeanor.statistics.judge_error import LabelledCounts, corrected_interval, rogan_gladen
+from demeanor.statistics import Interval, LabelledCounts, corrected_interval, rogan_gladen
 
 CALIBRATED = "calibrated"
 COUNTS = "counts"

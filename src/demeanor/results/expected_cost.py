@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.evidence import Spent
@@ -18,9 +18,8 @@ from demeanor.core.values.trial import Cell, Plan
 from demeanor.render import numbers
 from demeanor.results.history import open_project_history
 from demeanor.results.present_cost import present_cost
-from demeanor.runner.budget import budget_limits
-from demeanor.runner.catalog import Catalog
-from demeanor.store.history import SqlHistory
+from demeanor.runner import Catalog, budget_limits
+from demeanor.store import SqlHistory
 
 _RUNS = 5
 """The estimate of a cell is made from this many runs, the last ones."""

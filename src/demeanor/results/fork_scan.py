@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.core.values.record import Record
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store import RunFolder
 
 SCAN_FILE = "fork.json"
 """The report of the last scan, in the folder of the recorded trial."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.errors import StoreUnavailable, UnknownName
 from demeanor.core.values.history import KeptDecision
-from demeanor.store.history import SqlHistory, history_address, open_history
-from demeanor.store.history.sqlite import MEMORY
-from demeanor.store.runs.run_dirs import find_run
-from demeanor.store.runs.run_folder import RunFolder
-from demeanor.store.runs.sync import sync_run
+from demeanor.store import MEMORY, RunFolder, SqlHistory, find_run, history_address, open_history, sync_run
 
 
 def open_project_history(
@@ -43,7 +39,7 @@ def keep_decisions(
 ) -> tuple[str, ...]:
     """Store decisions in the history, and tell the hooks. If the history is unavailable, or a hook fails, the returned
     notes say so: the trials were run already, and their result must not be lost."""
-    from demeanor.runner.hooks import tell_decisions
+    from demeanor.runner import tell_decisions
 
     decisions = tuple(decisions)
     notes = tell_decisions(decisions)

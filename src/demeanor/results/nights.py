@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.trees.git import default_branch, has_commits
 from demeanor.core.values.eval import Eval

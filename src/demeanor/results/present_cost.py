@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from demeanor.core.values.history import ModelUse
 from demeanor.core.values.subject import Subject
 from demeanor.gateway import Price, cost
-from demeanor.runner.catalog import Catalog
+from demeanor.runner import Catalog
 
 
 def present_cost(catalog: Catalog, subject: Subject, uses: Iterable[ModelUse]) -> float | None:

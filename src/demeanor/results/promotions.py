@@ -12,7 +12,7 @@ from pathlib import Path
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.ports import History
-from demeanor.define.promotion_file import read_promotions
+from demeanor.define import read_promotions
 
 
 def unrecorded_promotions(history: History, evals: Iterable[Eval], root: Path) -> tuple[set[str], bool]:

@@ -8,14 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.codec import DecodeError, decode
 from demeanor.core.values.errors import StoreError, UnknownName, UsageError
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record, RunInfo, last_attempts
 from demeanor.results.history import open_project_history
-from demeanor.store.runs.run_dirs import LATEST, RunPlace, address_of, find_run, list_runs, place_of
-from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+from demeanor.store import LATEST, RUN_FILE, RunFolder, RunPlace, address_of, find_run, list_runs, place_of
 
 if TYPE_CHECKING:
     from demeanor.core.values.ports import History

@@ -6,17 +6,16 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.instructions import PromptInstruction, instructions
 from demeanor.core.trees.git import GitError
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.record import Record
-from demeanor.observe.conversations import first_request
+from demeanor.observe import first_request
 from demeanor.results.runs import StoredRun
 from demeanor.results.trial_steps import load_capture
-from demeanor.store.captures.capture_store import open_capture_store
-from demeanor.vcs.text_files import tracked_text_files
-from demeanor.vcs.text_search import TextLocation, find_texts
+from demeanor.store import open_capture_store
+from demeanor.vcs import TextLocation, find_texts, tracked_text_files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,10 +11,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record, last_attempts
 from demeanor.core.values.tally import CaseGroup, Estimate, Mean, Summary, Tally
 from demeanor.core.values.usage import total
-from demeanor.statistics.at_k import pass_at_k, pass_hat_k
-from demeanor.statistics.estimates import estimate
-from demeanor.statistics.intervals import wilson_of_mean
-from demeanor.statistics.paired import clustered_mean
+from demeanor.statistics import clustered_mean, estimate, pass_at_k, pass_hat_k, wilson_of_mean
 
 if TYPE_CHECKING:
     from demeanor.core.values.history import RunCell

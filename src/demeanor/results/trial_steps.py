@@ -10,8 +10,7 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.record import Record
 from demeanor.core.values.trajectory import Event
 from demeanor.core.values.user import UserTurn
-from demeanor.store.captures.capture_store import CaptureStore, read_capture
-from demeanor.store.runs.run_dirs import RunPlace
+from demeanor.store import CaptureStore, RunPlace, read_capture
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,1 +1,150 @@
 """The pipeline of a run: catalog → plan → prepare → execute → result; see execute.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from demeanor.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from demeanor.runner.agent_start import start_eval as start_eval, start_subjects as start_subjects
+    from demeanor.runner.assemble import (
+        check_sandbox as check_sandbox,
+        open_sandbox as open_sandbox,
+        run_info as run_info,
+    )
+    from demeanor.runner.attempt import capture_errors as capture_errors, path_tools as path_tools
+    from demeanor.runner.budget import (
+        BudgetSpent as BudgetSpent,
+        RunBudget as RunBudget,
+        budget_limits as budget_limits,
+        check_budgets as check_budgets,
+        out_of_money as out_of_money,
+    )
+    from demeanor.runner.cassettes import cassette_problems as cassette_problems
+    from demeanor.runner.catalog import (
+        BARE_AGENTS as BARE_AGENTS,
+        NATIVE as NATIVE,
+        SCRIPTED as SCRIPTED,
+        Catalog as Catalog,
+    )
+    from demeanor.runner.checks import Checks as Checks, build_workspace as build_workspace, open_checks as open_checks
+    from demeanor.runner.engines import (
+        Engine as Engine,
+        EngineRun as EngineRun,
+        EngineStatus as EngineStatus,
+        ShowProgress as ShowProgress,
+        TaskOptions as TaskOptions,
+        engine_names as engine_names,
+        installed_engines as installed_engines,
+        require_engines as require_engines,
+        task_environment as task_environment,
+        tasks_refused as tasks_refused,
+    )
+    from demeanor.runner.execution import (
+        PreparedRun as PreparedRun,
+        RunResult as RunResult,
+        execute as execute,
+        execute_async as execute_async,
+        execute_together as execute_together,
+        prepare as prepare,
+    )
+    from demeanor.runner.executors.certificates import write_certificates as write_certificates
+    from demeanor.runner.executors.cluster_check import CheckedWorker as CheckedWorker, check_cluster as check_cluster
+    from demeanor.runner.executors.cluster_client import require_distributed as require_distributed
+    from demeanor.runner.executors.local import WrappedExecutor as WrappedExecutor
+    from demeanor.runner.executors.shared_cluster import shared_cluster as shared_cluster
+    from demeanor.runner.hooks import tell_decisions as tell_decisions
+    from demeanor.runner.judges import (
+        Asking as Asking,
+        Judges as Judges,
+        TrialJudge as TrialJudge,
+        judge_spent as judge_spent,
+    )
+    from demeanor.runner.judging import JudgingContext as JudgingContext, judged as judged
+    from demeanor.runner.offline_tests import self_tests as self_tests
+    from demeanor.runner.past_sessions import (
+        choose_session as choose_session,
+        read_sessions as read_sessions,
+        session_files as session_files,
+    )
+    from demeanor.runner.plan import (
+        DEFAULT_TIMEOUT as DEFAULT_TIMEOUT,
+        plan_evals as plan_evals,
+        plan_run as plan_run,
+        with_faults as with_faults,
+    )
+    from demeanor.runner.prefixes import (
+        ForkedTrial as ForkedTrial,
+        load_prefixes as load_prefixes,
+        read_start as read_start,
+        renew as renew,
+        save_prefix as save_prefix,
+        stale_reason as stale_reason,
+    )
+    from demeanor.runner.project_files import uses_project_files as uses_project_files
+    from demeanor.runner.sandbox import (
+        MAKERS as MAKERS,
+        Level as Level,
+        no_isolation as no_isolation,
+        probe_cache as probe_cache,
+        verified_sandbox as verified_sandbox,
+    )
+    from demeanor.runner.schedule import Stop as Stop
+    from demeanor.runner.selection import (
+        choose_evals as choose_evals,
+        collect_evals as collect_evals,
+        eval_paths as eval_paths,
+        select_evals as select_evals,
+    )
+    from demeanor.runner.template import (
+        TemplateCache as TemplateCache,
+        build_template as build_template,
+        check_template as check_template,
+        temporary_templates as temporary_templates,
+    )
+    from demeanor.runner.traffic import (
+        exchange_rounds as exchange_rounds,
+        header_line as header_line,
+        traffic_header as traffic_header,
+    )
+    from demeanor.runner.trial_so_far import with_agent_log as with_agent_log
+    from demeanor.runner.ui import UI as UI
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "agent_start": "start_eval start_subjects",
+        "assemble": "check_sandbox open_sandbox run_info",
+        "attempt": "capture_errors path_tools",
+        "budget": "BudgetSpent RunBudget budget_limits check_budgets out_of_money",
+        "cassettes": "cassette_problems",
+        "catalog": "BARE_AGENTS Catalog NATIVE SCRIPTED",
+        "checks": "Checks build_workspace open_checks",
+        "engines": (
+            "Engine EngineRun EngineStatus ShowProgress TaskOptions engine_names installed_engines "
+            "require_engines task_environment tasks_refused"
+        ),
+        "execution": "PreparedRun RunResult execute execute_async execute_together prepare",
+        "executors.certificates": "write_certificates",
+        "executors.cluster_check": "CheckedWorker check_cluster",
+        "executors.cluster_client": "require_distributed",
+        "executors.local": "WrappedExecutor",
+        "executors.shared_cluster": "shared_cluster",
+        "hooks": "tell_decisions",
+        "judges": "Asking Judges TrialJudge judge_spent",
+        "judging": "JudgingContext judged",
+        "offline_tests": "self_tests",
+        "past_sessions": "choose_session read_sessions session_files",
+        "plan": "DEFAULT_TIMEOUT plan_evals plan_run with_faults",
+        "prefixes": "ForkedTrial load_prefixes read_start renew save_prefix stale_reason",
+        "project_files": "uses_project_files",
+        "sandbox": "Level MAKERS no_isolation probe_cache verified_sandbox",
+        "schedule": "Stop",
+        "selection": "choose_evals collect_evals eval_paths select_evals",
+        "template": "TemplateCache build_template check_template temporary_templates",
+        "traffic": "exchange_rounds header_line traffic_header",
+        "trial_so_far": "with_agent_log",
+        "ui": "UI",
+    },
+)

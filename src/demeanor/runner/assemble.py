@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from demeanor._version import __version__
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.text.codec import encode
@@ -27,7 +27,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
-from demeanor.judge.answers import ask_here, blame_unknown
+from demeanor.judge import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import cassette_text, changed_task_notes, recorder, replay_model
@@ -43,9 +43,8 @@ from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
 from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes import NoneSandbox
-from demeanor.store.runs.run_dirs import new_run
-from demeanor.store.runs.run_folder import RunFolder
-from demeanor.vcs.git_info import ci_branch, git_state
+from demeanor.store import RunFolder, new_run
+from demeanor.vcs import ci_branch, git_state
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,9 +129,7 @@ def new_run_folder(results: Path) -> RunFolder:
 
 def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -> Store:
     """The run folder, the history behind it, and the capture store to which captures are published."""
-    from demeanor.store.captures.capture_store import open_capture_store
-    from demeanor.store.history import history_address
-    from demeanor.store.runs.run_store import RunStore
+    from demeanor.store import RunStore, history_address, open_capture_store
 
     return RunStore(folder, history_address(config, environ, folder.folder.parent), captures=open_capture_store(config))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from demeanor.config.tables import Limit
+from demeanor.config import Limit
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.record import Record
@@ -16,7 +16,7 @@ from demeanor.core.values.usage import RunningTotal, Total
 from demeanor.core.values.verdict import Void, VoidCause
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.runner.catalog import Catalog
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.text.codec import DecodeError, decode
 from demeanor.core.text.wording import printable
@@ -27,9 +27,8 @@ from demeanor.core.trees.cache_dir import cache_folder
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.errors import StoreError
 from demeanor.runner.catalog import Catalog
-from demeanor.store.runs.run_folder import RunFolder
-from demeanor.vcs.build import BuildFailed, run_build
-from demeanor.vcs.worktree_state import TreeState, tree_state
+from demeanor.store import RunFolder
+from demeanor.vcs import BuildFailed, TreeState, run_build, tree_state
 
 BUILD_LOG = "build.log"
 _MAX_OUTPUT = 4 * 2**20

@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import CassetteError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
-from demeanor.define.discovery import discover
+from demeanor.define import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.secrets import known_secrets
 

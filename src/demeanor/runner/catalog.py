@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from demeanor.agents.registry import BUILT_IN, CODING_AGENTS, make_agent, third_party
-from demeanor.config.config import Config
-from demeanor.config.table import Table
+from demeanor.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
+from demeanor.config import Config, Table
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.values.agent import Agent
 from demeanor.core.values.errors import UnknownName, UsageError

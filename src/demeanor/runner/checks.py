@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.trees.tree import Tree
 from demeanor.core.trees.tree_io import scan
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.scenario import Scenario
-from demeanor.judge.answers import (
+from demeanor.judge import (
     AskChecks,
     AskInLoop,
     AskUser,
+    CheckServer,
     FindBlame,
     Rehearsals,
     ask_here,
     ask_user_here,
     blame_here,
+    close_fixtures,
+    fixture_problem,
+    set_up_here,
+    takes_fixtures,
 )
-from demeanor.judge.check_forkserver import takes_fixtures
-from demeanor.judge.check_server import CheckServer
-from demeanor.judge.check_worker import fixture_problem, set_up_here
-from demeanor.judge.fixtures import close_fixtures
 from demeanor.runner.template import RunSetup, build_template
 
 

@@ -13,24 +13,39 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from demeanor.agents.acp import AcpAgent
-from demeanor.agents.command import CommandAgent
-from demeanor.agents.jsonl_paths import KEYS as EVENT_KEYS
-from demeanor.agents.native import BuiltinAgent
-from demeanor.agents.overrides import Overrides
-from demeanor.agents.program import AgentProgram
-from demeanor.agents.python import PythonAgent
-from demeanor.agents.recipe import RecipeAgent, Setup
-from demeanor.agents.registry import BUILT_IN, adapter
-from demeanor.config.config import Config, read_settings
-from demeanor.config.fix import FixRules
-from demeanor.config.judge import JudgeRules
-from demeanor.config.schema_table import STRING, Schema, SchemaTable
-from demeanor.config.tables import SCOPES, BuildRules, EvidenceRules, GateRules, Limit, NightRules, ReplayRules
+from demeanor.agents import (
+    BUILT_IN,
+    KEYS as EVENT_KEYS,
+    AcpAgent,
+    AgentProgram,
+    BuiltinAgent,
+    CommandAgent,
+    Overrides,
+    PythonAgent,
+    RecipeAgent,
+    Setup,
+    adapter,
+)
+from demeanor.config import (
+    SCOPES,
+    STRING,
+    BuildRules,
+    Config,
+    EvidenceRules,
+    FixRules,
+    GateRules,
+    JudgeRules,
+    Limit,
+    NightRules,
+    ReplayRules,
+    Schema,
+    SchemaTable,
+    read_settings,
+)
 from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import Ceilings
-from demeanor.define.field import field_docs, without_links
+from demeanor.define import field_docs, without_links
 from demeanor.gateway import ModelSource, Price, read_model, read_provider
 from demeanor.runner.engines import engine_class, installed_engines
 

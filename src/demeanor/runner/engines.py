@@ -12,8 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from demeanor.config.engine_tables import ENGINES
-from demeanor.config.table import Table
+from demeanor.config import ENGINES, Table
 from demeanor.core.entry_points import installed, loaded
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import UnknownName, UsageError
@@ -23,7 +22,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Cell, Plan, Trial
 
 if TYPE_CHECKING:
-    from demeanor.judge.offline_test import SelfTest
+    from demeanor.judge import SelfTest
     from demeanor.runner.catalog import Catalog
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]

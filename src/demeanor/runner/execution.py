@@ -41,8 +41,7 @@ from demeanor.runner.memory import frequent_collections, return_freed_memory
 from demeanor.runner.sandbox import Level
 from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
-from demeanor.store.runs.run_dirs import discard_empty, point_latest
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store import RunFolder, discard_empty, point_latest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

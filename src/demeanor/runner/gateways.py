@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from demeanor.config.tables import Limit
+from demeanor.config import Limit
 from demeanor.core.values.ports import Gateway
 from demeanor.core.values.subject import Subject
 from demeanor.gateway import NullGateway

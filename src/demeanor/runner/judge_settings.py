@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.checks import FunctionCheck, JudgeCheck
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import asks_judge
 from demeanor.core.values.judge_question import JudgeSettings
 from demeanor.gateway import DEFAULT_MODEL
-from demeanor.judge.judge_prompt import INSTRUCTIONS
+from demeanor.judge import INSTRUCTIONS
 from demeanor.runner.users import with_user
 
 if TYPE_CHECKING:

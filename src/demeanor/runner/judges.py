@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from demeanor.config.tables import Limit
+from demeanor.config import Limit
 from demeanor.core.redaction.redactor import Redactor, without_digits
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.capture import Capture
@@ -27,9 +27,7 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.user import UserTurn
 from demeanor.core.values.verdict import VoidCause
-from demeanor.judge.check_server import ChecksStopped
-from demeanor.judge.judge_prompt import judge_hash, judge_request, question_key, read_vote
-from demeanor.judge.tool_answer import UnusableAnswer
+from demeanor.judge import ChecksStopped, UnusableAnswer, judge_hash, judge_request, question_key, read_vote
 from demeanor.runner.cassettes import replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.schedule import Retries

@@ -28,15 +28,11 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.starting_state import SECRETS, fit_to_keep
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Fail, Void, VoidCause
-from demeanor.judge.answers import AskChecks, FindBlame, ask_here, blame_unknown
-from demeanor.judge.judging import judge
-from demeanor.judge.opinion import no_judge
-from demeanor.judge.shown_calls import call_chain
-from demeanor.judge.snapshot import write_snapshots
+from demeanor.judge import AskChecks, FindBlame, ask_here, blame_unknown, call_chain, judge, no_judge, write_snapshots
 from demeanor.observe import observe
 from demeanor.runner.judges import TrialJudge, with_judge_spent
 from demeanor.runner.schedule import is_final
-from demeanor.store.runs.run_folder import write_call_log
+from demeanor.store import write_call_log
 
 if TYPE_CHECKING:
     from demeanor.runner.assemble import RunContext

@@ -16,8 +16,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from demeanor.agents.executables import PACKAGE_ROOT, find_executable
-from demeanor.agents.python_environment import environment_of, environment_settings, eval_folders, is_python, is_wide
+from demeanor.agents import (
+    PACKAGE_ROOT,
+    environment_of,
+    environment_settings,
+    eval_folders,
+    find_executable,
+    is_python,
+    is_wide,
+)
 from demeanor.core.values.process import ProcessEnd
 
 _MISSING = re.compile(r"No module named '?((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?=['\s;,)]|$)", re.ASCII)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.trees.tree_io import scan
 from demeanor.core.values.eval import Eval
 from demeanor.runner.catalog import Catalog
@@ -16,14 +16,14 @@ from demeanor.runner.rehearsal_judges import keep_answers, open_judges, rehearsa
 from demeanor.runner.sandbox import verified_sandbox
 
 if TYPE_CHECKING:
-    from demeanor.judge.offline_test import SelfTest
+    from demeanor.judge import SelfTest
 
 
 def self_tests(
     evals: Sequence[Eval], config: Config, *, asking: Asking = "never", environ: Mapping[str, str] | None = None
 ) -> Iterator[SelfTest]:
     """Show for each eval whether it can pass and can fail. `asking` says whether judges are asked about rehearsals."""
-    from demeanor.judge.offline_test import playable, self_test
+    from demeanor.judge import playable, self_test
 
     checks = open_checks([playable(one) for one in evals], config)
     try:

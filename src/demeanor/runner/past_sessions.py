@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.jsonl import json_objects
-from demeanor.agents.session_logs.read import is_half_of_another, known_formats, read_log_sessions
+from demeanor.agents import is_half_of_another, json_objects, known_formats, read_log_sessions
 from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.session import PastSession, Round
-from demeanor.observe.atif import atif_events, atif_steps
+from demeanor.observe import atif_events, atif_steps
 from demeanor.runner.traffic import traffic_session
 
 _MOST_BYTES = 512 << 20

@@ -14,8 +14,7 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.exchange import Exchange, Response
 from demeanor.core.values.prefix import Prefix, prefix_file, prefix_name_problem
 from demeanor.core.values.trial import Trial
-from demeanor.observe import separate
-from demeanor.observe.from_exchanges import main_answers
+from demeanor.observe import main_answers, separate
 
 if TYPE_CHECKING:
     from demeanor.gateway import Cassette

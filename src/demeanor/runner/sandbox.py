@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from demeanor._version import __version__
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.container_hints import podman_hint
 from demeanor.core.trees.cache_dir import cache_folder
 from demeanor.core.trees.git import require_git

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from demeanor.config.providers import WELL_KNOWN
-from demeanor.config.table import Table
+from demeanor.config import WELL_KNOWN, Table
 from demeanor.core.values.errors import BadInput, did_you_mean
 from demeanor.core.values.eval import Eval, ProviderChoice
 from demeanor.runner.catalog import Catalog

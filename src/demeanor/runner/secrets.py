@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.redaction.encodings import can_be_secret, secret_headers, telling
 
 

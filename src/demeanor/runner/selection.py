@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.select import keyword_matcher
 from demeanor.core.values.errors import BadInput, NothingToRun, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_request import RunRequest
-from demeanor.define.discovery import discover
+from demeanor.define import discover
 from demeanor.runner.judge_settings import with_judge
 from demeanor.runner.prefixes import with_known_prefixes
 

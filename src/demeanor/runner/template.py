@@ -28,7 +28,7 @@ from demeanor.core.values.errors import BadInput, WorldError
 from demeanor.core.values.ports import Template
 from demeanor.core.values.scenario import Scenario, Setup
 from demeanor.core.values.verdict import VoidCause
-from demeanor.judge.check_worker import set_up_here
+from demeanor.judge import set_up_here
 from demeanor.runner.workspace_git import EPOCH, commit, move_worktrees, remove_unreachable, repositories
 from demeanor.sandboxes import SandboxRuntime
 

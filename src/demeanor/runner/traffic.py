@@ -15,8 +15,7 @@ from demeanor.core.values.messages import Text
 from demeanor.core.values.session import PastSession, Round
 from demeanor.core.values.trajectory import Event
 from demeanor.gateway import user_text
-from demeanor.observe.conversations import Conversations
-from demeanor.observe.from_exchanges import answers, events_of
+from demeanor.observe import Conversations, answers, events_of
 
 FORMAT = "demeanor-traffic"
 """Says in the first line what the file is."""

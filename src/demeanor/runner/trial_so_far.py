@@ -13,7 +13,7 @@ from demeanor.core.values.evidence import Evidence
 from demeanor.core.values.ports import RunCommand
 from demeanor.core.values.trajectory import Event, Said
 from demeanor.core.values.trial import Trial
-from demeanor.judge.rig import Rig
+from demeanor.judge import Rig
 from demeanor.observe import observe
 from demeanor.runner.agent_run import AgentRun
 

@@ -11,15 +11,7 @@ from collections.abc import Sequence
 from demeanor.core.values.exchange import Request, Response
 from demeanor.core.values.messages import Tool
 from demeanor.core.values.user import SimulatedUser, UserTurn
-from demeanor.judge.tool_answer import (
-    answer_tool,
-    mark_of,
-    marked_texts,
-    tool_arguments,
-    tool_request,
-    unreadable,
-    without_middle,
-)
+from demeanor.judge import answer_tool, mark_of, marked_texts, tool_arguments, tool_request, unreadable, without_middle
 
 INSTRUCTIONS = """\
 You play the user of a coding agent in an automated test. You are not the agent and not an assistant: you never do the \

@@ -26,13 +26,12 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Plan, Trial
 from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserTurn, scripted_reply
 from demeanor.core.values.verdict import VoidCause
-from demeanor.judge.answers import AskUser
-from demeanor.judge.tool_answer import UnusableAnswer
+from demeanor.judge import AskUser, UnusableAnswer
 from demeanor.runner.schedule import Retries
 from demeanor.runner.user_prompt import INSTRUCTIONS, read_reply, read_role, reply_request, role_request
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.runner.catalog import Catalog
 
 SoFar: TypeAlias = Callable[[str], Awaitable[Evidence]]

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from demeanor.config.tables import BuildRules
+from demeanor.config import BuildRules
 from demeanor.core.text.wording import excerpt, shortened_to_end
 from demeanor.core.trees.program_tree import program_tree
 from demeanor.core.values.errors import UsageError

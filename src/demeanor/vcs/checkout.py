@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.trees.git import GitError, commit_of, git
 from demeanor.core.values.errors import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.vcs.checkout import Checkout, checked_out
 
 

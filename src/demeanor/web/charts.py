@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from markupsafe import Markup, escape
 
 from demeanor.core.values.tally import Estimate
-from demeanor.render.numbers import duration, percent
+from demeanor.render import duration, percent
 
 _BAR, _HEIGHT = 5, 18
 SpanKind: TypeAlias = Literal["start", "model", "tool", "agent"]

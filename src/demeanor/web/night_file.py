@@ -12,10 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from demeanor.render import numbers
-from demeanor.reports.night import phrases
-from demeanor.reports.night.report import FailingCell, NightReport
-from demeanor.reports.night.step_pairs import TrialStepsPair
-from demeanor.reports.trial.rows import AlignedSteps, step_rows
+from demeanor.reports.night import FailingCell, NightReport, TrialStepsPair, phrases
+from demeanor.reports.trial import AlignedSteps, step_rows
 from demeanor.results import TrialSteps
 from demeanor.web.night_view import night_view
 from demeanor.web.templating import STYLE, render, static_text

@@ -13,9 +13,8 @@ from demeanor.core.values.tally import Estimate
 from demeanor.core.values.usage import total
 from demeanor.decide import EXPECTED, RateShift
 from demeanor.render import numbers
-from demeanor.reports.night import phrases
-from demeanor.reports.night.report import NightCell, NightReport, NightRow, SubjectNights
-from demeanor.reports.run.phrases import POLICIES
+from demeanor.reports.night import NightCell, NightReport, NightRow, SubjectNights, phrases
+from demeanor.reports.run import POLICIES
 from demeanor.web.charts import trend
 
 MOST_CELLS = 480

@@ -11,15 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config, positive_float, positive_int
-from demeanor.cli.output_path import new_folder
+from demeanor.cli import config_argument, load_config, new_folder, positive_float, positive_int
 from demeanor.core.started import mark_started
 from demeanor.core.text.wording import printable
 from demeanor.core.values.agent import Ability
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.agents.recipe import Recipe
+    from demeanor.agents import Recipe
     from demeanor.commands.agents.conformance.suite import AbilityResult
 
 _ABILITIES = tuple(ability.value for ability in Ability)
@@ -69,7 +68,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """List, install or check agents."""
-    from demeanor.agents.folders import agents_folders
+    from demeanor.agents import agents_folders
 
     if args.action == "install":
         return _install(args.names, args.dir)
@@ -118,7 +117,7 @@ def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
 
 def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
     """Yield the recipes of the named agents, or of all."""
-    from demeanor.agents.registry import CODING_AGENTS, adapter, third_party
+    from demeanor.agents import CODING_AGENTS, adapter, third_party
     from demeanor.core.values.errors import UnknownName
 
     known = (*CODING_AGENTS, *third_party())
@@ -132,7 +131,7 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
 
 
 def _facts(recipe: Recipe, folders: tuple[Path, ...]) -> dict[str, object]:
-    from demeanor.agents.package import find_program, installed, installed_version
+    from demeanor.agents import find_program, installed, installed_version
 
     program = find_program(recipe.name, recipe.package, folders, None)
     version = installed_version((str(program),), recipe.package, recipe.version_option) if program else None
@@ -173,8 +172,7 @@ def _list(names: list[str], folders: tuple[Path, ...], *, as_json: bool) -> Exit
 
 def _install(names: list[str], chosen: Path | None) -> ExitCode:
     """Install agents into the chosen folder, which is then recorded, or into the usual one."""
-    from demeanor.agents.folders import agents_folder
-    from demeanor.agents.installer import install
+    from demeanor.agents import agents_folder, install
     from demeanor.core.values.errors import UsageError
 
     if not names:
@@ -193,7 +191,7 @@ def _install(names: list[str], chosen: Path | None) -> ExitCode:
 
 def _record(folder: Path) -> None:
     """Record the folder for later commands; if that is impossible or has no effect, say what to do instead."""
-    from demeanor.agents.folders import agents_folders, record_folder
+    from demeanor.agents import agents_folders, record_folder
 
     try:
         record_folder(folder, os.environ)

@@ -6,8 +6,7 @@ import argparse
 import os
 import sys
 
-from demeanor.cli.options import config_argument, load_config, on_argument, positive_int
-from demeanor.cli.output_path import new_folder
+from demeanor.cli import config_argument, load_config, new_folder, on_argument, positive_int
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
@@ -42,12 +41,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     import asyncio
 
     from demeanor.commands.cluster.render import workers_json, workers_text
-    from demeanor.render.terminal import screen_of
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.executors.cluster_client import require_distributed
+    from demeanor.render import screen_of
+    from demeanor.runner import Catalog, require_distributed
 
     require_distributed()
-    from demeanor.runner.executors.cluster_check import check_cluster
+    from demeanor.runner import check_cluster
 
     config = load_config(args)
     if not config.executor.is_cluster:
@@ -61,7 +59,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _certs(args: argparse.Namespace) -> ExitCode:
-    from demeanor.runner.executors.certificates import write_certificates
+    from demeanor.runner import write_certificates
 
     if args.folder is None:
         raise UsageError("no folder is named\n  → demeanor cluster certs DIR")

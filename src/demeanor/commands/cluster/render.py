@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from demeanor.core.text.wording import count
-from demeanor.render.tables import table, text_column
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import Screen, paint, table, text_column
 
 if TYPE_CHECKING:
-    from demeanor.runner.executors.cluster_check import CheckedWorker
+    from demeanor.runner import CheckedWorker
 
 
 def workers_text(workers: Sequence[CheckedWorker], screen: Screen) -> str:

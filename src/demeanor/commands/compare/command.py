@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.forms import refuse_misfits
-from demeanor.cli.options import (
+from demeanor.cli import (
     choice_arguments,
     config_argument,
     format_arguments,
@@ -20,6 +19,7 @@ from demeanor.cli.options import (
     positive_int,
     print_report,
     rate_argument,
+    refuse_misfits,
     request_of,
     subject_arguments,
     trial_arguments,
@@ -28,8 +28,8 @@ from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
-    from demeanor.reports.comparison.report import CompareReport
+    from demeanor.config import Config
+    from demeanor.reports.comparison import CompareReport
 
 _TRIALS = 10
 _PLANNED = (0.95, 0.80)
@@ -87,8 +87,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         _print_plan(args)
         return ExitCode.ACCEPTED
     from demeanor.commands.compare.workflow import compare_decisions
-    from demeanor.reports.comparison.render import compare_markdown, compare_terminal
-    from demeanor.reports.comparison.report import COMPARE_DOCUMENT
+    from demeanor.reports.comparison import COMPARE_DOCUMENT, compare_markdown, compare_terminal
     from demeanor.results import keep_decisions
 
     config = load_config(args)
@@ -117,7 +116,7 @@ def _print_plan(args: argparse.Namespace) -> None:
     """Show how many trials detect a drop."""
     from demeanor.commands.compare.plan import comparison_plan
     from demeanor.commands.compare.plan_text import plan_terminal
-    from demeanor.reports.comparison.report import PLAN_DOCUMENT
+    from demeanor.reports.comparison import PLAN_DOCUMENT
 
     try:
         base, new = map(rate_argument, args.sides or map(str, _PLANNED))
@@ -134,12 +133,10 @@ def _print_plan(args: argparse.Namespace) -> None:
 def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """Compare results in the history."""
     from demeanor.commands.compare.identical import refuse_identical, refuse_same_trials
-    from demeanor.reports.comparison.operands import chosen_cells, sides_of, without_shared
-    from demeanor.reports.comparison.report import make_comparison
-    from demeanor.reports.comparison.versions import latest_versions
+    from demeanor.reports.comparison import chosen_cells, latest_versions, make_comparison, sides_of, without_shared
     from demeanor.results import open_project_history
-    from demeanor.runner.catalog import Catalog
-    from demeanor.store.history.price_notes import stored_price_notes
+    from demeanor.runner import Catalog
+    from demeanor.store import stored_price_notes
 
     if args.keyword or args.suite or args.model:
         raise UsageError("-k, --suite and --model work only with --base\n  → use --scenario and --subject")
@@ -161,13 +158,12 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
-    from demeanor.cli.interrupts import make_ui
+    from demeanor.cli import make_ui
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
     from demeanor.commands.compare.workflow import prepare_sides, side_results
-    from demeanor.reports.comparison.report import make_comparison
-    from demeanor.runner.execution import execute_together
-    from demeanor.runner.selection import collect_evals, select_evals
+    from demeanor.reports.comparison import make_comparison
+    from demeanor.runner import collect_evals, execute_together, select_evals
 
     ui = make_ui(events=events)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from demeanor.commands.compare.tried import without_evals
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.trees.git import git
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.history import RunCell
 from demeanor.decide import fingerprints
-from demeanor.reports.comparison.report import Side
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.project_files import uses_project_files
-from demeanor.vcs.checkout import Checkout, top_of
+from demeanor.reports.comparison import Side
+from demeanor.runner import Catalog, uses_project_files
+from demeanor.vcs import Checkout, top_of
 
 _ALLOW = "\n  → to see how much the results of one subject vary: --allow-identical"
 

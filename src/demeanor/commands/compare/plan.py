@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from demeanor.decide import DETECT_LEVEL, DETECT_POWER
-from demeanor.reports.comparison.report import ComparisonPlan, DetectableDrop
-from demeanor.statistics.binomial import at_least
-from demeanor.statistics.power import (
+from demeanor.reports.comparison import ComparisonPlan, DetectableDrop
+from demeanor.statistics import (
     Test,
+    at_least,
     detectable_drop,
     exact_trials_per_side,
     fails_that_surprise,

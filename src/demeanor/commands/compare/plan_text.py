@@ -8,9 +8,8 @@ from rich.text import Text
 
 from demeanor.core.text.percent import rate
 from demeanor.core.text.wording import count
-from demeanor.render.tables import Column, hanging, paragraph, table
-from demeanor.render.terminal import Screen, paint
-from demeanor.reports.comparison.report import ComparisonPlan
+from demeanor.render import Column, Screen, hanging, paint, paragraph, table
+from demeanor.reports.comparison import ComparisonPlan
 
 
 def plan_terminal(plan: ComparisonPlan, screen: Screen | None = None) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.trees.git import git
 from demeanor.core.values.eval import Eval
-from demeanor.define.eval_diff import edits
+from demeanor.define import edits
 
 
 def tried_notes(

@@ -9,19 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.compare.identical import outside_of_commits, refuse_unchanged
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan
-from demeanor.reports.comparison.report import CompareReport, Side
+from demeanor.reports.comparison import CompareReport, Side
 from demeanor.results import history_of_run
-from demeanor.runner.assemble import check_sandbox
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import PreparedRun, prepare
-from demeanor.runner.executors.shared_cluster import shared_cluster
-from demeanor.runner.plan import plan_evals
-from demeanor.vcs.checkout import Checkout, checked_out, resolve
+from demeanor.runner import Catalog, PreparedRun, check_sandbox, plan_evals, prepare, shared_cluster
+from demeanor.vcs import Checkout, checked_out, resolve
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.cli.interrupts import make_ui
+from demeanor.cli import make_ui
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
-from demeanor.runner.agent_start import start_eval, start_subjects
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import execute, prepare
-from demeanor.runner.plan import plan_evals
+from demeanor.runner import Catalog, execute, plan_evals, prepare, start_eval, start_subjects
 
 
 def start_agents(catalog: Catalog, names: Sequence[str]) -> Mapping[str, Record]:

@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.cli.options import config_argument, load_config, sandbox_argument, with_sandbox
-from demeanor.config.config import Config, read_config
+from demeanor.cli import config_argument, load_config, sandbox_argument, with_sandbox
+from demeanor.config import Config, read_config
 from demeanor.core.installation import install_extra
 from demeanor.core.text.wording import printable
 from demeanor.core.trees.git import require_git
@@ -27,7 +27,7 @@ from demeanor.core.values.verdict import Pass
 if TYPE_CHECKING:
     from demeanor.core.values.agent import Agent
     from demeanor.core.values.record import Record
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +133,7 @@ def _configuration(config: Config) -> DoctorItem:
 
 def _ci_files(config: Config) -> Iterator[DoctorItem]:
     """The CI files that do not say what pip installs, with what to write if it is known by now."""
-    from demeanor.cli.ci_package import VARIABLE, example, unfilled_lines
+    from demeanor.cli import VARIABLE, example, unfilled_lines
     from demeanor.core.installation import installed_from
 
     for line, extra in unfilled_lines(config.root).items():
@@ -144,7 +144,7 @@ def _ci_files(config: Config) -> Iterator[DoctorItem]:
 
 def _agent_folders() -> DoctorItem:
     """Where installed agents are looked for."""
-    from demeanor.agents.folders import agents_folders, record_file
+    from demeanor.agents import agents_folders, record_file
 
     usual, *recorded = agents_folders(os.environ)
     missing = [folder for folder in recorded if not folder.is_dir()]
@@ -157,7 +157,7 @@ def _agent_folders() -> DoctorItem:
 
 
 def _agents(config: Config) -> Iterator[DoctorItem]:
-    from demeanor.runner.catalog import NATIVE, Catalog
+    from demeanor.runner import NATIVE, Catalog
 
     catalog = Catalog(config=config, environ=os.environ)
     in_subjects = (text.partition(":")[0] for text in catalog.subjects)
@@ -291,8 +291,7 @@ def _cluster(config: Config) -> DoctorItem:
 
 
 def _engines(config: Config) -> Iterator[DoctorItem]:
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.engines import installed_engines
+    from demeanor.runner import Catalog, installed_engines
 
     catalog = Catalog(config=config, environ=os.environ)
     for name in installed_engines():
@@ -305,7 +304,7 @@ def _engines(config: Config) -> Iterator[DoctorItem]:
 
 
 def _evals(config: Config) -> DoctorItem:
-    from demeanor.runner.selection import choose_evals
+    from demeanor.runner import choose_evals
 
     try:
         evals = choose_evals(config)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.codec import encode
 from demeanor.core.values.errors import WorldError
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.runner.sandbox import MAKERS, Level, probe_cache, verified_sandbox
+from demeanor.runner import MAKERS, Level, probe_cache, verified_sandbox
 
 if TYPE_CHECKING:
     from demeanor.sandboxes import Probe

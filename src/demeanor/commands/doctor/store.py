@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import DemeanorError
-from demeanor.store.captures.capture_store import open_capture_store, read_start
-from demeanor.store.history import history_address
-from demeanor.store.history.connect import inspect_history
-from demeanor.store.runs.sync import PENDING
+from demeanor.store import PENDING, history_address, inspect_history, open_capture_store, read_start
 
 
 def check_store(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -23,12 +23,8 @@ from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.trajectory import Trajectory
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Pass
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import execute, prepare
-from demeanor.runner.executors.local import WrappedExecutor
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.ui import UI
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.runner import UI, Catalog, WrappedExecutor, execute, plan_evals, prepare
+from demeanor.store import RunFolder
 
 _LONGEST_PROMPT = 60_000
 """A longer brief does not fit into a command-line argument; the prompt then names the file."""

@@ -22,8 +22,8 @@ from demeanor.core.redaction.values import redacted
 from demeanor.core.started import mark_started
 from demeanor.core.trees.atomic_file import write_atomically
 from demeanor.core.values.errors import StoreError
-from demeanor.store.runs.run_dirs import new_run
-from demeanor.vcs.patch import apply_patch
+from demeanor.store import new_run
+from demeanor.vcs import apply_patch
 
 FIXES = "fixes"
 

@@ -8,14 +8,11 @@ from typing import Any
 from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
 from demeanor.core.text.line_diff import DiffWork, diff_lines
 from demeanor.core.text.wording import count, opening, slug
-from demeanor.render.documents import json_data
-from demeanor.render.markdown import code_block, inline_code
-from demeanor.render.numbers import percent, trials
-from demeanor.render.terminal import Screen
-from demeanor.reports.failures.render import NO_INSTRUCTION
-from demeanor.reports.trial.render import trace_diff, trace_text
+from demeanor.render import Screen, code_block, inline_code, json_data, percent, trials
+from demeanor.reports.failures import NO_INSTRUCTION
+from demeanor.reports.trial import trace_diff, trace_text
 from demeanor.results import align, first_divergence
-from demeanor.vcs.text_search import TextLocation
+from demeanor.vcs import TextLocation
 
 FOLDER = ".demeanor-fix"
 """The folder with the brief and the evidence, at the top of the repository that the fixer works in."""

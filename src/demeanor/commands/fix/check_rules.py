@@ -19,16 +19,13 @@ from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.overfitting import EvalSource, check_functions
 from demeanor.commands.fix.project import FixProject, bounds_of
 from demeanor.commands.fix.rules import Refusal, Violation, find_violations
-from demeanor.config.config import Config
-from demeanor.config.tables import BuildRules
+from demeanor.config import BuildRules, Config
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.trees.tree import Change
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.eval import Eval
-from demeanor.runner.offline_tests import self_tests
-from demeanor.runner.selection import choose_evals
-from demeanor.vcs.checkout import checked_out
-from demeanor.vcs.patch import write_changes
+from demeanor.runner import choose_evals, self_tests
+from demeanor.vcs import checked_out, write_changes
 
 
 def check_rules(

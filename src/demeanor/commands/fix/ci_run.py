@@ -12,9 +12,7 @@ from pathlib import Path
 
 from demeanor.core.text.wording import excerpt, one_line
 from demeanor.core.values.errors import BadInput, UsageError
-from demeanor.store.history import SqlHistory
-from demeanor.store.imports import ImportOptions, read_imports, write_imports
-from demeanor.store.runs.run_folder import RUN_FILE
+from demeanor.store import RUN_FILE, ImportOptions, SqlHistory, read_imports, write_imports
 
 DOWNLOADS = "ci"
 """The folder of downloaded artifacts in a results folder."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import (
+from demeanor.cli import (
     config_argument,
     format_arguments,
     load_config,
@@ -18,13 +18,13 @@ from demeanor.cli.options import (
     print_report,
     trial_arguments,
 )
-from demeanor.config.fix import RULES
+from demeanor.config import RULES
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Diagnose, fix, verify and report; apply the patch if requested."""
-    from demeanor.cli.interrupts import make_ui
+    from demeanor.cli import make_ui
     from demeanor.commands.fix.artifacts import apply_fix, create_fix_folder, write_brief, write_report
     from demeanor.commands.fix.brief import brief_value
     from demeanor.commands.fix.ci_run import import_ci_run, parse_ci_run
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.report import FIX_DOCUMENT
     from demeanor.commands.fix.workflow import FixState
     from demeanor.results import open_project_history
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
     config = _override(load_config(args), args)
     results = (args.results or config.root / config.results).resolve()

@@ -17,19 +17,11 @@ from demeanor.core.values.exchange import Request
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
-from demeanor.observe import observe
-from demeanor.observe.conversations import first_request
-from demeanor.reports.night.build import failing
-from demeanor.reports.night.report import FailingCell, FailureMode, NightReport
-from demeanor.reports.night.step_pairs import load_step_pairs
-from demeanor.reports.night.workflow import make_night_report
+from demeanor.observe import first_request, observe
+from demeanor.reports.night import FailingCell, FailureMode, NightReport, failing, load_step_pairs, make_night_report
 from demeanor.results import TrialSteps, find_past_run, load_capture
-from demeanor.store.captures.capture_store import open_capture_store
-from demeanor.store.history import SqlHistory
-from demeanor.store.runs.run_dirs import place_of
-from demeanor.vcs.git_info import git_state
-from demeanor.vcs.text_files import tracked_text_files
-from demeanor.vcs.text_search import TextLocation, find_texts
+from demeanor.store import SqlHistory, open_capture_store, place_of
+from demeanor.vcs import TextLocation, find_texts, git_state, tracked_text_files
 
 _MOST_EVALS = 5
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from demeanor.core.values.checks import FunctionCheck, PromptSnapshot
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.trajectory import usual_kinds
-from demeanor.vcs.text_search import words_of
+from demeanor.vcs import words_of
 
 _PHRASE_WORDS = 4
 """This many consecutive words of a prompt or a file are a quotation."""

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.commands.fix.rules import Bounds
-from demeanor.config.config import Config
-from demeanor.config.tables import BuildRules
+from demeanor.config import BuildRules, Config
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.eval import Eval
-from demeanor.runner.selection import choose_evals
-from demeanor.vcs.checkout import checked_out, resolve, top_of
+from demeanor.runner import choose_evals
+from demeanor.vcs import checked_out, resolve, top_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

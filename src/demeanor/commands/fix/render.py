@@ -10,11 +10,19 @@ from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRoun
 from demeanor.commands.fix.rules import Refusal
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render import numbers as figures
-from demeanor.render.markdown import code_block, inline_code
-from demeanor.render.numbers import p_value
-from demeanor.render.tables import Column, labelled, paragraph, table, text_column
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import (
+    Column,
+    Screen,
+    code_block,
+    inline_code,
+    labelled,
+    numbers as figures,
+    p_value,
+    paint,
+    paragraph,
+    table,
+    text_column,
+)
 
 _TITLES = {
     FixOutcome.FIXED: "Fixed",

@@ -10,7 +10,7 @@ from demeanor.core.values.evidence import Spent
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Decision, Estimate, Tally
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 
 
 class FixOutcome(StrEnum):

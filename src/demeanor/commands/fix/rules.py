@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from demeanor.commands.fix.overfitting import EvalSource, find_quotations
-from demeanor.config.fix import Guard
+from demeanor.config import Guard
 from demeanor.core.text.globs import matches
 from demeanor.core.trees.tree import Change, Entry
 from demeanor.core.values.eval import Eval

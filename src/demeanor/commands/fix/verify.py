@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.commands.fix.report import FixCell, score_of
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
@@ -15,14 +15,10 @@ from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.trial import Plan
 from demeanor.core.values.verdict import Void
 from demeanor.decide import Baseline, decide, p_drop
-from demeanor.reports.gate.rounds import GateState
+from demeanor.reports.gate import GateState
 from demeanor.results import tally
-from demeanor.runner.budget import out_of_money
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import execute, prepare
-from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
-from demeanor.runner.ui import UI
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.runner import DEFAULT_TIMEOUT, UI, Catalog, execute, out_of_money, plan_evals, prepare
+from demeanor.store import RunFolder
 
 _SIGNIFICANCE = 0.05
 """An increase with a larger p-value gets a note that it may be chance."""

@@ -18,9 +18,8 @@ from demeanor.core.trees.tree import Change, Tree
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.record import Record
-from demeanor.observe.conversations import first_request
-from demeanor.store.captures.capture_store import read_capture
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.observe import first_request
+from demeanor.store import RunFolder, read_capture
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,7 +23,7 @@ from demeanor.commands.fix.report import EXIT_CODES, FixOutcome, FixReport, FixR
 from demeanor.commands.fix.rules import combine_decisions, guard_suite
 from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, verify, why_not_accepted
 from demeanor.commands.fix.wire_trial import WireCandidate, try_on_wire
-from demeanor.config.fix import FixRules
+from demeanor.config import FixRules
 from demeanor.core.text.wording import count
 from demeanor.core.trees.tree import Change, unified_diff
 from demeanor.core.values.errors import UnknownName, UsageError
@@ -32,18 +32,20 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.trial import Plan
 from demeanor.core.values.verdict import Void
-from demeanor.runner.assemble import check_sandbox
-from demeanor.runner.budget import BudgetSpent, RunBudget, check_budgets
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.engines import require_engines
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.selection import choose_evals
-from demeanor.runner.template import check_template
-from demeanor.runner.ui import UI
-from demeanor.store.runs.run_folder import RunFolder
-from demeanor.vcs.build import BuildFailed
-from demeanor.vcs.checkout import Checkout, checked_out
-from demeanor.vcs.patch import without_ignored, write_changes, write_patch
+from demeanor.runner import (
+    UI,
+    BudgetSpent,
+    Catalog,
+    RunBudget,
+    check_budgets,
+    check_sandbox,
+    check_template,
+    choose_evals,
+    plan_evals,
+    require_engines,
+)
+from demeanor.store import RunFolder
+from demeanor.vcs import BuildFailed, Checkout, checked_out, without_ignored, write_changes, write_patch
 
 _OUTCOMES = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import (
+from demeanor.cli import (
     build_argument,
     builds_first,
     choice_arguments,
     config_argument,
     env_argument,
     load_config,
+    new_file,
     on_argument,
     positive_int,
     print_report,
@@ -23,14 +24,13 @@ from demeanor.cli.options import (
     subject_arguments,
     trial_arguments,
 )
-from demeanor.cli.output_path import new_file
-from demeanor.config.tables import Limit
+from demeanor.config import Limit
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.commands.gate.comment import PullRequest
-    from demeanor.config.config import Config
+    from demeanor.config import Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     place = pull_request(os.environ)
     if args.comment_from is not None:
-        from demeanor.store.runs.run_dirs import find_run
+        from demeanor.store import find_run
 
         summary = find_run(args.comment_from).folder / "summary.md"
         print(f"comment  {write_comment(place, summary.read_text('utf-8'))}")
@@ -109,24 +109,22 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until all cells are answered; then report and record the decisions."""
-    from demeanor.cli.interrupts import make_ui
-    from demeanor.cli.plan import print_plan
+    from demeanor.cli import make_ui, print_plan
     from demeanor.decide import empty_exit_code
-    from demeanor.reports.gate.render import gate_terminal
-    from demeanor.reports.gate.report import GATE_DOCUMENT
-    from demeanor.reports.gate.rounds import (
+    from demeanor.reports.gate import (
+        GATE_DOCUMENT,
         final_exit_code,
         gate_decisions,
         gate_files,
         gate_notes,
+        gate_terminal,
         make_gate_report,
         make_gate_state,
         require_removed,
     )
-    from demeanor.reports.run.workflow import make_report, publish
+    from demeanor.reports.run import make_report, publish
     from demeanor.results import keep_decisions, open_project_history
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execution import execute, prepare
+    from demeanor.runner import Catalog, execute, prepare
 
     config = _for_gates(load_config(args), args)
     results = args.results or config.root / config.results

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config, port_argument
-from demeanor.cli.output_path import new_file, new_folder
+from demeanor.cli import config_argument, load_config, new_file, new_folder, port_argument
 from demeanor.core.text.wording import count
 from demeanor.core.values.eval import Eval, Source
 from demeanor.core.values.exit_code import ExitCode
@@ -70,9 +69,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
-    from demeanor.cli.interrupts import run_interruptibly
+    from demeanor.cli import run_interruptibly
     from demeanor.gateway import GatewayServer
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
     catalog = Catalog(config=load_config(args), environ=os.environ)
     faults = parse_faults(args.fault, where="--fault")
@@ -116,7 +115,7 @@ def _new_traffic_file(folder: Path, redactor: Redactor) -> Path:
 
     from demeanor.core.redaction.values import redacted
     from demeanor.core.values.errors import BadInput
-    from demeanor.runner.traffic import header_line, traffic_header
+    from demeanor.runner import header_line, traffic_header
 
     now = datetime.now(UTC)
     header = redacted(traffic_header(Path.cwd(), now.isoformat(timespec="seconds")), redactor)

@@ -31,10 +31,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Print what has that name, the list of pages, or what a search finds."""
-    from demeanor.cli.registry import all_commands, parser_of
+    from demeanor.cli import all_commands, parser_of
     from demeanor.commands.help.explanations import explanations
     from demeanor.commands.help.pages import pages
-    from demeanor.render.pager import show_markdown, show_text
+    from demeanor.render import show_markdown, show_text
 
     name = " ".join(args.name)
     if args.search is not None:

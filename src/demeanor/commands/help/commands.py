@@ -13,8 +13,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(_args: argparse.Namespace) -> ExitCode:
     """Print the help of every command and sub-command."""
-    from demeanor.cli.registry import all_commands, parser_of, program_help
-    from demeanor.render.pager import show_text
+    from demeanor.cli import all_commands, parser_of, program_help
+    from demeanor.render import show_text
 
     show_text("\n\n".join([program_help(), *(parser_of(name).format_help() for name in all_commands())]))
     return ExitCode.ACCEPTED

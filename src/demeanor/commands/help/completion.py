@@ -84,7 +84,7 @@ def _offered(command: str, action: argparse.Action) -> dict[str, Any] | None:
 
 def _add_commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
     """Add all commands to a parser. Yields the name of each with each of its actions, before shtab reads them."""
-    from demeanor.cli.registry import all_commands, parser_of, sub_commands
+    from demeanor.cli import all_commands, parser_of, sub_commands
 
     below = {"": parser.add_subparsers()}
     for name, summary in all_commands().items():

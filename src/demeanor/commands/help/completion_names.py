@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from demeanor.cli.docs_location import schemas
-from demeanor.cli.registry import SUB_COMMANDS, all_commands
+from demeanor.cli import SUB_COMMANDS, all_commands, schemas
 from demeanor.commands.help.explanations import explanations
 from demeanor.commands.help.pages import pages
-from demeanor.config.config import Config, read_config
+from demeanor.config import Config, read_config
 from demeanor.core.values.errors import DemeanorError
-from demeanor.runner.catalog import BARE_AGENTS, Catalog
-from demeanor.runner.selection import collect_evals
-from demeanor.store.runs.run_dirs import find_run, list_runs
+from demeanor.runner import BARE_AGENTS, Catalog, collect_evals
+from demeanor.store import find_run, list_runs
 
 Names: TypeAlias = Literal["evals", "subjects", "runs", "trials", "help", "agents", "schemas"]
 _MOST_RUNS = 50

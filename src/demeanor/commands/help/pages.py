@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.cli.docs_location import docs_folder
+from demeanor.cli import docs_folder
 from demeanor.core.values.errors import UnknownName
 
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.S)

@@ -14,7 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Print a schema, or the names of all."""
-    from demeanor.cli.docs_location import schemas
+    from demeanor.cli import schemas
     from demeanor.core.values.errors import UnknownName
 
     found = schemas()

@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets a line."""
     from demeanor.commands.init.starter_files import left_for_ci, schema_files, starter_files, steps
-    from demeanor.render.terminal import next_steps
+    from demeanor.render import next_steps
 
     schemas = {args.folder / path: text for path, text in schema_files().items()}
     choice = _choice(args)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _left_to_fill_in(folder: Path) -> str:
     """The lines of CI files that do not say yet what pip installs, and why; empty if all do."""
-    from demeanor.cli.ci_package import VARIABLE, unfilled_lines
+    from demeanor.cli import VARIABLE, unfilled_lines
     from demeanor.core.installation import installed_from
 
     lines = unfilled_lines(folder)

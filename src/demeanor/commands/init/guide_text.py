@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from demeanor.cli.registry import EXIT_CODES, all_commands, parser_of
+from demeanor.cli import EXIT_CODES, all_commands, parser_of
 
 NAMES = ("create", "run", "fix", "promote")
 """All guides, in the order of use."""

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 
 from demeanor.commands.init.starter_files import CI, NATIVE, StarterChoice
-from demeanor.config.providers import WELL_KNOWN
+from demeanor.config import WELL_KNOWN
 from demeanor.core.values.errors import BadInput, UnknownName, UsageError
-from demeanor.runner.catalog import BARE_AGENTS
+from demeanor.runner import BARE_AGENTS
 
 _OWN = "for your own agent: `demeanor init`, then `demeanor help test-your-agent`"
 

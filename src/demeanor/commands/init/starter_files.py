@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from demeanor.cli.ci_package import package_line
-from demeanor.cli.docs_location import schemas
-from demeanor.config.providers import WELL_KNOWN
+from demeanor.cli import package_line, schemas
+from demeanor.config import WELL_KNOWN
 from demeanor.core.installation import install_extra, installed_from
 from demeanor.gateway import DEFAULT_MODEL
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render.numbers import duration, percent
+from demeanor.render import duration, percent
 
 if TYPE_CHECKING:
     from demeanor.gateway import FetchProgress, Weights, WeightsCache

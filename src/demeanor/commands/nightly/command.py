@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.cli.options import load_config
-from demeanor.cli.run_trials import run_arguments, run_evals
+from demeanor.cli import load_config, run_arguments, run_evals
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
@@ -32,8 +31,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _last_night(args: argparse.Namespace) -> str:
     """The latest nightly run."""
-    from demeanor.store.runs.run_dirs import list_runs
-    from demeanor.store.runs.run_folder import RunFolder
+    from demeanor.store import RunFolder, list_runs
 
     config = load_config(args)
     results = args.results or config.root / config.results

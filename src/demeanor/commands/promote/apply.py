@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import (
+from demeanor.cli import (
     build_argument,
     builds_first,
     config_argument,
@@ -27,14 +27,13 @@ from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.core.values.eval import Eval
     from demeanor.core.values.run_request import RunRequest
     from demeanor.core.values.trial import Plan
-    from demeanor.reports.promotion.report import PromotionReport
-    from demeanor.reports.promotion.workflow import Action
-    from demeanor.reports.run.report import RunReport
-    from demeanor.runner.catalog import Catalog
+    from demeanor.reports.promotion import Action, PromotionReport
+    from demeanor.reports.run import RunReport
+    from demeanor.runner import Catalog
 
 
 def promotion_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,13 +67,10 @@ def verification_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """List the evals that are ready, or apply the changes."""
-    from demeanor.define.set_policy import shared_policies
-    from demeanor.reports.promotion.render import promotion_terminal
-    from demeanor.reports.promotion.report import PROMOTION_DOCUMENT
-    from demeanor.reports.promotion.workflow import make_promotion_report
+    from demeanor.define import shared_policies
+    from demeanor.reports.promotion import PROMOTION_DOCUMENT, make_promotion_report, promotion_terminal
     from demeanor.results import open_project_history
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.selection import choose_evals
+    from demeanor.runner import Catalog, choose_evals
 
     config = load_config(args)
     results = args.results or config.root / config.results
@@ -97,7 +93,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
 
 def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
     """Every eval that was named on the command line must be ready."""
-    from demeanor.reports.promotion.workflow import BEFORE
+    from demeanor.reports.promotion import BEFORE
 
     found = {one.eval: one for one in report.candidates}
     for name in names:
@@ -114,12 +110,10 @@ def _apply(
     args: argparse.Namespace, config: Config, results: Path, report: PromotionReport, evals: Mapping[str, Eval]
 ) -> ExitCode:
     """Change all evals that are ready, verify them together and record the changes; or change none of them."""
-    from demeanor.define.promotion_file import NAME as PROMOTIONS
-    from demeanor.define.set_policy import policy_file
-    from demeanor.reports.promotion.render import commit_message
-    from demeanor.reports.promotion.workflow import keep_change, keep_in_file
+    from demeanor.define import NAME as PROMOTIONS, policy_file
+    from demeanor.reports.promotion import commit_message, keep_change, keep_in_file
     from demeanor.results import open_project_history
-    from demeanor.runner.hooks import tell_decisions
+    from demeanor.runner import tell_decisions
 
     if not report.ready:
         print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: {report.command}")
@@ -180,9 +174,8 @@ def _restored_on_failure(paths: set[Path]) -> Iterator[Callable[[], None]]:
 
 def _change(one: Eval, action: Action) -> Eval:
     """Change the policy of an eval in its file; returns the eval as it is then."""
-    from demeanor.define.discovery import discover
-    from demeanor.define.set_policy import policy_file, with_policy
-    from demeanor.reports.promotion.workflow import TARGETS
+    from demeanor.define import discover, policy_file, with_policy
+    from demeanor.reports.promotion import TARGETS
 
     place = f"{one.source.path}::{one.name}"
     (now,) = discover([place])  # an earlier change may have moved its lines, or changed it already
@@ -197,8 +190,7 @@ def _change(one: Eval, action: Action) -> Eval:
 def _plan_verification(
     args: argparse.Namespace, config: Config, evals: Sequence[Eval]
 ) -> tuple[Catalog, Plan, RunRequest]:
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.plan import plan_run
+    from demeanor.runner import Catalog, plan_run
 
     paths = tuple(dict.fromkeys(str(own.source.path) for own in evals))
     request = request_of(
@@ -214,8 +206,8 @@ def _plan_verification(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, evals: Sequence[Eval]) -> RunReport:
     """Run the evals with their new policy."""
-    from demeanor.cli.interrupts import make_ui
-    from demeanor.reports.run.workflow import run_and_report
+    from demeanor.cli import make_ui
+    from demeanor.reports.run import run_and_report
 
     catalog, plan, request = _plan_verification(args, config, evals)
     ui = make_ui(quiet=args.json)
@@ -238,7 +230,7 @@ def _failed(checked: RunReport, evals: Sequence[Eval]) -> list[str]:
 
 
 def _result(checked: RunReport | None, name: str, action: Action) -> str:
-    from demeanor.reports.promotion.workflow import TARGETS
+    from demeanor.reports.promotion import TARGETS
 
     if checked is None:
         return f"the file was changed to {TARGETS[action].value}"

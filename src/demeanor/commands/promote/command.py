@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.cli.forms import refuse_misfits
+from demeanor.cli import refuse_misfits
 from demeanor.commands.promote.apply import promotion_arguments, run_promotion, verification_arguments
 from demeanor.core.values.exit_code import ExitCode
 

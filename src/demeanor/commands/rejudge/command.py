@@ -8,14 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.forms import refuse_misfits
-from demeanor.cli.options import budget_argument, config_argument, load_config, positive_int, print_report
+from demeanor.cli import budget_argument, config_argument, load_config, positive_int, print_report, refuse_misfits
 from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.results import StoredRun
 
 _OPTIONS = {

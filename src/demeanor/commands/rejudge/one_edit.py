@@ -16,22 +16,18 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 
-from demeanor.cli.interrupts import log, make_ui
-from demeanor.cli.options import load_config, request_of
+from demeanor.cli import load_config, log, make_ui, request_of
 from demeanor.commands.rejudge.render import rejudgement_text
 from demeanor.commands.rejudge.report import RejudgedTrial
 from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.errors import DemeanorError, UnknownName
 from demeanor.core.values.eval import Eval
-from demeanor.render.terminal import screen_of
-from demeanor.reports.run.terminal import terminal_report
-from demeanor.reports.run.workflow import run_and_report
+from demeanor.render import screen_of
+from demeanor.reports.run import run_and_report, terminal_report
 from demeanor.results import StoredRun, runs_with_eval
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.selection import collect_evals, select_evals
+from demeanor.runner import Catalog, collect_evals, plan_evals, select_evals
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

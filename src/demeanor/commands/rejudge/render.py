@@ -10,12 +10,8 @@ from demeanor.commands.rejudge.report import AnswerChange, CellComparison, Rejud
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.core.values.tally import Tally
 from demeanor.core.values.verdict import Pass, Verdict
-from demeanor.render import numbers as figures
-from demeanor.render.marks import STYLES
-from demeanor.render.tables import Column, labelled, paragraph, table, wrapped
-from demeanor.render.terminal import Screen, paint
-from demeanor.reports.run import phrases as words
-from demeanor.reports.run.terminal import exit_lines
+from demeanor.render import STYLES, Column, Screen, labelled, numbers as figures, paint, paragraph, table, wrapped
+from demeanor.reports.run import exit_lines, phrases as words
 
 _REASON_LINES = 8
 _MOST_PARTS = 20

@@ -13,7 +13,7 @@ from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.trial import named_cell
 from demeanor.core.values.verdict import Finding, Verdict
 from demeanor.decide import decide, exit_code
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 from demeanor.results import tally
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from demeanor.cli.options import request_of
+from demeanor.cli import request_of
 from demeanor.commands.rejudge.one_edit import Edit, handle_edit
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.installation import install_extra
 from demeanor.core.values.errors import BadInput, DemeanorError, UsageError
-from demeanor.runner.selection import collect_evals, eval_paths, select_evals
+from demeanor.runner import collect_evals, eval_paths, select_evals
 
 _WAIT_MS = 300
 """How long one call of the watcher waits for an edit."""

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Rejudgement, rejudgement
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
-from demeanor.config.config import Config
-from demeanor.config.tables import Limit
+from demeanor.config import Config, Limit
 from demeanor.core.redaction.values import redacted
 from demeanor.core.text.wording import count
 from demeanor.core.trees.atomic_file import write_atomically
@@ -27,21 +26,34 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.trial import Plan, Trial, named_cell
 from demeanor.core.values.verdict import Void
 from demeanor.results import StoredRun
-from demeanor.runner.assemble import open_sandbox, run_info
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.checks import Checks, open_checks
-from demeanor.runner.judges import Asking, Judges, TrialJudge, judge_spent
-from demeanor.runner.judging import JudgingContext, judged
-from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
-from demeanor.runner.sandbox import Level, no_isolation
-from demeanor.runner.selection import choose_evals
-from demeanor.runner.template import TemplateCache
-from demeanor.runner.trial_so_far import with_agent_log
-from demeanor.store.captures.capture_store import open_capture_store
-from demeanor.store.runs.judge_answers import add_judge_answers, read_judge_answers
-from demeanor.store.runs.run_dirs import store_rejudged
-from demeanor.store.runs.run_folder import RunFolder
-from demeanor.store.runs.sync import planned_cells_of
+from demeanor.runner import (
+    DEFAULT_TIMEOUT,
+    Asking,
+    Catalog,
+    Checks,
+    Judges,
+    JudgingContext,
+    Level,
+    TemplateCache,
+    TrialJudge,
+    choose_evals,
+    judge_spent,
+    judged,
+    no_isolation,
+    open_checks,
+    open_sandbox,
+    run_info,
+    with_agent_log,
+    with_faults,
+)
+from demeanor.store import (
+    RunFolder,
+    add_judge_answers,
+    open_capture_store,
+    planned_cells_of,
+    read_judge_answers,
+    store_rejudged,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from demeanor.cli.forms import refuse_misfits
-from demeanor.cli.options import config_argument, load_config, output_format
+from demeanor.cli import config_argument, load_config, output_format, refuse_misfits
 from demeanor.commands.report import eval_history, failures, metrics, night
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import UsageError
@@ -56,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Make the report, and print it or write it to a file."""
-    from demeanor.render.terminal import Screen, screen_of
+    from demeanor.render import Screen, screen_of
 
     name = _form(args)
     form = _FORMS[name]

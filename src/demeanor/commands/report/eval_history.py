@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import output_format
+from demeanor.cli import output_format
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
-    from demeanor.render.terminal import Screen
+    from demeanor.config import Config
+    from demeanor.render import Screen
 
 FORMATS = ("terminal", "json")
 
@@ -27,9 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
     """Read the history of the eval, and show it with its change points."""
-    from demeanor.reports.eval_history.render import history_terminal
-    from demeanor.reports.eval_history.report import HISTORY_DOCUMENT
-    from demeanor.reports.eval_history.workflow import make_eval_history
+    from demeanor.reports.eval_history import HISTORY_DOCUMENT, history_terminal, make_eval_history
     from demeanor.results import open_project_history
 
     with open_project_history(config, os.environ, results=results) as history:

@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import output_format, positive_int
+from demeanor.cli import output_format, positive_int
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
-    from demeanor.render.terminal import Screen
-    from demeanor.reports.failures.report import Triage
+    from demeanor.config import Config
+    from demeanor.render import Screen
+    from demeanor.reports.failures import Triage
 
 FORMATS = ("terminal", "markdown", "json")
 
@@ -37,9 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
     """Find the run, and show its failures in groups."""
-    from demeanor.reports.failures.render import MOST_GROUPS, triage_markdown, triage_terminal
-    from demeanor.reports.failures.report import TRIAGE_DOCUMENT
-    from demeanor.reports.failures.workflow import make_triage
+    from demeanor.reports.failures import MOST_GROUPS, TRIAGE_DOCUMENT, make_triage, triage_markdown, triage_terminal
     from demeanor.results import find_stored_run
 
     how = output_format(args)
@@ -60,7 +58,7 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
 
 
 def _brief(triage: Triage, number: int) -> str:
-    from demeanor.reports.failures.render import group_brief
+    from demeanor.reports.failures import group_brief
 
     if number > len(triage.groups):
         groups = count(len(triage.groups), "group")

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import output_format, positive_int
+from demeanor.cli import output_format, positive_int
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
-    from demeanor.render.terminal import Screen
+    from demeanor.config import Config
+    from demeanor.render import Screen
 
 FORMATS = ("terminal", "json")
 
@@ -34,10 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
     """Read the runs, and show their metrics."""
-    from demeanor.reports.metrics.pattern_file import read_patterns
-    from demeanor.reports.metrics.render import analysis_terminal
-    from demeanor.reports.metrics.report import ANALYSIS_DOCUMENT, analysis
-    from demeanor.reports.metrics.workflow import sources_of
+    from demeanor.reports.metrics import ANALYSIS_DOCUMENT, analysis, analysis_terminal, read_patterns, sources_of
     from demeanor.results import open_project_history
 
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]

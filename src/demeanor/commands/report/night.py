@@ -7,15 +7,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import positive_int
+from demeanor.cli import positive_int
 from demeanor.core.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.core.values.history import PastRun
     from demeanor.core.values.ports import History
-    from demeanor.render.terminal import Screen
-    from demeanor.reports.night.report import NightReport
+    from demeanor.render import Screen
+    from demeanor.reports.night import NightReport
 
 FORMATS = ("terminal", "markdown", "json", "junit", "html")
 _NIGHTS, _DETAILS = 7, 20
@@ -36,8 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
     """Find the run, and show it with the nights before it."""
-    from demeanor.reports.night.near import near_of_night
-    from demeanor.reports.night.workflow import make_night_report
+    from demeanor.reports.night import make_night_report, near_of_night
     from demeanor.results import open_project_history
 
     with open_project_history(config, os.environ, results=results) as history:
@@ -70,27 +69,27 @@ def _in_format(
     args: argparse.Namespace, report: NightReport, history: History, config: Config, results: Path, screen: Screen
 ) -> str:
     """The report in the chosen format; the renderers are imported lazily."""
-    from demeanor.cli.options import output_format
+    from demeanor.cli import output_format
 
     how = output_format(args)
     if how == "json":
-        from demeanor.reports.night.report import NIGHTS_DOCUMENT
+        from demeanor.reports.night import NIGHTS_DOCUMENT
 
         rows = sum(len(subject.rows) for subject in report.subjects)
         return NIGHTS_DOCUMENT.write(report, compact=rows > _COMPACT_FROM_ROWS)
     if how == "junit":
-        from demeanor.reports.night.junit import night_junit
+        from demeanor.reports.night import night_junit
 
         return night_junit(report)
     if how == "markdown":
-        from demeanor.reports.night.markdown import night_markdown
+        from demeanor.reports.night import night_markdown
 
         return night_markdown(report)
     if how == "html":
-        from demeanor.reports.night.step_pairs import load_step_pairs
-        from demeanor.web.night_file import night_html
+        from demeanor.reports.night import load_step_pairs
+        from demeanor.web import night_html
 
         return night_html(report, load_step_pairs(history, report, config, results))
-    from demeanor.reports.night.terminal import MOST_ROWS, night_terminal
+    from demeanor.reports.night import MOST_ROWS, night_terminal
 
     return night_terminal(report, screen, most_rows=10**9 if args.all else MOST_ROWS)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from demeanor.cli.intervention import intervention_arguments
-from demeanor.cli.run_trials import run_arguments, run_evals
+from demeanor.cli import intervention_arguments, run_arguments, run_evals
 from demeanor.core.values.exit_code import ExitCode
 
 

@@ -7,8 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.cli.options import config_argument, load_config, port_argument
-from demeanor.cli.output_path import new_folder
+from demeanor.cli import config_argument, load_config, new_folder, port_argument
 from demeanor.core.values.exit_code import ExitCode
 
 
@@ -48,8 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
     from demeanor.commands.serve.workflow import ServeOptions, serve
-    from demeanor.web.pages.context import PageContext
-    from demeanor.web.pages.export import export_pages
+    from demeanor.web import PageContext, export_pages
 
     config = load_config(args)
     context = PageContext(config, os.environ, args.results or config.root / config.results)

@@ -14,10 +14,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from demeanor.core.values.errors import UsageError
-from demeanor.web.pages.context import PageContext
-from demeanor.web.pages.site import DashboardSite
-from demeanor.web.security import is_loopback
-from demeanor.web.server import ServerOptions, make_app
+from demeanor.web import DashboardSite, PageContext, ServerOptions, is_loopback, make_app
 
 _NICENESS = 5
 """The server has a lower priority than runs on the same machine, which it must not slow down."""

@@ -7,8 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from demeanor.cli.options import config_argument, load_config
-from demeanor.cli.output_path import file_problem, folder_problem
+from demeanor.cli import config_argument, file_problem, folder_problem, load_config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.exit_code import ExitCode
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Write the run."""
     from demeanor.commands.store.run_export import SpanOptions, export
     from demeanor.results import open_history_of
-    from demeanor.store.captures.capture_store import open_capture_store
+    from demeanor.store import open_capture_store
 
     config = load_config(args)
     if args.output and str(args.output).startswith(_ADDRESSES):

@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config
+from demeanor.cli import config_argument, load_config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.record import RunInfo
 
 if TYPE_CHECKING:
-    from demeanor.store.history import SqlHistory
+    from demeanor.store import SqlHistory
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +38,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Read all files first, then add them to the history; publish the captures of runs."""
     from demeanor.results import open_project_history
-    from demeanor.store.captures.capture_store import open_capture_store, publish
-    from demeanor.store.history.sqlite import is_sqlite
-    from demeanor.store.imports import ImportOptions, read_imports, write_imports
-    from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+    from demeanor.store import (
+        RUN_FILE,
+        ImportOptions,
+        RunFolder,
+        is_sqlite,
+        open_capture_store,
+        publish,
+        read_imports,
+        write_imports,
+    )
 
     config = load_config(args)
     histories = [path for path in args.paths if is_sqlite(path)]
@@ -66,8 +72,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _copy(path: Path, history: SqlHistory) -> None:
     """Copy the runs, decisions and notes of another history."""
-    from demeanor.store.history import open_history
-    from demeanor.store.history.copy import copy_decisions, copy_notes, copy_runs
+    from demeanor.store import copy_decisions, copy_notes, copy_runs, open_history
 
     with open_history(str(path), reading=True) as source:
         for one in copy_runs(source, history):

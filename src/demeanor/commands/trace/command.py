@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.forms import refuse_misfits
-from demeanor.cli.options import config_argument, load_config, trial_argument
+from demeanor.cli import config_argument, load_config, refuse_misfits, trial_argument
 from demeanor.commands.trace import labels
 from demeanor.commands.trace.prompt import print_prompt
 from demeanor.core.text.codec import encode
@@ -19,11 +18,11 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.verdict import Pass
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.core.values.record import Record
     from demeanor.core.values.trajectory import Event
     from demeanor.results import StoredRun, TrialSteps
-    from demeanor.store.captures.capture_store import CaptureStore
+    from demeanor.store import CaptureStore
 
 _OPTIONS = {
     "": ("diff", "against", "full"),
@@ -86,10 +85,10 @@ def _form(args: argparse.Namespace) -> str:
 
 def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> None:
     """Print the steps of a trial, or of two side by side."""
-    from demeanor.render.terminal import fitted, screen_of
-    from demeanor.reports.trial.render import trace_text
+    from demeanor.render import fitted, screen_of
+    from demeanor.reports.trial import trace_text
     from demeanor.results import find_record, find_stored_run, read_steps, user_replies
-    from demeanor.store.captures.capture_store import open_capture_store
+    from demeanor.store import open_capture_store
 
     asked = [name for name in (args.trial, args.other if not args.against else None) if name]
     stored = find_stored_run(args.run or "latest", results, config, os.environ, trials=asked)
@@ -121,8 +120,8 @@ def _print_side_by_side(
     captures: CaptureStore | None,
     args: argparse.Namespace,
 ) -> None:
-    from demeanor.render.terminal import screen_of
-    from demeanor.reports.trial.render import trace_diff
+    from demeanor.render import screen_of
+    from demeanor.reports.trial import trace_diff
     from demeanor.results import TrialSteps, align, find_record, read_steps
 
     record, events = one
@@ -139,7 +138,7 @@ def _print_side_by_side(
 
 def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore | None) -> Record:
     """Return the most similar trial of the same eval that passed in a run, preferably of the same subject."""
-    from demeanor.reports.trial.divergence import nearest_pass
+    from demeanor.reports.trial import nearest_pass
     from demeanor.results import load_steps
 
     passed = [

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import print_report
+from demeanor.cli import print_report
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.notes import LABELS
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.trace.notes_report import NotesReport
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
 from demeanor.results import find_record, find_stored_run, open_project_history
-from demeanor.store.history.notes import add_note, read_notes
-from demeanor.store.history.rows import uid_of
+from demeanor.store import add_note, read_notes, uid_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from demeanor.core.values.notes import TrialNote
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,8 +9,7 @@ from rich.text import Text
 from demeanor.commands.trace.notes_report import NotesReport
 from demeanor.core.text.wording import one_line, opening
 from demeanor.core.values.notes import TrialNote
-from demeanor.render.tables import paragraph, wrapped
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import Screen, paint, paragraph, wrapped
 
 _LONGEST = 500
 

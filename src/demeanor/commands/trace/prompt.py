@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
 
 
 def print_prompt(args: argparse.Namespace, config: Config, results: Path) -> None:
     """Find the trial, and print the instructions of its first request."""
     from demeanor.commands.trace.prompt_text import prompt_json, prompt_text
-    from demeanor.render.terminal import screen_of
+    from demeanor.render import screen_of
     from demeanor.results import find_record, find_stored_run, locate, sent_instructions
 
     stored = find_stored_run(args.run or "latest", results, config, os.environ)

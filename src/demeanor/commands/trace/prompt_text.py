@@ -7,7 +7,7 @@ from typing import Any
 
 from demeanor.core.text.wording import count, one_line, printable
 from demeanor.core.values.record import Record
-from demeanor.render.terminal import Screen
+from demeanor.render import Screen
 from demeanor.results import LocatedInstruction
 
 _HINT = """\

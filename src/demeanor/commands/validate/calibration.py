@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import print_report
+from demeanor.cli import print_report
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def print_calibration(args: argparse.Namespace, config: Config) -> ExitCode:
     """Measure the error rates, store them and print them; as JSON, one document for each case."""
-    from demeanor.reports.calibration.render import calibration_terminal
-    from demeanor.reports.calibration.report import CALIBRATION_DOCUMENT
-    from demeanor.reports.calibration.workflow import calibrate
+    from demeanor.reports.calibration import CALIBRATION_DOCUMENT, calibrate, calibration_terminal
 
     results = args.results or config.root / config.results
     reports = calibrate(args.calibrate, config, os.environ, results=results, labels=args.labels)

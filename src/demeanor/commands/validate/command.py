@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from demeanor.cli.forms import refuse_misfits
-from demeanor.cli.options import (
+from demeanor.cli import (
     choice_arguments,
     config_argument,
     load_config,
     positive_int,
+    refuse_misfits,
     sandbox_argument,
     with_sandbox,
 )
@@ -24,7 +24,7 @@ from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.core.values.eval import Eval
 
 _REPEAT = 3
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     config = with_sandbox(load_config(args), args)
     if form == "--calibrate":
         return calibration.print_calibration(args, config)
-    from demeanor.runner.selection import choose_evals
+    from demeanor.runner import choose_evals
 
     evals = choose_evals(config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite)
     if form == "--list":
@@ -104,8 +104,7 @@ def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval]) -
     """Validate the evals, and print the result."""
     from demeanor.commands.validate.render import validation_json, validation_text
     from demeanor.commands.validate.workflow import validate
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.engines import TaskOptions
+    from demeanor.runner import Catalog, TaskOptions
 
     report = validate(
         Catalog(config=config, environ=os.environ),

@@ -10,7 +10,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.whole_task import WholeTask
-from demeanor.render.terminal import fitted
+from demeanor.render import fitted
 
 _MIN_COLUMN = 36
 """The narrowest column of descriptions."""

@@ -13,7 +13,7 @@ from demeanor.core.values.eval import Eval
 def print_evals(evals: Sequence[Eval], root: Path, *, as_json: bool) -> None:
     """Print the evals of a project, whose folder is `root`."""
     from demeanor.commands.validate.list_text import listing_json, listing_text
-    from demeanor.render.terminal import screen_of
+    from demeanor.render import screen_of
 
     if as_json:
         print(json.dumps(listing_json(evals, root=root), indent=2))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from demeanor.cli.interrupts import make_ui
+from demeanor.cli import make_ui
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
@@ -23,11 +23,8 @@ from demeanor.core.values.prefix import REACHED, Prefix
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Void, VoidCause
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import execute, prepare
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.prefixes import read_start, renew, stale_reason
-from demeanor.store.captures.capture_store import read_capture
+from demeanor.runner import Catalog, execute, plan_evals, prepare, read_start, renew, stale_reason
+from demeanor.store import read_capture
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

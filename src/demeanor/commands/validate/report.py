@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from demeanor.commands.validate.prefixes import PrefixState
-from demeanor.judge.offline_test import SelfTest
+from demeanor.judge import SelfTest
 
 if TYPE_CHECKING:
     from demeanor.gateway import CassetteProblem

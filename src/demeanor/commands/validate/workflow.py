@@ -7,18 +7,14 @@ from dataclasses import replace
 
 from demeanor.commands.validate.prefixes import check_prefixes
 from demeanor.commands.validate.report import ValidationReport, fault_count
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.trees.git import unusable_base
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
-from demeanor.define.past_policies import policy_history
-from demeanor.judge.offline_test import SelfTest
+from demeanor.define import policy_history
+from demeanor.judge import SelfTest
 from demeanor.results import open_project_history, promoted_by_hand, unrecorded_promotions
-from demeanor.runner.cassettes import cassette_problems
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.engines import ShowProgress, TaskOptions, engine_names
-from demeanor.runner.judges import Asking
-from demeanor.runner.offline_tests import self_tests
+from demeanor.runner import Asking, Catalog, ShowProgress, TaskOptions, cassette_problems, engine_names, self_tests
 
 
 def validate(

@@ -24,7 +24,7 @@ sys.path.insert(0, sys.argv.pop(1))
 from demeanor.sandboxes.supervisor.run_tree import main
 main()
 """
-_PACKAGES = str(Path(__file__).parents[2])
+_PACKAGES = str(Path(__file__).parents[3])
 _TERMINATE = b"T"
 
 

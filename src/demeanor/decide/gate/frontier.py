@@ -14,9 +14,7 @@ from math import exp, fsum, log
 
 from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
-from demeanor.statistics.binomial import table
-from demeanor.statistics.operating import Stop, operate
-from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
+from demeanor.statistics import SequentialPlan, Stop, Weighted, operate, optimal_plan, table
 
 EXPECTED = 0.95
 """The healthy rate of an eval without a history."""

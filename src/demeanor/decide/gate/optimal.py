@@ -20,7 +20,7 @@ from demeanor.decide.gate.always import ask_for, decide, given_up
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import SECOND_LOOK, STANDARD, Effort
 from demeanor.decide.gate.frontier import EXPECTED, average_rates, cell_rates, expected_rate, plan_after
-from demeanor.statistics.sequential_plan import Answer, SequentialPlan
+from demeanor.statistics import Answer, SequentialPlan
 
 NAME = "optimal"
 

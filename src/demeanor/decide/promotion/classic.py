@@ -15,7 +15,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Candidate, Night
 from demeanor.decide.promotion.incubation import Incubation, incubation
-from demeanor.statistics.streak import chance_of_streak
+from demeanor.statistics import chance_of_streak
 
 NAME = "classic"
 TRIALS = 3

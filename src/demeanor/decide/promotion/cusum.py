@@ -14,7 +14,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import incubation
-from demeanor.statistics.cusum import Chart, chart
+from demeanor.statistics import Chart, chart
 
 NAME = "cusum"
 NIGHTS = 7

@@ -21,7 +21,7 @@ from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.decide.promotion.sprt_nights import SubjectNight, ending, subject_nights
-from demeanor.statistics.sprt import Sprt
+from demeanor.statistics import Sprt
 
 NAME = "sprt"
 TEST = Sprt(good=0.99, bad=0.93, miss_good=0.10, miss_bad=0.05)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import fsum, prod
 from typing import TypeAlias
 
-from demeanor.statistics.binomial import table
+from demeanor.statistics import table
 
 _NEGLIGIBLE = 1e-15
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from demeanor.config.table import Table, path_problem
+from demeanor.config import Table, path_problem
 from demeanor.core.text.json_path import json_steps
 from demeanor.core.values.checks import (
     IN_HOME,

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.table import Table, path_problem
+from demeanor.config import Table, path_problem
 from demeanor.core.values.checks import Check, FileContains, FileExists
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval, ProviderChoice, Source

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from demeanor.config.table import Table, path_problem
+from demeanor.config import Table, path_problem
 from demeanor.define.field import (
     BOOLEAN,
     FILES,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.config import read_toml
-from demeanor.config.table import Table
+from demeanor.config import Table, read_toml
 from demeanor.core.values.eval import Eval, Source
 from demeanor.define.cases import EvalCase, as_case, fill, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from demeanor.config.table import Table, describe
+from demeanor.config import Table, describe
 from demeanor.core.values.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
 from demeanor.core.values.errors import BadInput, nearest
 from demeanor.core.values.eval import Eval, Rehearsal, Source

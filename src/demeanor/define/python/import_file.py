@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from demeanor.config.table import describe
+from demeanor.config import describe
 from demeanor.core.values.errors import BadInput, DemeanorError, did_you_mean
 from demeanor.core.values.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from demeanor.config.limited_pattern import LimitedPattern, PatternTooSlow
+from demeanor.config import LimitedPattern, PatternTooSlow
 from demeanor.core.text.unordered import sort_enums, sort_sets
 from demeanor.core.values.errors import CassetteError
 from demeanor.gateway.cassette.rules import IGNORED, RULES, NormalisationRule
 
 if TYPE_CHECKING:
-    from demeanor.config.tables import ReplayRules
+    from demeanor.config import ReplayRules
     from demeanor.gateway.cassette.rules import Scope
 
 NormalisedRequest: TypeAlias = dict[str, Any]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.config.limited_pattern import LimitedPattern
+from demeanor.config import LimitedPattern
 
 Scope: TypeAlias = Literal["anywhere", "results", "prose"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from demeanor.config.table import Table
+    from demeanor.config import Table
     from demeanor.core.values.exchange import Usage
 
 

@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.config.providers import WELL_KNOWN, KnownProvider
-from demeanor.config.table import Table
+from demeanor.config import WELL_KNOWN, KnownProvider, Table
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.fingerprints import short_hash
 from demeanor.gateway.dialects import DIALECTS

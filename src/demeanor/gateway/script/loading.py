@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.core.values.errors import BadInput, nearest
 from demeanor.gateway.script.model import ScriptedModel
 from demeanor.gateway.script.rules import read_rules

@@ -24,8 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from demeanor.config.limited_pattern import LimitedPattern
-from demeanor.config.table import Table
+from demeanor.config import LimitedPattern, Table
 from demeanor.core.values.errors import nearest
 from demeanor.core.values.exchange import StopReason
 from demeanor.core.values.messages import ToolCall

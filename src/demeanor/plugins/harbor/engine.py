@@ -10,10 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.agents.folders import agents_folders
-from demeanor.agents.package import program_paths
-from demeanor.agents.recipe import RecipeAgent
-from demeanor.config.table import Table
+from demeanor.agents import RecipeAgent, agents_folders, program_paths
+from demeanor.config import Table
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.errors import WorldError
 from demeanor.core.values.eval import Eval
@@ -25,13 +23,13 @@ from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.program import HARBOR, find_harbor, harbor_problem, harbor_version, require_harbor
 from demeanor.plugins.harbor.rules import HarborRules, harbor_rules, read_rules
-from demeanor.runner.engines import Engine, EngineRun, EngineStatus, ShowProgress, TaskOptions
+from demeanor.runner import Engine, EngineRun, EngineStatus, ShowProgress, TaskOptions
 
 if TYPE_CHECKING:
-    from demeanor.judge.offline_test import SelfTest
+    from demeanor.judge import SelfTest
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
     from demeanor.plugins.harbor.trials.context import TaskContext
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
     from demeanor.sandboxes import NoneSandbox
 
 _PACKAGE = Path(__file__).parents[2]
@@ -115,7 +113,7 @@ class HarborEngine(Engine):
         """Harbor in a sandbox of its own, with the images that are missing pulled if that is configured."""
         from demeanor.plugins.harbor.environments.task_images import prepare_images
         from demeanor.plugins.harbor.trials.attempt import attempt_task
-        from demeanor.runner.sandbox import no_isolation
+        from demeanor.runner import no_isolation
 
         sandbox = no_isolation()
         context = self.context(request.env, sandbox, gateway, seed=seed)

@@ -15,13 +15,13 @@ from demeanor.core.text.wording import excerpt
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.observe.atif import atif_steps
+from demeanor.observe import atif_steps
 from demeanor.plugins.harbor.format.trial_result import read_outcome, read_spent
-from demeanor.store.history.run_writer import WrittenRecord
-from demeanor.store.imports.common import (
+from demeanor.store import (
     OUTPUT_LINES,
     Imported,
     ImportOptions,
+    WrittenRecord,
     as_text,
     cells_of,
     expect,
@@ -31,7 +31,7 @@ from demeanor.store.imports.common import (
     read_bytes,
     read_json,
     seconds_between,
-)  # fmt: skip
+)
 
 FORMAT = "a Harbor job folder"
 ORIGIN = "harbor"

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from demeanor.agents.folders import agents_folders
-from demeanor.agents.package import Package, find_program, installed_version
-from demeanor.config.config import Config
+from demeanor.agents import Package, agents_folders, find_program, installed_version
+from demeanor.config import Config
 from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.rules import harbor_rules
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from demeanor.config.config import Config
-from demeanor.config.table import Table
+from demeanor.config import Config, Table
 from demeanor.plugins.harbor.format.task import ENGINE
 
 _SECRET = re.compile(r"KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from demeanor.core.values.tally import Estimate
-from demeanor.render.numbers import UNKNOWN, percent, rate
-from demeanor.render.tables import wrapped
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import UNKNOWN, Screen, paint, percent, rate, wrapped
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 from demeanor.results import CorrectedRate
 
 

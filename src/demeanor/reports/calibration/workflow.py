@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.codec import encode
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import DemeanorError, StoreError, UnknownName, UsageError
@@ -17,8 +17,7 @@ from demeanor.core.values.history import KeptDecision, RunCell
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
 from demeanor.decide import count as trials_of, since_change
-from demeanor.render.marks import SUBJECT_MARK
-from demeanor.render.numbers import percent
+from demeanor.render import SUBJECT_MARK, percent
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.results import (
     COUNTS,
@@ -33,14 +32,16 @@ from demeanor.results import (
     labels_of_notes,
     open_project_history,
 )
-from demeanor.runner.selection import choose_evals
-from demeanor.statistics.intervals import wilson
-from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa
-from demeanor.store.captures.capture_json import read_capture_answers
-from demeanor.store.captures.capture_store import capture_text, open_capture_store
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.notes import read_notes
-from demeanor.store.runs.judge_answers import read_judge_answers
+from demeanor.runner import choose_evals
+from demeanor.statistics import LabelledCounts, cohens_kappa, wilson
+from demeanor.store import (
+    SqlHistory,
+    capture_text,
+    open_capture_store,
+    read_capture_answers,
+    read_judge_answers,
+    read_notes,
+)
 
 _LABEL = "demeanor trace TRIAL --label real"
 

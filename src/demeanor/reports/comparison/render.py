@@ -11,12 +11,22 @@ from demeanor.core.text.wording import all_of, count, one_line
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import CompareOutcome, Counts, Shift
-from demeanor.render import markdown
-from demeanor.render.numbers import money, p_value, percent
-from demeanor.render.tables import Column, labelled, paragraph, table, text_column
-from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.render import (
+    Column,
+    Screen,
+    exit_style,
+    labelled,
+    markdown,
+    money,
+    p_value,
+    paint,
+    paragraph,
+    percent,
+    table,
+    text_column,
+)
 from demeanor.reports.comparison.report import CompareReport, SideNote
-from demeanor.reports.run.phrases import POLICIES, policy_word
+from demeanor.reports.run import POLICIES, policy_word
 
 _DETECTABLE = "detectable"
 _ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)

@@ -10,8 +10,8 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.decide import CompareOutcome, Comparison, EvalComparison, compare
-from demeanor.render.documents import ReportDocument
-from demeanor.statistics.power import SampleSize
+from demeanor.render import ReportDocument
+from demeanor.statistics import SampleSize
 
 
 def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:

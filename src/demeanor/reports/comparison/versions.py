@@ -11,7 +11,7 @@ from typing import Literal
 from demeanor.core.text.wording import count
 from demeanor.core.values.history import RunCell
 from demeanor.decide import since_change
-from demeanor.render.marks import SUBJECT_MARK
+from demeanor.render import SUBJECT_MARK
 from demeanor.reports.comparison.report import Side
 
 

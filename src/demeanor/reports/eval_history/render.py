@@ -8,13 +8,10 @@ from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.run_diff import ChangePoint
-from demeanor.render import numbers
-from demeanor.render.tables import hanging, wrapped
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import Screen, hanging, numbers, paint, wrapped
 from demeanor.reports.eval_history.report import EvalHistory, PastCell, Segment, SubjectHistory
-from demeanor.reports.night import phrases
-from demeanor.reports.night.terminal import sparkline
-from demeanor.reports.run.phrases import LAYERS, POLICIES
+from demeanor.reports.night import phrases, sparkline
+from demeanor.reports.run import LAYERS, POLICIES
 
 _NOT_ENOUGH = "not enough nights yet to detect a change"
 

@@ -10,10 +10,9 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import RateHistory
 from demeanor.core.values.tally import Estimate
 from demeanor.decide import rate_histories
-from demeanor.render.documents import ReportDocument
-from demeanor.reports.night.report import Mark, NightCell
-from demeanor.reports.night.rows import night_cells
-from demeanor.statistics.estimates import estimate
+from demeanor.render import ReportDocument
+from demeanor.reports.night import Mark, NightCell, night_cells
+from demeanor.statistics import estimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line, opening
-from demeanor.render.markdown import code_block, inline_code
-from demeanor.render.tables import command_lines, labelled, paragraph, wrapped
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import Screen, code_block, command_lines, inline_code, labelled, paint, paragraph, wrapped
 from demeanor.reports.failures.report import Group, Triage
 
 NO_INSTRUCTION = (

@@ -18,8 +18,8 @@ from demeanor.core.text.wording import one_line
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Fail, Finding, Pass, Void
-from demeanor.render.documents import ReportDocument
-from demeanor.reports.trial.divergence import Divergence, find_divergence, nearest_pass, sort_key
+from demeanor.render import ReportDocument
+from demeanor.reports.trial import Divergence, find_divergence, nearest_pass, sort_key
 from demeanor.results import TrialSteps, way
 
 GroupKind: TypeAlias = Literal["divergence", "finding", "void"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.record import Record
@@ -15,7 +15,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.verdict import Fail, Pass, Void
 from demeanor.reports.failures.report import Group, Triage, group_failures
 from demeanor.results import StoredRun, load_steps, runs_before
-from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.store import open_capture_store
 
 _EARLIER_RUNS = 10
 """How many earlier runs are searched for a passing trial."""

@@ -12,14 +12,22 @@ from demeanor.core.text.wording import all_of, count, one_line
 from demeanor.core.values.error_rates import ErrorRates
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import Baseline
-from demeanor.render import markdown
-from demeanor.render.marks import STYLES, SUBJECT_MARK, sign
-from demeanor.render.tables import Column, paragraph, table, text_column, wrapped
-from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.render import (
+    STYLES,
+    SUBJECT_MARK,
+    Column,
+    Screen,
+    exit_style,
+    markdown,
+    paint,
+    paragraph,
+    sign,
+    table,
+    text_column,
+    wrapped,
+)
 from demeanor.reports.gate.report import GateReport, GateRow
-from demeanor.reports.run.phrases import POLICIES, policy_word
-from demeanor.reports.run.report import RunReport
-from demeanor.reports.run.terminal import details
+from demeanor.reports.run import POLICIES, RunReport, details, policy_word
 
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _ERROR_RATES = "Error rates of the rules, by true pass rate"

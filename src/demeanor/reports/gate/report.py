@@ -12,8 +12,8 @@ from demeanor.core.values.record import RunInfo
 from demeanor.core.values.tally import Decision
 from demeanor.decide import Baseline
 from demeanor.decide.gate import CellRates, GateAnswer, GateSuite
-from demeanor.render.documents import ReportDocument
-from demeanor.reports.run.report import RunReport
+from demeanor.render import ReportDocument
+from demeanor.reports.run import RunReport
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

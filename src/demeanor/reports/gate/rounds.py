@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.codec import encode
 from demeanor.core.text.wording import count
 from demeanor.core.trees.git import unusable_base
@@ -36,11 +36,10 @@ from demeanor.decide.gate import (
     skip,
     unrejectable_notes,
 )
-from demeanor.define.eval_diff import Edit, Edits, edits
+from demeanor.define import Edit, Edits, edits
 from demeanor.reports.gate.render import gate_markdown
 from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
-from demeanor.reports.run.collection import since_commit, since_night
-from demeanor.reports.run.report import Collection, RunReport
+from demeanor.reports.run import Collection, RunReport, since_commit, since_night
 from demeanor.results import (
     CountedNights,
     baselines_of,
@@ -53,9 +52,7 @@ from demeanor.results import (
     promoted_by_hand,
     uncalibrated,
 )
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
-from demeanor.runner.selection import collect_evals, eval_paths, select_evals
+from demeanor.runner import DEFAULT_TIMEOUT, Catalog, collect_evals, eval_paths, plan_evals, select_evals
 
 
 @dataclass(kw_only=True)

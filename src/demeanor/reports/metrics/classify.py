@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.config.limited_pattern import PatternTooSlow
+from demeanor.config import PatternTooSlow
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.record import Record

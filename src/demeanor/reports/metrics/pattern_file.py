@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.config.limited_pattern import LimitedPattern
-from demeanor.config.table import Table
+from demeanor.config import LimitedPattern, Table
 from demeanor.core.values.errors import BadInput
 
 _JAVASCRIPT_GROUP = re.compile(r"\(\?<(?![=!])")

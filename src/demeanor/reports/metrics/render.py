@@ -8,12 +8,10 @@ from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.tally import Mean, Summary
-from demeanor.render import numbers as figures
-from demeanor.render.tables import Column, paragraph, table
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import Column, Screen, numbers as figures, paint, paragraph, table
 from demeanor.reports.metrics.classify import Classified
 from demeanor.reports.metrics.report import Analysis, AnalysisRow
-from demeanor.reports.run.phrases import known_bad, policy_word
+from demeanor.reports.run import known_bad, policy_word
 
 _EXAMPLES = 3
 

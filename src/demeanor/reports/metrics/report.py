@@ -16,11 +16,11 @@ from demeanor.core.values.record import Record, last_attempts
 from demeanor.core.values.tally import Summary, Tally
 from demeanor.core.values.usage import price_notes
 from demeanor.core.values.verdict import Void
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 from demeanor.reports.metrics.classify import Classified, by_category, classify
 from demeanor.reports.metrics.pattern_file import Pattern
 from demeanor.results import summary, tally_trials
-from demeanor.statistics.flaky import flakiness
+from demeanor.statistics import flakiness
 
 Name: TypeAlias = tuple[str, str]
 """An eval and a subject."""

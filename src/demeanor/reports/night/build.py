@@ -24,9 +24,9 @@ from demeanor.reports.night.report import (
     SubjectNights,
 )
 from demeanor.reports.night.rows import Needed, night_row
-from demeanor.reports.run.failure_groups import Failure
+from demeanor.reports.run import Failure
 from demeanor.results import mean_rate, summary
-from demeanor.statistics.paired import paired_rates
+from demeanor.statistics import paired_rates
 
 _VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
     ExitCode.ACCEPTED: "accepted",

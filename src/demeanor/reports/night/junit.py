@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from demeanor.core.text.wording import one_line, opening
-from demeanor.render import numbers
-from demeanor.render.junit import JUnitCase, write_junit
+from demeanor.render import JUnitCase, numbers, write_junit
 from demeanor.reports.night import phrases
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow, SubjectNights
-from demeanor.reports.run.phrases import LAYERS
+from demeanor.reports.run import LAYERS
 
 _REASON_LINES = 60
 _NO_DETAILS = "the reasons are left out: this eval is not among the first --details failures"

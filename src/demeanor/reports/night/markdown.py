@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from demeanor.core.text.wording import one_line, opening
-from demeanor.render import numbers
-from demeanor.render.markdown import code_block, fit, html_code, inline_code, table_row
+from demeanor.render import code_block, fit, html_code, inline_code, numbers, table_row
 from demeanor.reports.night import phrases
 from demeanor.reports.night.digest import digest, verdict
 from demeanor.reports.night.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
-from demeanor.reports.run.phrases import LAYERS, POLICIES
+from demeanor.reports.run import LAYERS, POLICIES
 
 _SIGNS = {"reject": "❌", "undecided": "❔", "accept": "✅", "skipped": "⏭️"}
 _WORDS = {"○", "·"}

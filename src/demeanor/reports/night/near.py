@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.policy import Policy

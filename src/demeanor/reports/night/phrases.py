@@ -23,7 +23,7 @@ from demeanor.reports.night.report import (
     NightTotal,
     SubjectNights,
 )
-from demeanor.reports.run.phrases import held_by_layer
+from demeanor.reports.run import held_by_layer
 
 MISSING = "–"
 """Shown in place of a missing number."""

@@ -16,7 +16,7 @@ from demeanor.core.values.record import RunInfo
 from demeanor.core.values.run_diff import Part
 from demeanor.core.values.tally import Decision, Estimate, Summary, Tally
 from demeanor.decide import RateShift
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]
 """No data: only voids, or no trials. Absent: not part of that run."""

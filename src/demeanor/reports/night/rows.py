@@ -12,8 +12,7 @@ from demeanor.core.values.run_diff import RunDiff
 from demeanor.core.values.tally import Tally
 from demeanor.decide import decide
 from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
-from demeanor.statistics.difference import newcombe
-from demeanor.statistics.estimates import estimate
+from demeanor.statistics import estimate, newcombe
 
 _MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
 _MIXED = " + "

@@ -19,8 +19,7 @@ from demeanor.core.text.codec import decode, encode
 from demeanor.core.values.history import PastRun, RunCell
 from demeanor.decide import NoticedShift, RateShift, latest_shifts, rate_histories, shifts_within
 from demeanor.statistics import change, change_evidence
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.derived import keep_derived, read_derived, run_states
+from demeanor.store import SqlHistory, keep_derived, read_derived, run_states
 
 if TYPE_CHECKING:
     from demeanor.core.values.ports import History

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.ports import History
 from demeanor.core.values.record import Record
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow
 from demeanor.results import TrialSteps, distance, load_steps
-from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
-from demeanor.store.runs.run_dirs import place_of
+from demeanor.store import CaptureStore, open_capture_store, place_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

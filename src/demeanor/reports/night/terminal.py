@@ -7,15 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line, opening
-from demeanor.render import numbers
-from demeanor.render.marks import STYLES, sign
-from demeanor.render.tables import Column, hanging, labelled, paragraph, table, text_column
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import (
+    STYLES,
+    Column,
+    Screen,
+    hanging,
+    labelled,
+    numbers,
+    paint,
+    paragraph,
+    sign,
+    table,
+    text_column,
+)
 from demeanor.reports.night import phrases
 from demeanor.reports.night.build import most_important
 from demeanor.reports.night.digest import digest, verdict
 from demeanor.reports.night.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
-from demeanor.reports.run.phrases import policy_word
+from demeanor.reports.run import policy_word
 
 MOST_ROWS = 60
 """Evals per subject, without --all."""

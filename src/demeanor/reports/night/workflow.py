@@ -11,10 +11,8 @@ from demeanor.reports.night.build import failing, failing_cell, night_report, vo
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount
 from demeanor.reports.night.rows import Needed
 from demeanor.reports.night.shift_scan import kept_shifts, nights_before
-from demeanor.reports.run.failure_groups import failed_by_reason, void_by_reason
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import TrialOutcome, outcomes, void_causes
-from demeanor.store.history.price_notes import stored_price_notes
+from demeanor.reports.run import failed_by_reason, void_by_reason
+from demeanor.store import SqlHistory, TrialOutcome, outcomes, stored_price_notes, void_causes
 
 
 def make_night_report(

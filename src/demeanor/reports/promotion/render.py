@@ -9,10 +9,8 @@ from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line
 from demeanor.decide.promotion import Candidate, Night
-from demeanor.render.marks import EVAL_MARK, SUBJECT_MARK, sign
-from demeanor.render.tables import Column, paragraph, table, text_column
-from demeanor.render.terminal import Screen, paint
-from demeanor.reports.gate.render import error_rates_line
+from demeanor.render import EVAL_MARK, SUBJECT_MARK, Column, Screen, paint, paragraph, sign, table, text_column
+from demeanor.reports.gate import error_rates_line
 from demeanor.reports.promotion.report import PromotionReport
 from demeanor.reports.promotion.workflow import TARGETS, Action
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from demeanor.core.values.error_rates import ErrorRates
 from demeanor.decide.promotion import Candidate
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

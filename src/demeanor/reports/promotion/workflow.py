@@ -16,12 +16,10 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.ports import History
 from demeanor.core.values.run_request import RunRequest
 from demeanor.decide.promotion import DEFAULT, Candidate, PolicyRule, demote, policy_rule, promote
-from demeanor.define.promotion_file import read_promotions, write_promotions
-from demeanor.define.set_policy import shared_policies, with_policy
+from demeanor.define import read_promotions, shared_policies, with_policy, write_promotions
 from demeanor.reports.promotion.report import PromotionReport
 from demeanor.results import CountedNights, counted_nights, eval_hashes, night_filter, uncalibrated
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import plan_evals
+from demeanor.runner import Catalog, plan_evals
 
 Action: TypeAlias = Literal["promote", "demote"]
 

@@ -10,10 +10,19 @@ from demeanor.core.text.percent import rate, share
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render import markdown
-from demeanor.render.numbers import money, percent
-from demeanor.render.tables import Column, labelled, paragraph, table, text_column
-from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.render import (
+    Column,
+    Screen,
+    exit_style,
+    labelled,
+    markdown,
+    money,
+    paint,
+    paragraph,
+    percent,
+    table,
+    text_column,
+)
 from demeanor.reports.prompt_coverage.report import (
     DEEDS,
     CoveredInstruction,

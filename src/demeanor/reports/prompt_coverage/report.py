@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from demeanor.core.text.instructions import InstructionKind, PromptPiece
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 
 FOLDER = "cover"
 """The folder of these runs, below that of all results."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.eval import Eval
-from demeanor.define.eval_diff import Edits, edits
+from demeanor.define import Edits, edits
 from demeanor.reports.run.report import Collection
 from demeanor.results import counted_nights, night_filter, open_project_history
-from demeanor.runner.selection import eval_paths
+from demeanor.runner import eval_paths
 
 
 def compare_collection(

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from demeanor.core.text.wording import one_line, opening
 from demeanor.core.values.usage import price_notes
-from demeanor.render import numbers as figures
-from demeanor.render.junit import JUnitCase, write_junit
+from demeanor.render import JUnitCase, numbers as figures, write_junit
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import Failure, failures, voids
 from demeanor.reports.run.report import CellReport, RunReport

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.core.values.tally import Mean, Summary
-from demeanor.render import numbers as figures
-from demeanor.render.markdown import code_block, escape, fit, headline, inline_code, table_row
+from demeanor.render import code_block, escape, fit, headline, inline_code, numbers as figures, table_row
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
 from demeanor.reports.run.report import CellReport, RunReport

@@ -9,10 +9,21 @@ from rich.text import Text
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.tally import Mean, Summary
-from demeanor.render import numbers as figures
-from demeanor.render.marks import STYLES, dots, sign
-from demeanor.render.tables import Column, command_lines, labelled, paragraph, table, wrapped
-from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.render import (
+    STYLES,
+    Column,
+    Screen,
+    command_lines,
+    dots,
+    exit_style,
+    labelled,
+    numbers as figures,
+    paint,
+    paragraph,
+    sign,
+    table,
+    wrapped,
+)
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import (
     Failure,

@@ -21,7 +21,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record
 from demeanor.core.values.tally import Status
 from demeanor.core.values.verdict import Fail, Finding, Pass, Void
-from demeanor.render.documents import (
+from demeanor.render import (
     Schema,
     compact_object,
     dataclass_schema,
@@ -33,7 +33,7 @@ from demeanor.render.documents import (
 )
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.report import CellReport, RunReport
-from demeanor.statistics.flaky import flakiness
+from demeanor.statistics import flakiness
 
 SCHEMA = "demeanor-report/1"
 """Changes with every incompatible change."""

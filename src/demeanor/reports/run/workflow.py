@@ -20,11 +20,8 @@ from demeanor.core.values.trial import Plan
 from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
 from demeanor.results import Stale, stale_attempts
-from demeanor.runner.catalog import SCRIPTED, Catalog
-from demeanor.runner.execution import RunResult, execute, prepare
-from demeanor.runner.hooks import tell_decisions
-from demeanor.runner.ui import UI
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.runner import SCRIPTED, UI, Catalog, RunResult, execute, prepare, tell_decisions
+from demeanor.store import RunFolder
 
 _SCRIPTED_NOTE = (
     "`scripted` follows fixed rules in place of a model: it shows how Demeanor works, not how a model behaves"

@@ -23,7 +23,7 @@ from demeanor.core.values.trajectory import (
 )
 from demeanor.core.values.user import UserTurn
 from demeanor.core.values.verdict import Pass
-from demeanor.render.terminal import Screen, fitted
+from demeanor.render import Screen, fitted
 from demeanor.results import Pair, align, first_divergence
 
 _SECRET_MARK = re.compile("‹redacted:[^›]*›")

@@ -20,10 +20,10 @@ from demeanor.core.values.trajectory import (
     Thought,
 )
 from demeanor.core.values.user import UserTurn
-from demeanor.render.numbers import duration
+from demeanor.render import duration
 from demeanor.reports.trial.render import place_replies, steer_title
 from demeanor.results import Pair, TrialSteps, align, first_divergence
-from demeanor.store.history.page_queries import ExchangeTime
+from demeanor.store import ExchangeTime
 
 MOST_STEPS = 150
 _TITLE = 160

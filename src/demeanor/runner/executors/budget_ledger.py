@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from demeanor.config.tables import Limit
+from demeanor.config import Limit
 from demeanor.core.values.record import Record
 from demeanor.core.values.trial import Trial
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from demeanor.config.tables import Limit
+from demeanor.config import Limit
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import StoreError, WorldError
 from demeanor.core.values.ports import Template

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from demeanor.config.tables import BuildRules, Limit, ReplayRules
+from demeanor.config import BuildRules, Limit, ReplayRules
 from demeanor.core.text.codec import decode, encode
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import Ceilings, Network

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from demeanor._version import __version__
-from demeanor.config.config import Config
-from demeanor.config.tables import BuildRules, Limit
+from demeanor.config import BuildRules, Config, Limit
 from demeanor.core.redaction.encodings import can_be_secret, telling
 from demeanor.core.text.codec import encode
 from demeanor.core.values.errors import BadInput, UsageError

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 
 
 @contextmanager

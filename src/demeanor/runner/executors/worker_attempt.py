@@ -26,7 +26,7 @@ from demeanor.runner.executors.messages import (
 from demeanor.runner.executors.worker import cancel_attempts, seconds_of_attempt
 from demeanor.runner.executors.worker_link import UnknownRun, WorkerLink, WorkerLost
 from demeanor.runner.executors.worker_pool import WorkerPool
-from demeanor.store.captures.capture_json import read_capture_json
+from demeanor.store import read_capture_json
 
 _GRACE = 60.0
 """Seconds that an attempt may take longer than its time limit: to set up and tear down its sandbox."""

@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.config.config import Config
-from demeanor.config.providers import WELL_KNOWN
-from demeanor.config.tables import Limit
+from demeanor.config import WELL_KNOWN, Config, Limit
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.text.wording import redact_before_shortening
@@ -35,7 +33,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.ports import Gateway, Template
 from demeanor.core.values.starting_state import start_hash
 from demeanor.core.values.trial import Trial
-from demeanor.judge.answers import ask_user_here
+from demeanor.judge import ask_user_here
 from demeanor.runner.attempt import AttemptContext, make_attempt, path_tools
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.executors.archive import unpack
@@ -46,8 +44,8 @@ from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.secrets import known_secrets
 from demeanor.runner.users import UserContext, user_trial
 from demeanor.sandboxes import require_space
-from demeanor.store.captures.capture_json import capture_json
-from demeanor.vcs.build import run_build
+from demeanor.store import capture_json
+from demeanor.vcs import run_build
 
 if TYPE_CHECKING:
     from distributed import Worker

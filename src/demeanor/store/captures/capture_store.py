@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.installation import install_extra
 from demeanor.core.trees.atomic_file import write_atomically
 from demeanor.core.trees.tree import Tree

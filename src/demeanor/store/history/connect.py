@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from demeanor._version import __version__
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.errors import BadInput, StoreError
 from demeanor.store.history.database import Database
 from demeanor.store.history.sql_history import SqlHistory

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.core.values.errors import DemeanorError
-from demeanor.reports.promotion.report import PromotionReport
-from demeanor.reports.promotion.workflow import make_promotion_report
-from demeanor.runner.catalog import Catalog
-from demeanor.store.history.page_queries import newest_state
+from demeanor.reports.promotion import PromotionReport, make_promotion_report
+from demeanor.runner import Catalog
+from demeanor.store import newest_state
 from demeanor.web.pages.context import PageContext
 
 MOST = 100

@@ -14,16 +14,11 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.exchange import Request
 from demeanor.core.values.verdict import Pass
 from demeanor.decide import EvalComparison
-from demeanor.reports.comparison.operands import sides_of
-from demeanor.reports.comparison.render import all_notes
-from demeanor.reports.comparison.report import CompareReport, Side, make_comparison
-from demeanor.reports.comparison.versions import latest_versions
-from demeanor.reports.trial.rows import AlignedSteps, step_rows
+from demeanor.reports.comparison import CompareReport, Side, all_notes, latest_versions, make_comparison, sides_of
+from demeanor.reports.trial import AlignedSteps, step_rows
 from demeanor.results import TrialSteps, distance, load_capture, load_steps
-from demeanor.statistics.difference import newcombe
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.price_notes import stored_price_notes
-from demeanor.store.runs.run_dirs import place_of
+from demeanor.statistics import newcombe
+from demeanor.store import SqlHistory, place_of, stored_price_notes
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.trial_files import DiffLine, diff_kind
 

@@ -10,15 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import RunCell
-from demeanor.runner.selection import choose_evals
-from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
-from demeanor.store.history import SqlHistory, history_address, open_history
-from demeanor.store.history.derived import run_states
-from demeanor.store.runs.ledger_progress import LedgerProgress, LedgerReader
+from demeanor.runner import choose_evals
+from demeanor.store import (
+    CaptureStore,
+    LedgerProgress,
+    LedgerReader,
+    SqlHistory,
+    history_address,
+    open_capture_store,
+    open_history,
+    run_states,
+)
 
 T = TypeVar("T")
 _CACHED = 256

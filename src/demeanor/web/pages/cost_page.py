@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from demeanor.core.values.errors import UsageError
-from demeanor.store.history.page_queries import RunTotal, run_totals, usage_by
-from demeanor.store.history.price_notes import stored_price_notes
+from demeanor.store import RunTotal, run_totals, stored_price_notes, usage_by
 from demeanor.web.pages.context import PageContext
 
 NIGHTS = 14

@@ -10,8 +10,17 @@ from typing import Any
 
 from demeanor.core.text.codec import decode
 from demeanor.core.values.errors import StoreError, UnknownName
-from demeanor.reports.prompt_coverage.render import MEANINGS, ORDER, headline, notices, promises
-from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER, REPORT, CoverReport
+from demeanor.reports.prompt_coverage import (
+    COVER_DOCUMENT,
+    FOLDER,
+    MEANINGS,
+    ORDER,
+    REPORT,
+    CoverReport,
+    headline,
+    notices,
+    promises,
+)
 from demeanor.web.pages.context import PageContext
 
 MARKS = {"held": "good", "not held": "bad", "redundant": "open", "harmful": "news", "not tried": "none"}

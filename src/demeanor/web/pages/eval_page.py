@@ -15,16 +15,14 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.decide.promotion import Candidate
-from demeanor.define.set_policy import policy_file
+from demeanor.define import policy_file
 from demeanor.render import numbers
-from demeanor.reports.eval_history.report import PastCell, SubjectHistory, eval_history
+from demeanor.reports.eval_history import PastCell, SubjectHistory, eval_history
 from demeanor.reports.night import phrases
-from demeanor.reports.promotion.workflow import make_promotion_report
-from demeanor.reports.run.failure_groups import Failure, failed_by_reason, void_by_reason
-from demeanor.reports.run.phrases import POLICIES
-from demeanor.runner.catalog import Catalog
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.notes import read_notes
+from demeanor.reports.promotion import make_promotion_report
+from demeanor.reports.run import POLICIES, Failure, failed_by_reason, void_by_reason
+from demeanor.runner import Catalog
+from demeanor.store import SqlHistory, read_notes
 from demeanor.web.charts import ChartPoint, rate_chart
 from demeanor.web.links import Links
 from demeanor.web.pages.context import PageContext

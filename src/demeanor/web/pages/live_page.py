@@ -13,17 +13,18 @@ from demeanor.core.values.errors import StoreError, UnknownName
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import (
+from demeanor.store import (
     LastAttempt,
+    RunFolder,
     RunTotal,
+    SqlHistory,
+    is_being_written,
     last_attempts_of,
     outcomes,
     planned_trials,
     run_totals,
+    runs_in_progress,
 )
-from demeanor.store.runs.ledger_progress import is_being_written, runs_in_progress
-from demeanor.store.runs.run_folder import RunFolder
 from demeanor.web.pages.context import PageContext
 
 _LATEST = 3

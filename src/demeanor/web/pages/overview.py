@@ -9,13 +9,10 @@ from typing import Any
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.history import PastRun
 from demeanor.decide.promotion import Candidate, near_promotion
-from demeanor.reports.night.build import night_report
-from demeanor.reports.night.shift_scan import kept_shifts, nights_before
-from demeanor.reports.night.workflow import with_examples
-from demeanor.reports.promotion.workflow import make_promotion_report
-from demeanor.runner.catalog import Catalog
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.page_queries import void_causes
+from demeanor.reports.night import kept_shifts, night_report, nights_before, with_examples
+from demeanor.reports.promotion import make_promotion_report
+from demeanor.runner import Catalog
+from demeanor.store import SqlHistory, void_causes
 from demeanor.web.night_view import NightView, night_view
 from demeanor.web.pages.context import PageContext
 

@@ -13,19 +13,19 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.usage import total
 from demeanor.decide import decide, exit_code
-from demeanor.reports.night.rows import tally_of
-from demeanor.reports.run.phrases import LAYERS, MEANINGS, POLICIES, held_by_layer
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.notes import read_notes
-from demeanor.store.history.page_queries import (
+from demeanor.reports.night import tally_of
+from demeanor.reports.run import LAYERS, MEANINGS, POLICIES, held_by_layer
+from demeanor.store import (
+    SqlHistory,
     TrialOutcome,
     count_runs,
     neighbour,
     outcomes,
+    read_notes,
     run_totals,
+    stored_price_notes,
     void_causes,
 )
-from demeanor.store.history.price_notes import stored_price_notes
 from demeanor.web.pages.context import PageContext
 
 PAGE = 50

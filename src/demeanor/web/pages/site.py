@@ -10,9 +10,7 @@ from typing import Any, TypeAlias
 
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
-from demeanor.store.history.notes import add_note
-from demeanor.store.history.page_queries import matching_names, newest_state
-from demeanor.store.runs.ledger_progress import ledgers_state
+from demeanor.store import add_note, ledgers_state, matching_names, newest_state
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.pages.board_page import board_page
 from demeanor.web.pages.compare_page import compare_page

@@ -7,7 +7,7 @@ from math import fsum
 
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.trajectory import Called, Event
-from demeanor.store.history.page_queries import ExchangeTime
+from demeanor.store import ExchangeTime
 from demeanor.web.charts import Span
 
 _MOST_NAMES = 4

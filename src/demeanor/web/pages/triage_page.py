@@ -9,12 +9,9 @@ from demeanor.core.values.history import PastRun, RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Pass
-from demeanor.reports.failures.render import group_brief
-from demeanor.reports.failures.report import Group, group_failures
-from demeanor.reports.failures.workflow import with_commands
+from demeanor.reports.failures import Group, group_brief, group_failures, with_commands
 from demeanor.results import StoredRun, TrialSteps, load_steps
-from demeanor.store.history import SqlHistory
-from demeanor.store.runs.run_dirs import place_of
+from demeanor.store import SqlHistory, place_of
 from demeanor.web.pages.context import PageContext
 
 MOST_CELLS = 40

@@ -13,10 +13,7 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record
 from demeanor.results import load_capture
-from demeanor.store.captures.capture_json import read_exchanges
-from demeanor.store.captures.capture_store import CaptureStore, capture_text
-from demeanor.store.runs.run_dirs import place_of
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store import CaptureStore, RunFolder, capture_text, place_of, read_exchanges
 
 MOST_BYTES = 60_000
 """Of a file that is shown."""

@@ -12,16 +12,10 @@ from demeanor.core.values.history import PastRun
 from demeanor.core.values.notes import MEANINGS, MOST_CHARACTERS
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Pass, Void
-from demeanor.reports.failures.render import group_brief
-from demeanor.reports.failures.report import group_failures
-from demeanor.reports.failures.workflow import reproduce, with_commands
-from demeanor.reports.trial.divergence import find_divergence, nearest_pass
-from demeanor.reports.trial.rows import step_rows
+from demeanor.reports.failures import group_brief, group_failures, reproduce, with_commands
+from demeanor.reports.trial import find_divergence, nearest_pass, step_rows
 from demeanor.results import StoredRun, TrialSteps, load_steps, request_of_run, stored_scan, user_replies
-from demeanor.store.history import SqlHistory
-from demeanor.store.history.notes import read_notes
-from demeanor.store.history.page_queries import ExchangeTime, exchange_times, outcomes
-from demeanor.store.runs.run_dirs import RunPlace, place_of
+from demeanor.store import ExchangeTime, RunPlace, SqlHistory, exchange_times, outcomes, place_of, read_notes
 from demeanor.web.charts import time_strip
 from demeanor.web.links import NOTE_PATH
 from demeanor.web.pages.context import PageContext

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from demeanor.cli.interrupts import make_ui
+from demeanor.cli import make_ui
 from demeanor.commands.agents.conformance.model import SLEEP
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.agent import Ability, Agent, start_seconds
 from demeanor.core.values.errors import UsageError
@@ -23,12 +23,10 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trajectory import Called, Event
 from demeanor.core.values.trial import trial_seed
 from demeanor.core.values.verdict import Pass, Void, VoidCause
-from demeanor.define.discovery import discover
+from demeanor.define import discover
 from demeanor.gateway import mask_volatile
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import execute, prepare
-from demeanor.runner.plan import plan_evals
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.runner import Catalog, execute, plan_evals, prepare
+from demeanor.store import RunFolder
 
 State: TypeAlias = Literal["shown", "declared", "failed", "unknown"]
 

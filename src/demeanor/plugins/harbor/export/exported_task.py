@@ -13,10 +13,9 @@ from demeanor.core.trees.tree import Change, changes
 from demeanor.core.trees.tree_io import scan
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.eval import Eval
-from demeanor.judge.simulation import rehearse
+from demeanor.judge import rehearse
 from demeanor.plugins.harbor.export.task_files import exportable, exported_task, task_name, unexportable, write_task
-from demeanor.runner.checks import build_workspace
-from demeanor.runner.template import build_template
+from demeanor.runner import build_template, build_workspace
 
 _ORG = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 

@@ -13,11 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.config import read_toml
-from demeanor.config.table import Table
+from demeanor.config import Table, read_toml
 from demeanor.core.values.errors import BadInput, did_you_mean
 from demeanor.core.values.eval import Eval
-from demeanor.define.discovery import all_of, places_below
+from demeanor.define import all_of, places_below
 from demeanor.plugins.harbor.format.file_names import DATASET, looks_like_task
 from demeanor.plugins.harbor.format.task import HarborTask, harbor_task
 from demeanor.plugins.harbor.format.task_folder import read_task_folder

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.plugins.harbor.format.task import TaskNetwork, TaskNetworkMode
 
 NETWORK_MODES = ("public", "no-network", "allowlist")

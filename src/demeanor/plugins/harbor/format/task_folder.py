@@ -14,16 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.config.config import read_toml
-from demeanor.config.table import Table
+from demeanor.config import Table, read_toml
 from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval, Source
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.scenario import Scenario
-from demeanor.define.eval_fields import EVAL_FIELDS
-from demeanor.define.field import Field, read_fields, text
-from demeanor.define.folder.cline_folder import folder_name
+from demeanor.define import EVAL_FIELDS, Field, folder_name, read_fields, text
 from demeanor.plugins.harbor.format.file_names import TASK
 from demeanor.plugins.harbor.format.task import HarborTask, TaskStep
 from demeanor.plugins.harbor.format.task_digest import content_of, reject_unsafe_links

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from demeanor.config.table import Table
+from demeanor.config import Table
 from demeanor.plugins.harbor.format.task import TaskNetwork, VerifierMode
 from demeanor.plugins.harbor.format.task_environment import (
     EnvironmentTable,

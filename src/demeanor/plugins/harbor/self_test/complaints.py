@@ -12,7 +12,7 @@ from demeanor.core.text.wording import excerpt
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.whole_task import VERIFIER_OUTPUT
-from demeanor.judge.offline_test import Complaint, SelfTestFault
+from demeanor.judge import Complaint, SelfTestFault
 
 _PRINTED = (VERIFIER_OUTPUT, "agent/oracle.txt")
 

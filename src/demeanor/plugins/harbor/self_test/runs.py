@@ -13,7 +13,7 @@ from demeanor.core.values.checks import RewardCheck
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.trial import Trial
 from demeanor.gateway import NullGateway
-from demeanor.judge.offline_test import Complaint, SelfTest, SelfTestFault
+from demeanor.judge import Complaint, SelfTest, SelfTestFault
 from demeanor.plugins.harbor.environments.task_images import task_refusal
 from demeanor.plugins.harbor.format.answer_leaks import search_answers
 from demeanor.plugins.harbor.format.task import harbor_task
@@ -21,17 +21,14 @@ from demeanor.plugins.harbor.format.task_offline import offline
 from demeanor.plugins.harbor.self_test.complaints import needs_network, solved, task_complaints
 from demeanor.plugins.harbor.trials.agents import NOP, ORACLE
 from demeanor.plugins.harbor.trials.attempt import attempt_task
-from demeanor.runner.attempt import capture_errors
-from demeanor.runner.engines import ShowProgress, TaskOptions
-from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.sandbox import no_isolation
+from demeanor.runner import DEFAULT_TIMEOUT, ShowProgress, TaskOptions, capture_errors, no_isolation
 
 if TYPE_CHECKING:
     from demeanor.core.values.capture import Capture
     from demeanor.plugins.harbor.engine import HarborEngine
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
     from demeanor.plugins.harbor.trials.context import TaskContext
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
 
 def check_statically(engine: HarborEngine, one: Eval, options: TaskOptions) -> SelfTest:

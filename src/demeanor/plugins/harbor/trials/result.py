@@ -21,7 +21,7 @@ from demeanor.core.trees.nofollow import find_beneath, read_beneath
 from demeanor.core.values.process import Output
 from demeanor.core.values.trajectory import Event, Kind
 from demeanor.core.values.whole_task import VERIFIER_OUTPUT
-from demeanor.observe.atif import atif_events
+from demeanor.observe import atif_events
 from demeanor.plugins.harbor.format.trial_result import HarborOutcome, read_outcome
 from demeanor.plugins.harbor.trials.job import JOB
 

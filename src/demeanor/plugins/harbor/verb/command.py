@@ -24,7 +24,7 @@ _ACTIONS = {"show": (0, 0), "install": (0, 1), "images": (0, 3), "rootfs": (2, 2
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    from demeanor.cli.options import config_argument, size_argument
+    from demeanor.cli import config_argument, size_argument
 
     parser.add_argument(
         "action",
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _show(args: argparse.Namespace) -> ExitCode:
-    from demeanor.cli.options import load_config
+    from demeanor.cli import load_config
     from demeanor.plugins.harbor.program import find_harbor, harbor_problem, harbor_version
 
     config = load_config(args)
@@ -86,8 +86,7 @@ def _show(args: argparse.Namespace) -> ExitCode:
 
 
 def _install(version: str | None) -> ExitCode:
-    from demeanor.agents.folders import agents_folder
-    from demeanor.agents.installer import install_package
+    from demeanor.agents import agents_folder, install_package
     from demeanor.plugins.harbor.program import HARBOR
 
     program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _show_progress)

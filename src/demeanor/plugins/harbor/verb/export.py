@@ -20,7 +20,7 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    from demeanor.cli.options import config_argument
+    from demeanor.cli import config_argument
 
     parser.add_argument(
         "evals", nargs="+", metavar="EVAL", help="an eval to write: a name, or FILE::NAME, or a folder; repeatable"
@@ -40,12 +40,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Write the tasks; stop at the first eval that can't be exported."""
-    from demeanor.cli.options import load_config
-    from demeanor.cli.output_path import folder_problem
+    from demeanor.cli import folder_problem, load_config
     from demeanor.core.started import mark_started
     from demeanor.core.values.errors import BadInput
     from demeanor.plugins.harbor.export.exported_task import export_task
-    from demeanor.runner.selection import choose_evals
+    from demeanor.runner import choose_evals
 
     config = load_config(args)
     if problem := folder_problem(args.output):

@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
+from demeanor.cli import config_argument, load_config, positive_int, sandbox_argument, with_sandbox
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.core.values.session import PastSession
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
 SUMMARY = "turn a session in which an agent did the wrong thing into an eval"
 GROUP = "explore"
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.plugins.lab.adopt.report import AdoptReport
     from demeanor.plugins.lab.adopt.situation import Choice
     from demeanor.plugins.lab.adopt.workflow import adopt, adopt_and_validate
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
     config = with_sandbox(load_config(args), args)
     catalog = Catalog(config=config, environ=os.environ)
@@ -117,7 +117,7 @@ def _adopt_folder(folder: Path, args: argparse.Namespace, catalog: Catalog) -> E
 
 def _out(path: Path | None) -> Path | None:
     """The file of `--output`, whose name must be one that evals are found by."""
-    from demeanor.define.python.import_file import is_eval_file
+    from demeanor.define import is_eval_file
 
     if path is not None and not is_eval_file(path.name):
         raise BadInput("an eval's file is named eval_*.py", where=f"--output {path}", remedy=f"eval_{path.stem}.py")
@@ -127,7 +127,7 @@ def _out(path: Path | None) -> Path | None:
 def _session(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str]:
     """The session, and a phrase that says what it is."""
     from demeanor.plugins.lab.adopt.workflow import session_phrase
-    from demeanor.runner.past_sessions import choose_session, read_sessions
+    from demeanor.runner import choose_session, read_sessions
 
     path = Path(args.source)
     if not path.exists():
@@ -140,7 +140,7 @@ def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str
     from demeanor.core.values.errors import UnknownName
     from demeanor.plugins.lab.adopt.trial import trial_session
     from demeanor.results import find_record, find_stored_run
-    from demeanor.store.captures.capture_store import open_capture_store
+    from demeanor.store import open_capture_store
 
     config = catalog.config
     results = args.results or config.root / config.results

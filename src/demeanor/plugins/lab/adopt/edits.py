@@ -8,8 +8,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from demeanor.core.values.trajectory import Called, Kind
-from demeanor.judge.effects.arguments import values
-from demeanor.judge.effects.call_effects import CallFacts
+from demeanor.judge import CallFacts, values
 
 
 class Unknown(Enum):

@@ -17,7 +17,7 @@ from demeanor.plugins.lab.adopt.report import Adopted
 from demeanor.plugins.lab.adopt.rules import FactKind
 from demeanor.plugins.lab.adopt.situation import Choice
 from demeanor.plugins.lab.adopt.workflow import adopt, session_phrase
-from demeanor.runner.past_sessions import read_sessions, session_files
+from demeanor.runner import read_sessions, session_files
 
 _INTERRUPTED = "the user interrupted the agent"
 _NOTHING = "nothing to propose a check from"

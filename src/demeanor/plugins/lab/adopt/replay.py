@@ -9,12 +9,11 @@ import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from demeanor.config.table import path_problem
+from demeanor.config import path_problem
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.session import Round
 from demeanor.core.values.trajectory import Called, Kind
-from demeanor.judge.effects.arguments import values
-from demeanor.judge.effects.call_effects import CallFacts, call_facts
+from demeanor.judge import CallFacts, call_facts, values
 from demeanor.plugins.lab.adopt.edits import MISMATCH, UNKNOWN, Content, file_changes
 
 _ON_FILES = frozenset({Kind.READ, Kind.EDIT, Kind.DELETE})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.config.table import path_problem
+from demeanor.config import path_problem
 from demeanor.core.trees.git import GitError, blob_contents, commit_of, git
 from demeanor.core.trees.temp_names import temp_prefix
 

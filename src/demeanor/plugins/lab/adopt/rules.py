@@ -14,7 +14,7 @@ from typing import Literal
 
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.trajectory import Kind
-from demeanor.judge.effects.arguments import values
+from demeanor.judge import values
 from demeanor.plugins.lab.adopt.replay import calls_on
 from demeanor.plugins.lab.adopt.situation import Situation
 from demeanor.plugins.lab.adopt.source import text_literal

@@ -13,11 +13,8 @@ from demeanor.core.values.session import PastSession, Round
 from demeanor.core.values.trajectory import Event, Said
 from demeanor.observe import observe
 from demeanor.results import StoredRun
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.selection import choose_evals
-from demeanor.runner.traffic import exchange_rounds
-from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
-from demeanor.store.captures.capture_store import CaptureStore, capture_text, read_start
+from demeanor.runner import Catalog, choose_evals, exchange_rounds
+from demeanor.store import CaptureStore, capture_text, read_capture_json, read_start, read_start_hash
 
 
 def trial_session(catalog: Catalog, run: StoredRun, record: Record, captures: CaptureStore | None) -> PastSession:

@@ -18,9 +18,7 @@ from demeanor.plugins.lab.adopt.report import Adopted, AdoptReport
 from demeanor.plugins.lab.adopt.rules import facts_of
 from demeanor.plugins.lab.adopt.situation import Choice, Situation, situation_of
 from demeanor.plugins.lab.adopt.source import identifier
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.engines import TaskOptions
-from demeanor.runner.selection import choose_evals
+from demeanor.runner import Catalog, TaskOptions, choose_evals
 
 _MOST_BYTES = 4 << 20
 _MARK = "‹redacted:"

@@ -9,7 +9,7 @@ from demeanor.core.values.history import KeptDecision
 from demeanor.plugins.lab.bisect.report import BisectOutcome, BisectReport, CommitFound, rate_found
 from demeanor.plugins.lab.bisect.rules import boundary
 from demeanor.plugins.lab.bisect.workflow import BisectState
-from demeanor.statistics.bisection import Tries
+from demeanor.statistics import Tries
 
 
 def make_bisect_report(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import (
+from demeanor.cli import (
     config_argument,
     load_config,
     on_argument,
@@ -72,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, record the result and print it."""
-    from demeanor.cli.interrupts import make_ui
+    from demeanor.cli import make_ui
     from demeanor.plugins.lab.bisect.build_report import bisect_decision, make_bisect_report
     from demeanor.plugins.lab.bisect.render import bisect_terminal
     from demeanor.plugins.lab.bisect.report import BISECT_DOCUMENT, BisectOutcome
@@ -119,10 +119,10 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _show(state: BisectState, place: int) -> None:
     """Print the state of the search to standard error."""
-    from demeanor.cli.interrupts import log
+    from demeanor.cli import log
     from demeanor.plugins.lab.bisect.build_report import commits_found
     from demeanor.plugins.lab.bisect.render import progress_line
-    from demeanor.render.terminal import screen_of
+    from demeanor.render import screen_of
 
     found = commits_found(state)
     likeliest = max(found, key=lambda one: one.chance)

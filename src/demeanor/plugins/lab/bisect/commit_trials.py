@@ -11,12 +11,9 @@ from demeanor.core.values.record import Record, last_attempts
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.usage import total
 from demeanor.core.values.verdict import Void
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import PreparedRun, RunResult, execute, prepare
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.ui import UI
-from demeanor.statistics.bisection import Tries
-from demeanor.vcs.checkout import Checkout
+from demeanor.runner import UI, Catalog, PreparedRun, RunResult, execute, plan_evals, prepare
+from demeanor.statistics import Tries
+from demeanor.vcs import Checkout
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

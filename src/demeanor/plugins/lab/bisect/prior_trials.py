@@ -14,8 +14,8 @@ from demeanor.core.values.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subj
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.ports import History
 from demeanor.core.values.subject import Subject
-from demeanor.runner.attempt import path_tools
-from demeanor.statistics.bisection import Tries
+from demeanor.runner import path_tools
+from demeanor.statistics import Tries
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

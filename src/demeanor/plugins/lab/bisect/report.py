@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render.documents import ReportDocument
-from demeanor.statistics.bisection import Tries
-from demeanor.statistics.intervals import jeffreys
-from demeanor.vcs.commit_range import Commit
+from demeanor.render import ReportDocument
+from demeanor.statistics import Tries, jeffreys
+from demeanor.vcs import Commit
 
 
 class BisectOutcome(StrEnum):

@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import fsum
 
 from demeanor.plugins.lab.bisect.report import BisectOutcome
-from demeanor.statistics.bisection import Belief, Tries, believe, most_telling
+from demeanor.statistics import Belief, Tries, believe, most_telling
 
 AT_THE_ENDS = 3
 """Trials of each end before any other commit is tested."""

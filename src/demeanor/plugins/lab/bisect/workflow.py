@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.eval import Eval
@@ -22,20 +22,19 @@ from demeanor.plugins.lab.bisect.prior_trials import PriorTrials, find_prior_tri
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import Search
 from demeanor.results import eval_hashes, open_project_history
-from demeanor.runner.assemble import check_sandbox
-from demeanor.runner.budget import RunBudget
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.engines import task_environment
-from demeanor.runner.executors.shared_cluster import shared_cluster
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.project_files import uses_project_files
-from demeanor.runner.selection import choose_evals
-from demeanor.runner.ui import UI
-from demeanor.statistics.bisection import Tries
-from demeanor.vcs.build import BuildFailed
-from demeanor.vcs.checkout import Checkout
-from demeanor.vcs.commit_range import Commit, CommitLine, commit_line
-from demeanor.vcs.worktree_pool import Worktrees
+from demeanor.runner import (
+    UI,
+    Catalog,
+    RunBudget,
+    check_sandbox,
+    choose_evals,
+    plan_evals,
+    shared_cluster,
+    task_environment,
+    uses_project_files,
+)
+from demeanor.statistics import Tries
+from demeanor.vcs import BuildFailed, Checkout, Commit, CommitLine, Worktrees, commit_line
 
 _BUILT_AT_ONCE = 8
 _VOIDS_IN_A_ROW = 3

@@ -9,9 +9,9 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.usage import total
 from demeanor.plugins.lab.cover.rules import CoverState, EvalSearch, HeldBy, covered
 from demeanor.plugins.lab.cover.workflow import CoverRun
-from demeanor.reports.prompt_coverage.report import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy
+from demeanor.reports.prompt_coverage import Coverage, CoveredInstruction, CoveringEval, CoverReport, NoticedBy
 from demeanor.results import LocatedInstruction
-from demeanor.runner.execution import RunResult
+from demeanor.runner import RunResult
 
 
 def make_cover_report(

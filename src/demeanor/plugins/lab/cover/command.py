@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.options import (
+from demeanor.cli import (
     build_argument,
     builds_first,
     choice_arguments,
@@ -27,13 +27,12 @@ from demeanor.core.values.exit_code import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.core.text.instructions import PromptInstruction
     from demeanor.core.values.run_request import RunRequest
     from demeanor.plugins.lab.cover.workflow import CoverRun
-    from demeanor.reports.prompt_coverage.report import CoverReport
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execution import RunResult
+    from demeanor.reports.prompt_coverage import CoverReport
+    from demeanor.runner import Catalog, RunResult
 
 SUMMARY = "find the instructions in the prompt that no eval covers"
 GROUP = "explore"
@@ -111,11 +110,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, write the report and print it."""
-    from demeanor.cli.interrupts import make_ui
-    from demeanor.reports.prompt_coverage.render import cover_markdown, cover_terminal
-    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, FOLDER
-    from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execution import execute, prepare
+    from demeanor.cli import make_ui
+    from demeanor.reports.prompt_coverage import COVER_DOCUMENT, FOLDER, cover_markdown, cover_terminal
+    from demeanor.runner import Catalog, execute, prepare
 
     config = load_config(args)
     results = args.results or config.root / config.results
@@ -138,7 +135,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     from demeanor.plugins.lab.cover.kept_trials import earlier_records
     from demeanor.plugins.lab.cover.rules import CoverRule
     from demeanor.plugins.lab.cover.workflow import CoverRun, checked_plan
-    from demeanor.reports.prompt_coverage.report import FOLDER
+    from demeanor.reports.prompt_coverage import FOLDER
     from demeanor.results import (
         baselines_of,
         counted_nights,
@@ -147,8 +144,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
         night_filter,
         open_project_history,
     )
-    from demeanor.runner.plan import plan_evals
-    from demeanor.runner.selection import collect_evals, select_evals
+    from demeanor.runner import collect_evals, plan_evals, select_evals
 
     config = catalog.config
     evals = [one for one in select_evals(collect_evals(config, request.paths), request) if one.task is None]
@@ -170,13 +166,13 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
 
 def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[PromptInstruction]], Collection[str]]:
     """Which of the instructions that were sent are tried."""
-    from demeanor.cli.intervention import check_id
+    from demeanor.cli import check_id
 
     for one in args.instruction:
         check_id(one, "--instruction")
     lines = None
     if args.since is not None:
-        from demeanor.vcs.line_changes import changed_lines
+        from demeanor.vcs import changed_lines
 
         lines = changed_lines(config.root, args.since)
 
@@ -211,9 +207,8 @@ def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: 
 def _write(report: CoverReport, catalog: Catalog, result: RunResult) -> None:
     """Write the report into the folder of the run, and to the summary of a GitHub job, without secrets."""
     from demeanor.core.trees.atomic_file import write_atomically
-    from demeanor.reports.prompt_coverage.render import cover_markdown
-    from demeanor.reports.prompt_coverage.report import COVER_DOCUMENT, REPORT
-    from demeanor.reports.run.workflow import append_step_summary
+    from demeanor.reports.prompt_coverage import COVER_DOCUMENT, REPORT, cover_markdown
+    from demeanor.reports.run import append_step_summary
 
     redact = catalog.redactor.text
     write_atomically(result.folder / REPORT, redact(COVER_DOCUMENT.write(report)))

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
-from demeanor.statistics.bisection import Tries
-from demeanor.store.runs.run_dirs import list_runs
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.statistics import Tries
+from demeanor.store import RunFolder, list_runs
 
 
 def earlier_records(folder: Path) -> tuple[tuple[Record, ...], ...]:

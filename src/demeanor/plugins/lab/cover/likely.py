@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from demeanor.core.values.eval import Eval
-from demeanor.vcs.text_search import words_of
+from demeanor.vcs import words_of
 
 _SHORTEST = 4
 """Shorter words say little."""

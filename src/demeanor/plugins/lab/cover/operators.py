@@ -8,7 +8,7 @@ from itertools import pairwise
 from demeanor.core.text.instructions import SYSTEM, PromptInstruction
 from demeanor.core.text.prompt_edits import shortened
 from demeanor.core.values.intervention import Intervention
-from demeanor.reports.prompt_coverage.report import CoverOperator
+from demeanor.reports.prompt_coverage import CoverOperator
 
 
 def changeable(operator: CoverOperator, sent: Sequence[PromptInstruction]) -> dict[str, str]:

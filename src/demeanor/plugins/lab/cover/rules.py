@@ -13,11 +13,18 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from demeanor.core.text.wording import count
-from demeanor.reports.prompt_coverage.report import InstructionAnswer
-from demeanor.statistics.bisection import Tries
-from demeanor.statistics.detection import true_count
-from demeanor.statistics.group_search import Found, Question, path_length, search
-from demeanor.statistics.rate_change import RateChangeTest, RateDirection, baseline_ends
+from demeanor.reports.prompt_coverage import InstructionAnswer
+from demeanor.statistics import (
+    Found,
+    Question,
+    RateChangeTest,
+    RateDirection,
+    Tries,
+    baseline_ends,
+    path_length,
+    search,
+    true_count,
+)
 
 Removal: TypeAlias = tuple[str, frozenset[str]]
 """An eval, and the instructions that are removed."""

@@ -23,15 +23,14 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Cell, Plan, Trial
 from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.decide import Baseline
-from demeanor.observe.conversations import first_request
+from demeanor.observe import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
 from demeanor.plugins.lab.cover.likely import shared_words, text_of
 from demeanor.plugins.lab.cover.operators import change, changeable
 from demeanor.plugins.lab.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
-from demeanor.reports.prompt_coverage.report import CoverOperator
-from demeanor.statistics.bisection import Tries
-from demeanor.store.captures.capture_store import read_capture
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.reports.prompt_coverage import CoverOperator
+from demeanor.statistics import Tries
+from demeanor.store import RunFolder, read_capture
 
 _MOST_VOIDS = 3
 _NOTHING: frozenset[str] = frozenset()

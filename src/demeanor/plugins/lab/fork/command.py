@@ -8,15 +8,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli.intervention import intervention_arguments, read_intervention
-from demeanor.cli.options import (
+from demeanor.cli import (
     build_argument,
     builds_first,
     config_argument,
+    intervention_arguments,
     load_config,
     positive_int,
     print_report,
     rate_argument,
+    read_intervention,
     request_of,
     trial_argument,
     trial_arguments,
@@ -25,12 +26,12 @@ from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.config.config import Config
+    from demeanor.config import Config
     from demeanor.core.values.exchange import Response
     from demeanor.core.values.run_request import RunRequest
     from demeanor.plugins.lab.fork.report import ForkReport
     from demeanor.plugins.lab.fork.source import ForkSource
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
 _TRIALS, _AT_ONCE, _MOST = 10, 2, 100
 
@@ -105,7 +106,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.plugins.lab.fork.report import FORK_DOCUMENT
     from demeanor.plugins.lab.fork.source import find_source
     from demeanor.results import find_record, find_stored_run
-    from demeanor.runner.catalog import Catalog
+    from demeanor.runner import Catalog
 
     _check_options(args)
     config = load_config(args)
@@ -142,7 +143,7 @@ def _check_options(args: argparse.Namespace) -> None:
 
 def _save(args: argparse.Namespace, source: ForkSource) -> None:
     """Save the beginning of the trial beside its eval."""
-    from demeanor.runner.prefixes import save_prefix
+    from demeanor.runner import save_prefix
 
     source.require_step(args.at)
     path = save_prefix(source.forked, args.at, args.save)
@@ -157,7 +158,7 @@ def _print_steps(source: ForkSource, *, as_json: bool) -> None:
     import json
 
     from demeanor.plugins.lab.fork.render import steps_text
-    from demeanor.render.terminal import screen_of
+    from demeanor.render import screen_of
 
     if as_json:
         steps = [{"step": number, "did": did} for number, did in enumerate(source.did, 1)]
@@ -167,7 +168,7 @@ def _print_steps(source: ForkSource, *, as_json: bool) -> None:
 
 
 def _forked(args: argparse.Namespace, source: ForkSource, catalog: Catalog, results: Path) -> ForkReport:
-    from demeanor.cli.interrupts import make_ui
+    from demeanor.cli import make_ui
     from demeanor.plugins.lab.fork.workflow import ForkOptions, fork_at, fork_scan, store_scan
 
     request = _request(args, source, catalog.config)

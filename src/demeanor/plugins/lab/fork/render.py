@@ -11,9 +11,7 @@ from demeanor.core.text.percent import share
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.evidence import Spent
 from demeanor.plugins.lab.fork.report import DecisiveStep, ForkOutcome, ForkReport, ForkStep
-from demeanor.render.numbers import money, percent
-from demeanor.render.tables import Column, labelled, paragraph, table, text_column
-from demeanor.render.terminal import Screen, paint
+from demeanor.render import Column, Screen, labelled, money, paint, paragraph, percent, table, text_column
 
 _BAR = 10
 _NARROW = 60

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render.documents import ReportDocument
+from demeanor.render import ReportDocument
 
 
 class ForkOutcome(StrEnum):

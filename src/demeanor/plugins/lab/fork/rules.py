@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import AT_THE_ENDS, Search
-from demeanor.statistics.bisection import Tries, most_telling
+from demeanor.statistics import Tries, most_telling
 
 _DOUBTFUL = 0.2
 """If the probability that the chance does not drop is at least this, trials start from place 0 only."""

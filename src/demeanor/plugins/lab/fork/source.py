@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.config.config import Config
+from demeanor.config import Config
 from demeanor.core.text.wording import one_line
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
@@ -21,13 +21,16 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trajectory import Called, Event, Said
 from demeanor.core.values.trial import Trial
 from demeanor.results import StoredRun, read_steps
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import DEFAULT_TIMEOUT, with_faults
-from demeanor.runner.prefixes import ForkedTrial, load_prefixes
-from demeanor.runner.selection import choose_evals
-from demeanor.runner.template import temporary_templates
-from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
-from demeanor.store.captures.capture_store import capture_text, open_capture_store
+from demeanor.runner import (
+    DEFAULT_TIMEOUT,
+    Catalog,
+    ForkedTrial,
+    choose_evals,
+    load_prefixes,
+    temporary_templates,
+    with_faults,
+)
+from demeanor.store import capture_text, open_capture_store, read_capture_json, read_start_hash
 
 _WIDTH = 200
 

@@ -33,12 +33,9 @@ from demeanor.plugins.lab.fork.report import (
 from demeanor.plugins.lab.fork.rules import Scan
 from demeanor.plugins.lab.fork.source import ForkSource, describe_turn, stored_beside
 from demeanor.results import SCAN_FILE
-from demeanor.runner.catalog import Catalog
-from demeanor.runner.execution import RunResult, execute, prepare
-from demeanor.runner.plan import plan_evals
-from demeanor.runner.ui import UI
-from demeanor.statistics.intervals import wilson
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.runner import UI, Catalog, RunResult, execute, plan_evals, prepare
+from demeanor.statistics import wilson
+from demeanor.store import RunFolder
 
 FORKS = "forks"
 """The folder of the runs of forks, below the results: they are not runs of the project's evals."""
