@@ -23,6 +23,7 @@ from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_matching import same_path
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.opinion import DEFAULT_EVIDENCE, JudgeAccess, Opinion, Shown, ask_judge
+from demeanor.judge.unfinished import UnfinishedText
 from demeanor.judge.unknowable import UncertainCount, unknowable
 from demeanor.judge.user_view import UserView
 from demeanor.judge.workspace_view import WorkspaceView
@@ -37,14 +38,21 @@ class Rig:
         self._run_command = run_command
         self._opinions: list[Opinion] = []
 
+    def _needs_the_end(self, what: str) -> None:
+        """What an unfinished trial ended with says nothing: more could have followed."""
+        if self._evidence.unfinished:
+            raise unknowable(f"{what} at the end", (self._evidence.unfinished,))
+
     @cached_property
     def workspace(self) -> WorkspaceView:
         """The folder the agent worked in: files, changes since the start, git, commands in a copy of it."""
+        self._needs_the_end("the workspace")
         return WorkspaceView(self._evidence.before, self._evidence.after, self._run_command)
 
     @cached_property
     def home(self) -> WorkspaceView:
         """The files of the agent's HOME that `keep_home` names: as `workspace`, at the start and at the end."""
+        self._needs_the_end("the kept files of HOME")
         after = self._evidence.home_after
         if after is None:
             raise LookupError("no file of HOME was kept: name those that the check reads, as keep_home=['.agent/**']")
@@ -53,6 +61,7 @@ class Rig:
     @cached_property
     def then(self) -> tuple[CommandResult, ...]:
         """The results of the commands of `then`: `exit_code`, `stdout` and `stderr`. Empty if the agent failed."""
+        self._needs_the_end("the commands after the agent")
         return tuple(
             CommandResult(
                 exit_code=end.exit_code if end.exit_code is not None else -(end.signal or 0),
@@ -66,16 +75,16 @@ class Rig:
     @cached_property
     def calls(self) -> Calls:
         """The tool calls, in order."""
-        calls = self.trajectory.calls
+        calls = self._evidence.trajectory.calls
         files = frozenset(self._evidence.before.entries)
         order = {id(call): index for index, call in enumerate(calls)}
         context = CallContext(
             order,
-            tools=self.trajectory.tools,
-            servers=frozenset(self.trajectory.servers),
+            tools=self._evidence.trajectory.tools,
+            servers=frozenset(self._evidence.trajectory.servers),
             existed=lambda path: _is_in(path, files),
         )
-        return Calls(calls, gaps=self.trajectory.gaps, context=context)
+        return Calls(calls, gaps=self._evidence.trajectory.gaps, context=context)
 
     @cached_property
     def main(self) -> MainAgent:
@@ -85,12 +94,13 @@ class Rig:
     @cached_property
     def sub_agents(self) -> SubAgents:
         """Its sub-agents, each with `prompt`, `started_by`, `calls`, `said`, `final_text` and `turns`."""
-        return SubAgents(self.trajectory, self.calls)
+        return SubAgents(self._evidence.trajectory, self.calls)
 
     @property
     def said(self) -> tuple[str, ...]:
         """The agent's messages to its user, in order, without those of sub-agents."""
-        return tuple(event.text for event in self.trajectory.events if isinstance(event, Said))
+        self._needs_the_end("what the agent said")
+        return tuple(event.text for event in self._evidence.trajectory.events if isinstance(event, Said))
 
     @property
     def final_text(self) -> str:
@@ -98,22 +108,26 @@ class Rig:
 
         If there is none, the output of its last program, unless that is a log of events.
         """
+        self._needs_the_end("the final text")
         printed = "" if self._evidence.prints_events or not self._evidence.ends else self._evidence.ends[-1].stdout.text
-        return self.trajectory.final_text or printed.strip()
+        return self._evidence.trajectory.final_text or printed.strip()
 
     @property
     def exit_code(self) -> int | None:
         """The exit code of the agent's last program; None if a signal killed it or none ran."""
+        self._needs_the_end("the exit code")
         return self._evidence.ends[-1].exit_code if self._evidence.ends else None
 
     @property
     def stdout(self) -> str:
         """The standard output of the agent's programs."""
+        self._needs_the_end("the output")
         return "".join(end.stdout.text for end in self._evidence.ends)
 
     @property
     def stderr(self) -> str:
         """The standard error of the agent's programs."""
+        self._needs_the_end("the error output")
         return "".join(end.stderr.text for end in self._evidence.ends)
 
     @property
@@ -122,7 +136,7 @@ class Rig:
 
         Answers to sub-agents are counted in `sub_agents`.
         """
-        gaps = self.trajectory.gaps
+        gaps = self._evidence.trajectory.gaps
         return UncertainCount(self._evidence.spent.turns, gaps) if gaps else self._evidence.spent.turns
 
     @property
@@ -155,11 +169,13 @@ class Rig:
     @property
     def trajectory(self) -> Trajectory:
         """All events, in order."""
+        self._needs_the_end("all events")
         return self._evidence.trajectory
 
     @cached_property
     def user(self) -> UserView:
         """The user of the trial: `said`, `replies`, `questions` and `ended`."""
+        self._needs_the_end("all that the user said")
         replies = len(user_said(self._evidence.user))
         prompts = self._evidence.prompts
         return UserView(prompts[: len(prompts) - replies], self._evidence.user)
@@ -167,12 +183,14 @@ class Rig:
     @property
     def faults(self) -> tuple[Faulted, ...]:
         """The faults that Demeanor injected into the model's answers, in order, each with its `kind` and `turn`."""
-        return tuple(event for event in self.trajectory.events if isinstance(event, Faulted))
+        self._needs_the_end("all faults")
+        return tuple(event for event in self._evidence.trajectory.events if isinstance(event, Faulted))
 
     @property
     def steered(self) -> tuple[Steered, ...]:
         """What the user said while the agent worked, in order, each with its `text`, `turn`, `after` and `delivery`."""
-        return tuple(event for event in self.trajectory.events if isinstance(event, Steered))
+        self._needs_the_end("all that the user said while it worked")
+        return tuple(event for event in self._evidence.trajectory.events if isinstance(event, Steered))
 
     @property
     def permissions(self) -> tuple[Asked, ...]:
@@ -180,9 +198,9 @@ class Rig:
 
         Raises Unknowable if the agent does not report its requests; `rig.calls.unasked()` decides call by call.
         """
-        if not self.trajectory.requests_told:
+        if not self._evidence.trajectory.requests_told:
             raise unknowable("what the agent asked permission for", ("it does not report its requests",))
-        return tuple(event for event in self.trajectory.events if isinstance(event, Asked))
+        return tuple(event for event in self._evidence.trajectory.events if isinstance(event, Asked))
 
     @property
     def rewards(self) -> Mapping[str, float] | None:
@@ -227,6 +245,11 @@ class Rig:
 
     def __repr__(self) -> str:
         return f"<rig of {self._evidence.trial}>"
+
+
+def result_of(rig: Rig) -> str | UnfinishedText:
+    """What a check gets as its `result`: the final text."""
+    return UnfinishedText(rig._evidence.unfinished) if rig._evidence.unfinished else rig.final_text
 
 
 def unused_opinion(rig: Rig) -> Opinion | None:

@@ -18,7 +18,7 @@ from demeanor.core.values.errors import nearest
 from demeanor.judge.assert_sentence import assert_sentence
 from demeanor.judge.background_errors import background_errors, run_to_the_end
 from demeanor.judge.call_set import last_asked
-from demeanor.judge.rig import Rig, unused_opinion
+from demeanor.judge.rig import Rig, result_of, unused_opinion
 
 
 @cache
@@ -37,7 +37,7 @@ def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any]
     in a thread or task of the check counts as its own.
     """
     with background_errors():
-        found = function(rig, rig.final_text, **(arguments or {}))
+        found = function(rig, result_of(rig), **(arguments or {}))
         if inspect.isawaitable(found):
             found = run_to_the_end(found)
     if found is False:

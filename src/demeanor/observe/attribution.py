@@ -93,18 +93,28 @@ def _injected_rule(exchanges: Sequence[Exchange]) -> str:
 
 def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
     """How the agent itself failed as a program, if it did."""
-    if (killed := _killed(capture)) is not None:
-        return killed
-    error = _last_error(exchanges)
-    if error is not None and error.reason == "bad_request" and error.own:
-        return f"sent a request that was refused: {error.message}"
-    if error is not None and error.reason == "bad_request":
-        return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
-    if error is not None and error.own:
-        return error.message
+    if (failure := _killed(capture) or _refused(exchanges)) is not None:
+        return failure
     if capture.exit_ok is False and capture.ends:
         return _bad_exit(capture)
     return None
+
+
+def certain_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
+    """How the agent itself failed, if it did so whatever else went wrong: other failures may have brought about that it
+    ran out of time, or ended with an error."""
+    out_of_memory = any(end.ended_by == "memory" for end in (*capture.ends, *capture.then))
+    return _killed(capture) if out_of_memory else _refused(exchanges)
+
+
+def _refused(exchanges: Sequence[Exchange]) -> str | None:
+    """Why its last request was refused, if that was because of the request."""
+    error = _last_error(exchanges)
+    if error is None or not (error.own or error.reason == "bad_request"):
+        return None
+    if error.own:
+        return f"sent a request that was refused: {error.message}" if error.reason == "bad_request" else error.message
+    return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
 
 
 def _killed(capture: Capture) -> str | None:

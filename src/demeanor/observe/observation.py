@@ -13,7 +13,7 @@ from demeanor.core.values.exchange import Exchange, Request
 from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory
 from demeanor.core.values.verdict import VoidCause
 from demeanor.core.values.whole_task import VERIFIER_OUTPUT
-from demeanor.observe.attribution import agent_failure, external_failure, injected
+from demeanor.observe.attribution import agent_failure, certain_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of
 from demeanor.observe.leaks import leak
@@ -42,6 +42,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         servers=servers(capture),
         sub_agent_gaps=() if capture.exchanges else (_NO_EXCHANGES,),
     )
+    trouble = _trouble(capture, exchanges)
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,
@@ -55,8 +56,8 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
         sampling=tuple(_sampling(exchanges[0].request)) if exchanges else (),
         spent=_spent(capture, exchanges, events),
-        trouble=_trouble(capture, exchanges),
-        misdeed=agent_failure(capture, exchanges),
+        trouble=trouble,
+        misdeed=(certain_failure if trouble else agent_failure)(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),
         rewards=capture.rewards,

@@ -26,7 +26,7 @@ from demeanor.core.values.record import Record, RunInfo
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan, Trial
 from demeanor.core.values.usage import price_notes
-from demeanor.core.values.verdict import Fail, Void
+from demeanor.core.values.verdict import Fail, Verdict, Void
 from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
 from demeanor.runner.budget import Spending, StopConditions, stop_conditions
 from demeanor.runner.build import build_project, write_build_log
@@ -260,6 +260,10 @@ async def execute_async(
             discard_empty(run.folder.folder)
 
 
+def _may_run_again(verdict: Verdict) -> bool:
+    return isinstance(verdict, Void) and not verdict.refuted
+
+
 async def _run_missing(
     run: PreparedRun,
     watch: Callable[[Progress], None],
@@ -274,7 +278,7 @@ async def _run_missing(
         spending.add(record.spent)
     context.executor.continue_from(stored, usd=run.limits.budget_usd, tokens=run.limits.budget_tokens)
     counting = _counting(run, stored)
-    judged = {record.trial for record in counting if record.final and not isinstance(record.verdict, Void)}
+    judged = {record.trial for record in counting if record.final and not _may_run_again(record.verdict)}
     missing = [trial for trial in run.plan.trials() if trial.id not in judged]
     tried: dict[str, int] = {}
     for record in stored:

@@ -84,8 +84,9 @@ async def judge_and_store(trial: Trial, attempt: int, capture: Capture, context:
         context.judged_cells.add(cell)
         return record
     evidence = _observe(trial, capture, judging)
-    asked = evidence.trouble is None
-    answers = await ask(evidence, trial.eval, judging.command, judging.judge or no_judge) if asked else ()
+    if evidence.trouble is not None:
+        return await asyncio.to_thread(_judge_and_store, trial, attempt, capture, context, judging, last=last)
+    answers = await ask(evidence, trial.eval, judging.command, judging.judge or no_judge)
     judging = replace(judging, ask=lambda *_: answers)
     if any(answer.crash is not None for answer in answers):  # the rehearsals that show whose fault it is take long
         return await asyncio.to_thread(_judge_and_store, trial, attempt, capture, context, judging, last=last)

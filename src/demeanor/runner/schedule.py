@@ -90,6 +90,7 @@ async def run_trials(
 
 def is_final(record: Record, capture: Capture, *, last: bool) -> bool:
     """Whether a trial needs no further attempt."""
-    if last or not isinstance(record.verdict, Void) or not record.verdict.cause.retryable:
+    verdict = record.verdict
+    if last or not isinstance(verdict, Void) or not verdict.cause.retryable or verdict.refuted:
         return True
     return capture.breakdown is not None and capture.breakdown.permanent

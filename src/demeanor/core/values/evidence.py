@@ -79,10 +79,14 @@ class Evidence:
     """The sampling and reasoning settings as first sent, such as `temperature = 0.2`; empty if the agent sets none."""
 
     trouble: tuple[VoidCause, str] | None = None
-    """What failed outside the agent, if anything: the trial is void, whatever the checks say."""
+    """What failed outside the agent, if anything: the trial is void, unless what was seen before is a certain no."""
+
+    unfinished: str = ""
+    """Why more could have followed; if set, a check learns only what later events can't change: what was called."""
 
     misdeed: str | None = None
-    """How the agent itself failed as a program (timeout, exit with an error), if it did."""
+    """How the agent itself failed as a program (timeout, exit with an error), if it did. Beside a trouble, only what
+    that does not explain."""
 
     leak: str | None = None
     """Where the trial's canary token was seen, if it was: the agent leaked what looks like a credential."""

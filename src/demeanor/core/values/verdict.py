@@ -88,6 +88,18 @@ class VoidCause(StrEnum):
         }
 
     @property
+    def agent_reachable(self) -> bool:
+        """Whether an agent could bring it about, so that no decision may rest on its not being a failure."""
+        return self not in {
+            VoidCause.MISSING,
+            VoidCause.HARNESS,
+            VoidCause.SETUP,
+            VoidCause.CASSETTE,
+            VoidCause.WORKER,
+            VoidCause.CANCELLED,
+        }
+
+    @property
     def remedy(self) -> str:
         """What to do about it."""
         return _REMEDIES[self]
@@ -174,6 +186,12 @@ class Void:
 
     outcome: Literal["void"] = "void"
     """The tag of this type."""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a check said no when the trial broke off. It is not tried again: the agent may have brought it about
+        after it saw that it would fail."""
+        return any(finding.answer == "no" for finding in self.findings)
 
     @property
     def reason(self) -> str:
