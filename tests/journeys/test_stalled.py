@@ -90,14 +90,14 @@ def silent_port() -> Iterator[int]:
 
 
 @pytest.mark.parametrize(("mode", "timeout"), [("once", 12), ("again and again", 10)])
-def test_a_silent_provider_is_void_even_if_the_agent_gives_up(
+def test_an_agent_that_gives_up_has_no_provider_to_blame(
     project: Project, tmp_path: Path, silent_port: int, mode: str, timeout: int
 ):
-    """Whether it fails after its own time limit, or retries so often that no single wait is long."""
+    """Whether it ends with an error, or asks again and again until its time is over: it hung up by itself."""
     program = tmp_path / "impatient.py"
     program.write_text(IMPATIENT)
     config = IMPATIENT_CONFIG.format(python=sys.executable, program=program, mode=mode, port=silent_port)
     project.write(demeanor_toml=config, evals__eval_note_py=EVAL.replace("timeout=10", f"timeout={timeout}"))
     ran = project.demeanor("run")
-    assert ran.returncode == 3, ran.stdout
-    assert "void(stalled): the provider had not responded for" in ran.stdout
+    assert ran.returncode == 1, ran.stdout
+    assert "void" not in ran.stdout

@@ -67,7 +67,7 @@ TROUBLE = {"trouble": (VoidCause.RATE_LIMIT, "429 until the end"), "ends": (Proc
 
 
 def test_a_no_that_nothing_can_change_is_a_fail_whatever_broke_afterwards():
-    """A call that must not happen, a leak, a refused request; the reason is theirs, and the trouble is told beside it."""
+    """A call that must not happen, a leak, a refused request; the trouble is told beside it."""
 
     def asks_first(rig, result):
         assert rig.calls.of_kind("delete").count() == 0

@@ -196,6 +196,51 @@ async def test_an_error_is_forwarded_and_classified(status: int, reason: str) ->
     assert exchange.response is None
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "reason"),
+    [
+        (401, {"message": "No such organization: org-x"}, "bad_request"),
+        (402, {"message": "This request requires more credits, or fewer max_tokens."}, "bad_request"),
+        (403, {"message": "Your input was flagged: the model requires moderation"}, "bad_request"),
+        (
+            429,
+            {"message": "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000"},
+            "bad_request",
+        ),
+        (500, {"message": "This model's maximum context length is 4096 tokens"}, "bad_request"),
+        (500, {"message": "no", "type": "invalid_request_error"}, "bad_request"),
+        (403, {"message": "no", "code": "model_not_found"}, "bad_request"),
+        (422, {"message": "no", "param": "temperature"}, "bad_request"),
+        (400, {"message": "no", "code": "invalid_api_key"}, "auth"),
+        (400, {"message": "no", "details": [{"reason": "API_KEY_INVALID"}]}, "auth"),
+        (400, {"message": "Your credit balance is too low to access the API"}, "budget"),
+        (400, {"message": "Unknown parameter: 'your credit balance is too low'"}, "bad_request"),
+        (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "rate_limit"),
+        (429, {"message": "Too many tokens, please wait before trying again."}, "rate_limit"),
+    ],
+)
+async def test_an_error_is_told_apart_by_what_caused_it(status: int, error: dict[str, Any], reason: str) -> None:
+    """Whatever its status: the request's size, content, organization, model and parameters are the agent's; an outage,
+    a revoked key and a spent quota are the provider's, and no words of the request can look like them."""
+
+    async def refuses_so(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"error": error}, status=status)
+
+    async with provider(refuses_so) as (url, _):
+        _, exchange = await asked(url)
+    assert exchange.error
+    assert (exchange.error.status, exchange.error.reason) == (status, reason)
+
+
+async def test_only_known_headers_of_the_agent_are_forwarded() -> None:
+    """A header that names another account could let the provider refuse the request as if the key were wrong."""
+    given = {"OpenAI-Organization": "org-x", "X-Goog-User-Project": "p", "X-Made-Up": "1", "X-Stainless-Lang": "js"}
+    async with provider(tells) as (url, received), live(url) as session:
+        await post(session, chat(), headers={"Authorization": f"Bearer {session.token}", **given})
+        (request,) = received.requests
+    assert [name for name in given if name in request.headers] == ["X-Stainless-Lang"]
+
+
 async def test_a_provider_that_is_not_there_is_unreachable() -> None:
     """A refused connection becomes an error of the dialect."""
     async with raw_provider() as url:

@@ -54,6 +54,39 @@ _STATUS_OF_WORD: dict[str, int] = {
 }
 """The status for the type or code of an error that has no status of its own."""
 
+_OF_THE_REQUEST = re.compile(
+    r"context.?(?:length|window)|maximum context|(?:prompt|input|request) is too l(?:ong|arge)|request.?too.?large"
+    r"|max_(?:completion_|output_)?tokens|too many (?:input|prompt) tokens|string_above_max_length|input token count"
+    r"|no such (?:organization|project)|(?:mismatched|invalid).(?:organization|project)|organization header"
+    r"|moderat(?:ion|ed)|content.?(?:policy|filter|management)|\bflagged\b|invalid_prompt|safety system"
+    r"|model.?not.?found|(?:unknown|no such) model|model\b.{0,80}\b(?:does not exist|not found|is not supported)"
+    r"|(?:unknown|unsupported|invalid).(?:parameter|value|header)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a code or a message says if the request is to blame, whatever the status: its size, its context, its
+organization, its content, its model, its parameters."""
+
+_OF_THE_PROVIDER: dict[str, ErrorReason] = {
+    "invalid_api_key": "auth",
+    "api_key_invalid": "auth",
+    "api_key_expired": "auth",
+    "authentication_error": "auth",
+    "account_deactivated": "auth",
+    "billing_error": "budget",
+    "billing_not_active": "budget",
+    "billing_hard_limit_reached": "budget",
+    "insufficient_quota": "rate_limit",
+    "overloaded_error": "overloaded",
+    "server_is_overloaded": "overloaded",
+}
+"""The reason for a code that says that the request is not to blame. Messages say so only with their first words,
+because they may repeat any words of the request further on."""
+
+_ACCOUNT = re.compile(
+    r"(?:api key (?:not valid|expired)|(?:this|your) (?:organization|account) has been (?:disabled|deactivated)"
+    r"|user location is not supported)|(your credit balance is too low)",
+    re.IGNORECASE,
+)
 _ERROR_STATUS = re.compile(r"[45]\d\d", re.ASCII)
 _SECRETS = re.compile(r"\b(?:sk|rk|pk|key)-[\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+")
 _MAX_MESSAGE = 2000
@@ -62,7 +95,7 @@ _NO_RESOURCES = "insufficient_system_resource"
 
 
 def reason_of(status: int) -> ErrorReason:
-    """The reason for a status."""
+    """The reason for a status, if the error says nothing more."""
     return _REASONS.get(status, "bad_request" if 400 <= status < 500 else "server")
 
 
@@ -84,7 +117,33 @@ def read_error(status: int, body: bytes) -> ProviderError:
         found = body.decode("utf-8", "replace").strip()
     if isinstance(found, list) and found:
         found = found[0]
-    return ProviderError(status=status, reason=reason_of(status), message=error_message(found) or f"status {status}")
+    return _provider_error(status, found, error_message(found) or f"status {status}")
+
+
+def _provider_error(status: int, data: Any, message: str) -> ProviderError:
+    """The error, told apart by what caused it: an agent can bring about any status with a request of its own."""
+    error = data.get("error") or data if isinstance(data, dict) else None
+    fields = error if isinstance(error, dict) else {}
+    details = fields.get("details")
+    reasons = (
+        [detail.get("reason") for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    )
+    codes = [str(code).lower() for code in (fields.get("code"), fields.get("type"), *reasons) if code]
+    account = _ACCOUNT.match(message)
+    of_provider = next((_OF_THE_PROVIDER[code] for code in codes if code in _OF_THE_PROVIDER), None)
+    if account is not None:
+        of_provider = of_provider or ("budget" if account[1] else "auth")
+    if of_provider is not None:
+        reason = of_provider
+    elif (
+        fields.get("param")
+        or any(map(_OF_THE_REQUEST.search, (*codes, message)))
+        or (status >= 500 and "invalid_request_error" in codes)
+    ):
+        reason = "bad_request"
+    else:
+        reason = reason_of(status)
+    return ProviderError(status=status, reason=reason, message=message)
 
 
 def embedded_error(data: Any) -> ProviderError:
@@ -93,7 +152,7 @@ def embedded_error(data: Any) -> ProviderError:
     words = [str(error.get(key)) for key in ("code", "type")] if isinstance(error, dict) else []
     statuses = (int(word) if _ERROR_STATUS.fullmatch(word) else _STATUS_OF_WORD.get(word) for word in words)
     status = next(filter(None, statuses), 500)
-    return ProviderError(status=status, reason=reason_of(status), message=error_message(error))
+    return _provider_error(status, error, error_message(error))
 
 
 def error_in_body(body: bytes) -> ProviderError | None:

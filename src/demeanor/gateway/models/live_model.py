@@ -34,13 +34,16 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.provider import Provider, ProviderResponse
     from demeanor.gateway.models.upstream import ModelCall, Reply
 
-_DROPPED_HEADERS = (
-    "authorization x-api-key x-goog-api-key api-key cookie host content-length content-encoding accept-encoding"
-    " expect connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade"
+_FORWARDED = frozenset(
+    {
+        *("accept", "content-type", "user-agent", "anthropic-version", "anthropic-beta", "openai-beta"),
+        *("x-goog-api-client", "http-referer", "x-title", "x-app", "originator"),
+    }
 )
-"""Request headers that are not forwarded: the agent's token, and those of its connection with the gateway."""
+"""Request headers that are forwarded, beside those of the SDKs: what a response depends on, and who asks. Any other one
+could name another account, project or tier, and let the provider refuse a request as if its key were to blame."""
 
-_DROPPED = frozenset(_DROPPED_HEADERS.split())
+_OF_SDKS = "x-stainless-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +79,7 @@ class LiveModel:
             return
         path, body, headers = self._provider_request(call, dialect)
         headers = {**headers, **dialect.key_headers(self.provider.key)}
-        async with self.provider.post(path, body, headers, note=call.note) as response:
+        async with self.provider.post(path, body, headers, note=call.note, queued=call.queued) as response:
             if isinstance(response, ProviderError):
                 yield ErrorReply(error=response)
             elif 300 <= response.status < 400:
@@ -134,4 +137,4 @@ async def _deltas(response: ProviderResponse, dialect: Dialect) -> AsyncGenerato
 
 
 def _forwarded_headers(call: ModelCall) -> dict[str, str]:
-    return {name: value for name, value in call.headers.items() if name not in _DROPPED}
+    return {name: value for name, value in call.headers.items() if name in _FORWARDED or name.startswith(_OF_SDKS)}

@@ -114,14 +114,23 @@ class Provider:
 
     @asynccontextmanager
     async def post(
-        self, path: str, body: bytes, headers: Mapping[str, str], *, note: Callable[[str], None] = lambda text: None
+        self,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        note: Callable[[str], None] = lambda text: None,
+        queued: Callable[[bool], None] = lambda waits: None,
     ) -> AsyncIterator[ProviderResponse | ProviderError]:
         """Send a request when the rate limits allow it; an error if no response started. `headers` contain the key.
 
-        `note` is called if the response repeats the key or a configured header, which is masked.
+        `note` is called if the response repeats the key or a configured header, which is masked; `queued` when the
+        request begins, and when it ends, to wait for the rate limits.
         """
         mask = EchoMask(self._secret_forms, note)
+        queued(True)
         async with self.rate_limiter.slot():
+            queued(False)
             response = await self._send(self.url(path), body, headers)
             if isinstance(response, ProviderError):
                 yield response

@@ -70,6 +70,9 @@ class ModelCall:
     note: Callable[[str], None] = lambda text: None
     """Adds a note for the reader to the trial."""
 
+    queued: Callable[[bool], None] = lambda waits: None
+    """Told when the request begins, and when it ends, to wait for its turn here."""
+
     memory: dict[object, Any] = field(default_factory=dict)
     """State that an upstream keeps for this attempt, under a key of its own; discarded with the session."""
 

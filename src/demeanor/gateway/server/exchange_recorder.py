@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.values.exchange import Exchange, ProviderError, Request, Response, StopReason
+from demeanor.core.values.exchange import Exchange, ProviderError, Request, Response
 from demeanor.gateway.dialects.errors import without_keys
 from demeanor.gateway.dialects.stream_events import Assembler, Interrupted
 from demeanor.gateway.models.prices import cost
@@ -50,6 +50,11 @@ class ExchangeRecorder:
         if self._first_byte is None:
             self._first_byte = self.activity
 
+    def set_queued(self, waits: bool) -> None:
+        """Note whether the request waits for its turn here: when it is on its way, the provider owes bytes."""
+        self.awaiting_provider = not waits
+        self.touch()
+
     def add_deltas(self, deltas: Iterable[Delta]) -> None:
         """Add pieces of a streamed response."""
         for delta in deltas:
@@ -68,16 +73,6 @@ class ExchangeRecorder:
         """Set the error; only the first one counts, and the provider owes nothing more."""
         self.error = self.error or replace(error, message=without_keys(error.message))
         self.awaiting_provider = False
-
-    @property
-    def answered(self) -> bool:
-        """Whether at least one byte of the response has arrived."""
-        return self._first_byte is not None
-
-    def silent_seconds(self) -> float | None:
-        """How long the provider has sent nothing; None if it owes no bytes, or only the end of its connection."""
-        complete = self._assembler is not None and self._assembler.response().stop is not StopReason.UNKNOWN
-        return time.monotonic() - self.activity if self.awaiting_provider and not complete else None
 
     def end(self) -> None:
         """Note that the exchange is over."""

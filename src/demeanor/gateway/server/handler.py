@@ -118,8 +118,8 @@ class RequestHandler:
         fault = session.fault(recording.number)
         try:
             if fault is not None:
-                return await inject(fault, upstream, call, recording, request)
-            async with upstream.answer(call) as reply:
+                return await inject(fault, upstream, replace(call, queued=recording.set_queued), recording, request)
+            async with upstream.answer(replace(call, queued=recording.set_queued)) as reply:
                 session.note(*_notes_of(reply))
                 return await deliver(reply, call, recording, request)
         except ConnectionError:

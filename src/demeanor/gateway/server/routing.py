@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl, urlencode
 if TYPE_CHECKING:
     from demeanor.gateway.dialects.dialect import Dialect, Route
 
+_FORWARDED = ("alt", "$alt", "api-version", "beta")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RouteMatch:
@@ -58,8 +60,8 @@ def match_route(
 
 
 def forward_path(path: str, query: str, token: str) -> str:
-    """Path and query to forward to a provider: without the agent's token, otherwise unchanged."""
-    if token in query:
-        remaining = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if value != token]
-        query = urlencode(remaining)
+    """Path and query to forward to a provider: only what changes the format of the response. A key of the agent's own
+    would be refused as if the provider's key were wrong."""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    query = urlencode([(name, value) for name, value in pairs if name in _FORWARDED and value != token])
     return f"{path}?{query}" if query else path

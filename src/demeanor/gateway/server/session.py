@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
 from demeanor.core.text.wording import count, one_line
-from demeanor.core.values.exchange import ProviderError
 from demeanor.core.values.intervention import TOOL, Intervention, intervene
-from demeanor.core.values.stall import stall_seconds
 from demeanor.core.values.usage import AT_INPUT_PRICE
 from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import estimated_tokens
@@ -81,7 +79,6 @@ class Session:
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
         self._shared = SharedParts()
-        self._silence = self._silent_until = 0.0
         self._intervention = Intervention.of(trial.subject)
         self.faults = tuple(fault for fault in trial.eval.scenario.faults if fault.role == role and not fault.tool)
 
@@ -151,7 +148,7 @@ class Session:
         return max([self._activity, *(recorder.activity for recorder in self._open)])
 
     def waiting(self) -> bool:
-        """Whether a provider owes a response right now."""
+        """Whether a provider that has got a request owes a response right now."""
         return any(recorder.awaiting_provider for recorder in self._open)
 
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -206,7 +203,6 @@ class Session:
         try:
             yield recorder
         finally:
-            self._note_silence(recorder)
             recorder.end()
             exchange = recorder.exchange()
             self._entries[recorder.number - 1] = exchange
@@ -215,24 +211,6 @@ class Session:
             self._metrics.open -= 1
             self._metrics.add(exchange)
             self._charge(exchange, len(body), recorder.price)
-
-    def _note_silence(self, recorder: ExchangeRecorder) -> None:
-        """Record a stalled provider if the agent hung up while the provider owed bytes.
-
-        Short waits add up, because an agent may retry before any single wait is long enough. Waits at the same time
-        count once: otherwise an agent could make a stall out of many requests that it gives up at once.
-        """
-        silent = recorder.silent_seconds()
-        if silent is None:
-            self._silence = 0.0
-            return
-        now = time.monotonic()
-        new = now - max(now - silent, self._silent_until)
-        self._silence = silent if recorder.answered else self._silence + new
-        self._silent_until = now
-        if stall_seconds(self._silence, self.trial.timeout) is not None:
-            message = f"the provider had not responded for {self._silence:.0f} s when the agent hung up"
-            recorder.set_error(ProviderError(status=None, reason="stalled", message=message))
 
     async def close(self) -> None:
         """Cancel requests in progress and stop listening on the session's own sockets."""
