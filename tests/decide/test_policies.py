@@ -12,6 +12,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.tally import Decision, Tally
+from demeanor.core.values.verdict import VoidCause
 from demeanor.decide.policies import NAMES, RULES, decide, exit_code, needed_trials
 from demeanor.results.tallies import tally as count_records
 from demeanor.runner.catalog import Catalog
@@ -43,6 +44,26 @@ def test_usually_fails_is_accepted_and_is_news_when_it_passes() -> None:
     bad, better = decide(tally(Policy.USUALLY_FAILS, 1, 2)), decide(tally(Policy.USUALLY_FAILS, 2, 1))
     assert (bad.answer, bad.news) == ("accept", False)
     assert (better.answer, better.news) == ("accept", True)
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "causes", "answer"),
+    [
+        (4, 1, {VoidCause.PROVIDER: 1}, "accept"),
+        (3, 1, {VoidCause.PROVIDER: 1}, "undecided"),
+        (3, 1, {VoidCause.HARNESS: 1}, "accept"),
+        (3, 1, {}, "undecided"),
+        (1, 3, {VoidCause.PROVIDER: 1}, "reject"),
+    ],
+)
+def test_a_void_that_the_agent_may_have_brought_about_never_helps(
+    passed: int, failed: int, causes: dict[VoidCause, int], answer: str
+) -> None:
+    """Accepted only if it would be with such voids counted as fails; one whose cause is not stored is such a void."""
+    cell = replace(tally(Policy.USUALLY_PASSES, passed, failed, voided=1), void_causes=causes)
+    decision = decide(cell)
+    assert decision.answer == answer
+    assert ("1 void trial may be the agent's doing" in decision.reason) is (answer == "undecided")
 
 
 @given(policy=st.sampled_from(Policy), voided=st.integers(0, 9))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.text.wording import all_of
+from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Decision, Tally
@@ -44,7 +44,25 @@ def decide(tally: Tally) -> Decision:
     if tally.judged < needed and not _certainly_rejected(tally):
         reason = f"{_score(tally)}, but at least {needed} of {tally.planned} planned trials must be judged"
         return Decision(answer="undecided", rule=rule, reason=reason)
-    return RULES[rule](tally)
+    return _despite_voids(tally, RULES[rule])
+
+
+def _despite_voids(tally: Tally, rule: Rule) -> Decision:
+    """The decision, accepted only if it would be with every void trial that the agent may have brought about counted as
+    a fail: otherwise an agent could keep its failures out of the rate."""
+    decision = rule(tally)
+    worst = replace(tally, failed=tally.failed + tally.doubtful, voided=tally.voided - tally.doubtful)
+    if decision.answer != "accept" or not tally.doubtful or rule(worst).answer == "accept":
+        return decision
+    return replace(
+        decision, answer="undecided", news=False, reason=f"{decision.reason}, but {too_many_voids(tally.doubtful)}"
+    )
+
+
+def too_many_voids(voids: int) -> str:
+    """Why a cell with void trials that the agent may have brought about is undecided."""
+    what = f"{count(voids, 'void trial')} may be the agent's doing"
+    return f"{what}, and would be too many failures"
 
 
 def needed_trials(tally: Tally) -> int:

@@ -11,6 +11,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record, last_attempts
 from demeanor.core.values.tally import CaseGroup, Estimate, Mean, Summary, Tally
 from demeanor.core.values.usage import total
+from demeanor.core.values.verdict import Void
 from demeanor.statistics import clustered_mean, estimate, pass_at_k, pass_hat_k, wilson_of_mean
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def tally_trials(
         passed=passed,
         failed=outcomes["fail"],
         voided=outcomes["void"],
+        void_causes=dict(Counter(one.verdict.cause for one in trials if isinstance(one.verdict, Void))),
         missing=missing,
         attempts=len(attempts),
         needed=needed,

@@ -51,6 +51,17 @@ def test_a_cell_without_nights_must_pass_two_of_three() -> None:
     assert answer(cell([1, 1, 1])).decision.rule == "optimal"
 
 
+@pytest.mark.parametrize("past", [None, STEADY])
+def test_a_void_is_a_failure_in_doubt(past: Baseline | None) -> None:
+    """A cell that passes whenever it is judged is not accepted if its voids could be failures that are too many."""
+    doubted = answer(cell([1, 1, 1], past=past, worst=(False, True, False, True, False, True, False)))
+    assert doubted.decision.answer == "undecided"
+    assert "may be the agent's doing" in doubted.decision.reason
+    assert answer(cell([1, 1, 1], past=past, worst=(True,) * 3)).decision.answer == "accept"
+    always = answer(cell([1, 1, 1], policy=Policy.ALWAYS_PASSES, worst=(True, False, True, True)))
+    assert (always.decision.answer, always.more) == ("undecided", 0)
+
+
 def test_two_of_three_never_asks_for_a_trial_that_cannot_change_the_answer() -> None:
     """Two passes, or two failures, are enough."""
     seen: list[list[int]] = [[], [1], [0], [1, 0], [1, 1], [0, 0]]

@@ -9,6 +9,7 @@ from typing import Literal
 
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.policy import Policy
+from demeanor.core.values.verdict import VoidCause
 
 
 class Status(StrEnum):
@@ -69,6 +70,9 @@ class Tally:
     voided: int = 0
     """Trials without a verdict after all attempts."""
 
+    void_causes: Mapping[VoidCause, int] = field(default_factory=dict)
+    """Their causes, as far as they are known."""
+
     missing: int = 0
     """Planned trials that did not run."""
 
@@ -103,6 +107,11 @@ class Tally:
     def judged(self) -> int:
         """The number of trials with a verdict of pass or fail."""
         return self.passed + self.failed
+
+    @property
+    def doubtful(self) -> int:
+        """The void trials that the agent may have brought about."""
+        return self.voided - sum(number for cause, number in self.void_causes.items() if not cause.agent_reachable)
 
     @property
     def planned(self) -> int:

@@ -32,6 +32,9 @@ class GateCell:
     voided: int = 0
     """Void trials of this change."""
 
+    worst: tuple[bool, ...] = ()
+    """The outcomes, with every void trial that the agent may have brought about counted as a fail."""
+
     past: Baseline | None = None
     """Its nightly results for the current version of the eval; None if there are none. An empty baseline is compared
     with the rate that a plan expects without nights."""

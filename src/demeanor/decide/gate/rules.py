@@ -7,6 +7,7 @@ decided gets no more trials. No state is kept between rounds, so a gate can be r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.core.values.exit_code import ExitCode
@@ -14,7 +15,7 @@ from demeanor.decide.gate import always, check_in, optimal
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.confirmation import confirm_rejection
 from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
-from demeanor.decide.policies import exit_code
+from demeanor.decide.policies import exit_code, too_many_voids
 
 
 def gate(cells: Sequence[GateCell], *, effort: Effort = STANDARD, confirm: int = 0) -> tuple[GateAnswer, ...]:
@@ -22,8 +23,32 @@ def gate(cells: Sequence[GateCell], *, effort: Effort = STANDARD, confirm: int =
 
     ALWAYS_PASSES evals must pass every trial, and USUALLY_FAILS evals are skipped. Of USUALLY_PASSES evals, a cell with
     nights follows its optimal plan, and one without must pass two of three. A rejection is confirmed by `confirm`
-    fresh trials: one of them must fail too.
+    fresh trials: one of them must fail too. A cell is accepted only if it would be with every void trial that its agent
+    may have brought about counted as a fail.
     """
+    answers = _judged(cells, effort, confirm)
+    doubted = [
+        len(answer.cell.worst) > len(answer.cell.outcomes) and answer.decision.answer == "accept" for answer in answers
+    ]
+    if not any(doubted):
+        return answers
+    worst = [replace(cell, outcomes=cell.worst) if doubt else cell for cell, doubt in zip(cells, doubted, strict=True)]
+    pairs = zip(answers, _judged(worst, effort, confirm), doubted, strict=True)
+    return tuple(_despite_voids(answer, other) if doubt else answer for answer, other, doubt in pairs)
+
+
+def _despite_voids(answer: GateAnswer, worst: GateAnswer) -> GateAnswer:
+    """An accepted cell: undecided if its void trials could be failures that would be too many."""
+    if worst.decision.answer == "accept":
+        return answer
+    voids = len(answer.cell.worst) - len(answer.cell.outcomes)
+    reason = f"{answer.decision.reason}, but {too_many_voids(voids)}"
+    decision = replace(answer.decision, answer="undecided", reason=reason)
+    return replace(answer, decision=decision, more=worst.more, doubt=worst.doubt)
+
+
+def _judged(cells: Sequence[GateCell], effort: Effort, confirm: int) -> tuple[GateAnswer, ...]:
+    """The answers without regard to void trials."""
     answers, planned = {}, []
     for cell in cells:
         if always.applies_to(cell):

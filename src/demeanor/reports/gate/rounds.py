@@ -107,6 +107,9 @@ class GateState:
     asked: dict[str, int] = field(default_factory=dict)
     """Cell → trials requested so far."""
 
+    doubtful: dict[str, set[int]] = field(default_factory=dict)
+    """Cell → the numbers of its void trials that the agent may have brought about."""
+
     ended: dict[str, dict[int, bool | None]] = field(default_factory=dict)
     """Cell → trial number → whether it passed; None for a void."""
 
@@ -146,6 +149,10 @@ class GateState:
         """Record the result of a trial."""
         how = None if isinstance(record.verdict, Void) else record.verdict.outcome == "pass"
         self.ended.setdefault(record.cell, {})[record.number] = how
+        doubtful = self.doubtful.setdefault(record.cell, set())
+        doubtful.discard(record.number)
+        if isinstance(record.verdict, Void) and record.verdict.cause.agent_reachable:
+            doubtful.add(record.number)
 
     def decisions(self) -> Mapping[tuple[str, str], Decision]:
         """Eval and subject → the decision."""
@@ -167,7 +174,8 @@ class GateState:
         return self.by_hand.get(cell.eval.name)
 
     def _gate_cell(self, cell: Cell) -> GateCell:
-        ended = [how for _, how in sorted(self.ended.get(cell.id, {}).items())]
+        ended_by_number = sorted(self.ended.get(cell.id, {}).items())
+        ended, doubtful = [how for _, how in ended_by_number], self.doubtful.get(cell.id, set())
         subject = str(cell.subject)
         return GateCell(
             eval=cell.eval.name,
@@ -175,6 +183,7 @@ class GateState:
             policy=cell.eval.policy,
             outcomes=tuple(how for how in ended if how is not None),
             voided=ended.count(None),
+            worst=tuple(how or False for number, how in ended_by_number if how is not None or number in doubtful),
             past=self.pasts.get(cell.id),
             key=not self.key_subjects or subject in self.key_subjects,
         )

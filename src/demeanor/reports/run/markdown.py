@@ -70,7 +70,8 @@ def _cells(cell: CellReport, k: int) -> list[str]:
         figures.tokens(spent, found.uncounted),
         figures.money(spent, found.unpriced),
     ]
-    return [*first, figures.rate(found.rate), *passes, *used]
+    voids = f" (void: {words.void_causes(found)})" if found.voided else ""
+    return [*first, figures.rate(found.rate) + voids, *passes, *used]
 
 
 def _details(report: RunReport) -> Iterator[str]:

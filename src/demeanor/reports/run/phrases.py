@@ -10,7 +10,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record
-from demeanor.core.values.tally import CaseGroup, Status, Summary
+from demeanor.core.values.tally import CaseGroup, Status, Summary, Tally
 from demeanor.render import numbers
 from demeanor.reports.run.failure_groups import Failure
 
@@ -122,6 +122,11 @@ def trial_counts(report: RunReport) -> str:
     planned, judged = sum(counts.values()), counts["passed"] + counts["failed"]
     parts = " · ".join(f"{number} {word}" for word, number in counts.items() if number)
     return f"{judged} of {planned} judged: {parts}" if planned else "none"
+
+
+def void_causes(tally: Tally) -> str:
+    """The void trials of a cell by their causes: `2 provider, 1 stalled`."""
+    return ", ".join(f"{number} {cause.replace('_', ' ')}" for cause, number in sorted(tally.void_causes.items()))
 
 
 def known_bad(summary: Summary) -> str:

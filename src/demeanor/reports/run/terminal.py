@@ -103,6 +103,8 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
     yield texts("policy", lambda cell: Text(words.policy_word(cell.tally.policy, screen.width), "dim"), rank=narrow)
     yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
+    if any(cell.tally.voided for cell in cells):
+        yield figure("void", lambda cell: words.void_causes(cell.tally), rank=1)
     k = words.shown_k(report)
     if k > 1:
         at, hat = summary.pass_at.get(k), summary.pass_hat.get(k)
