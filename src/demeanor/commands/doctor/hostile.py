@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demeanor.commands.doctor.hostile_provider import failing_provider
 from demeanor.commands.doctor.hostile_table import HOSTILE, Behaviour
 from demeanor.core.text.codec import encode
 from demeanor.core.text.wording import excerpt
@@ -40,16 +41,20 @@ request = "4 MiB"
 tokens = 100_000
 [models.forbidden]
 script = "forbidden.yaml"
+[providers.failing]
+base_url = "http://127.0.0.1:{port}"
+dialect = "openai-chat"
+concurrency = 2
 [agents.hostile]
 adapter = "command"
-command = ["sh", "agent.sh", "{prompt}"]
-env = { GIT_CONFIG_NOSYSTEM = "1" }
+command = ["sh", "agent.sh", "{{prompt}}"]
+env = {{ GIT_CONFIG_NOSYSTEM = "1" }}
 exit_codes = [0]
 [agents.caller]
 adapter = "command"
 dialect = "openai-chat"
-command = ["/usr/bin/python3", "-I", "agent.py", "{prompt}"]
-env = { BASE_URL = "{base_url}", TOKEN = "{token}" }
+command = ["/usr/bin/python3", "-I", "agent.py", "{{prompt}}"]
+env = {{ BASE_URL = "{{base_url}}", TOKEN = "{{token}}" }}
 exit_codes = [0]
 """
 _EVAL = """\
@@ -124,8 +129,9 @@ def run_hostile(level: str, *, timeout: float) -> Iterator[HostileResult]:
     has_python = Path(_SYSTEM_PYTHON).exists()
     tried = [row for row in HOSTILE if not (row.isolated_only and level == "none") and (has_python or not row.python)]
     found: dict[str, tuple[str, str]] = {}
-    for python, subject in ((False, "hostile"), (True, "caller:scripted")):
-        rows = [row for row in tried if row.python is python]
+    subjects = {"shell": "hostile", "scripted": "caller:scripted", "provider": "caller:failing/m"}
+    for needs, subject in subjects.items():
+        rows = [row for row in tried if row.needs == needs]
         if rows:
             found |= _verdicts(rows, level, subject, timeout)
     for row in HOSTILE:
@@ -146,11 +152,11 @@ def run_hostile(level: str, *, timeout: float) -> Iterator[HostileResult]:
 
 def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -> dict[str, tuple[str, str]]:
     """Verdict and reason of each row, by its name."""
-    with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
+    with failing_provider() as port, tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         project = Path(folder)
         project.chmod(0o755)
         (project / "evals").mkdir()
-        (project / "demeanor.toml").write_text(_CONFIG)
+        (project / "demeanor.toml").write_text(_CONFIG.format(port=port))
         (project / "forbidden.yaml").write_text("rules:\n- say: Hello.\n")
         (project / "evals/eval_hostile.py").write_text(_evals(rows, timeout))
         command = [sys.executable, "-m", "demeanor", "run", "--sandbox", level, "--subject", subject, "--trials", "1"]

@@ -1,0 +1,87 @@
+"""A provider on this machine that fails on request, for hostile agents that want a void in place of a fail."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+_LARGEST = 10_000
+_PAUSE, _LONG = 0.2, 100
+"""Seconds between the pieces of a long answer, and their number."""
+
+_ERRORS = {
+    "forbidden": (403, "your input was flagged by moderation"),
+    "context": (500, "this model's maximum context length is 4096 tokens"),
+    "revoked": (401, "no"),
+    "outage": (503, "no"),
+}
+"""The error for each word that a request may contain."""
+
+
+@contextmanager
+def failing_provider() -> Iterator[int]:
+    """Serve the provider within this context; the value is its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        request = json.loads(body)
+        with contextlib.suppress(OSError):  # the agent hung up
+            if (error := self._error(request, len(body))) is not None:
+                self._send(error[0], {"error": {"message": error[1]}})
+            elif request.get("stream"):
+                self._send_long_answer()
+            else:
+                time.sleep(1.0 if b"slow" in body else 0.0)
+                self._send(200, {"choices": [{"message": _answer(body), "finish_reason": "stop"}]})
+
+    def _error(self, request: dict[str, Any], size: int) -> tuple[int, str] | None:
+        if "OpenAI-Organization" in self.headers:
+            return 401, "no such organization"
+        if request.get("max_tokens", 0) > 4096:
+            return 402, "this request requires more credits, or fewer max_tokens"
+        if size > _LARGEST:
+            return 429, "request too large on tokens per minute"
+        text = str(request.get("messages"))
+        return next((error for word, error in _ERRORS.items() if word in text), None)
+
+    def _send(self, status: int, answer: dict[str, Any]) -> None:
+        data = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _send_long_answer(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for _ in range(_LONG):
+            piece = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "more "}}]}
+            self.wfile.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
+            time.sleep(_PAUSE)
+
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name of the base class
+        """Nothing is printed."""
+
+
+def _answer(body: bytes) -> dict[str, Any]:
+    if b"delete it" not in body:
+        return {"role": "assistant", "content": "Hello."}
+    call = {"name": "delete_file", "arguments": '{"path": "kept.txt"}'}
+    return {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": call}]}
