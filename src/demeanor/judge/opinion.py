@@ -161,8 +161,9 @@ def _text(rig: Rig, name: str, prompts: Sequence[str]) -> str:
     if name == "diff":
         return rig.workspace.diff or "(nothing was changed)"
     if name in {"said", "trajectory"}:
-        if rig.trajectory.gaps:
-            raise unknowable(f"the {name} to show to the judge", rig.trajectory.gaps)
+        gaps = rig.trajectory.gaps + (rig.trajectory.call_gaps if name == "trajectory" else ())
+        if gaps:
+            raise unknowable(f"the {name} to show to the judge", gaps)
         kinds = (Said,) if name == "said" else (Said, Called)
         lines = [_line(event) for event in rig.trajectory.events if isinstance(event, kinds)]
         return "\n".join(lines) or "(nothing)"

@@ -84,7 +84,9 @@ class Rig:
             servers=frozenset(self._evidence.trajectory.servers),
             existed=lambda path: _is_in(path, files),
         )
-        return Calls(calls, gaps=self._evidence.trajectory.gaps, context=context)
+        return Calls(
+            calls, gaps=(*self._evidence.trajectory.gaps, *self._evidence.trajectory.call_gaps), context=context
+        )
 
     @cached_property
     def main(self) -> MainAgent:

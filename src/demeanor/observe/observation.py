@@ -20,12 +20,14 @@ from demeanor.observe.leaks import leak
 from demeanor.observe.mcp_calls import server_failure, servers, with_mcp_calls
 from demeanor.observe.merge import merge
 from demeanor.observe.prompt_text import prompt_text
+from demeanor.observe.unread import call_gaps, with_unusual_calls
 
 _NO_EXCHANGES = "the gateway recorded no exchanges, and the agent's own log may not report sub-agents"
 
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known about a trial. `kinds` are the kinds of the agent's own tools."""
+    capture = replace(capture, exchanges=with_unusual_calls(capture.exchanges))
     conversations = separate(capture)
     exchanges = conversations.main
     tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
@@ -36,6 +38,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     trajectory = Trajectory(
         events=events,
         gaps=_gaps(capture),
+        call_gaps=call_gaps(capture.exchanges, capture.log, events),
         disagreements=disagreements,
         tools=tools,
         requests_told=capture.requests_told,

@@ -305,6 +305,9 @@ class Trajectory:
     gaps: tuple[str, ...] = ()
     """Why it is incomplete, if it is; a check can't then conclude that something did not happen."""
 
+    call_gaps: tuple[str, ...] = ()
+    """Why there may have been further calls, though everything else is recorded."""
+
     disagreements: tuple[str, ...] = ()
     """Contradictions between the exchanges and the agent's own log."""
 

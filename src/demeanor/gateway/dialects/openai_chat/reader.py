@@ -132,6 +132,8 @@ class ChatReader(EventReader):
         yield from self._read_text(maybe_string(delta, "refusal") or "", Text(text="", extra={REFUSAL: True}))
         for call in maybe_list(delta, "tool_calls"):
             yield from self._read_call(require_object(call, "tool_calls"))
+        if legacy := maybe_object(delta, "function_call"):
+            yield from self._read_call({"function": legacy})
 
     def _read_text(self, text: str, part: Text) -> Iterator[Delta]:
         if not text:
