@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.text.wording import one_line, printable
 from demeanor.core.values.errors import WorldError, did_you_mean
@@ -20,7 +21,7 @@ from demeanor.core.values.judge_question import (
 from demeanor.core.values.trajectory import Called, Event, Said
 from demeanor.core.values.verdict import VoidCause
 from demeanor.judge.judge_prompt import INSTRUCTIONS
-from demeanor.judge.tool_answer import without_middle
+from demeanor.judge.tool_answer import quoted, unquoted, without_middle
 from demeanor.judge.unknowable import unknowable
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Opinion:
         self.used = False
         """Whether the check has looked at the answer."""
         self._given = given
-        self._shown = tuple(" ".join(text.split()) for text in shown)
+        self._shown = tuple(map(_plain, shown))
 
     @property
     def answer(self) -> JudgeWord:
@@ -95,7 +96,7 @@ class Opinion:
     @property
     def quote_found(self) -> bool:
         """Whether the quote really is in the evidence that was shown."""
-        words = " ".join(self.quote.split())
+        words = _plain(self.quote)
         return bool(words) and any(words in text for text in self._shown)
 
     def __bool__(self) -> bool:
@@ -146,7 +147,7 @@ def ask_judge(
 
 def _texts(rig: Rig, evidence: Shown, prompts: Sequence[str]) -> dict[str, str]:
     if isinstance(evidence, Mapping):
-        return {_title(title): text for title, text in evidence.items()}
+        return {_title(title): quoted(text) for title, text in evidence.items()}
     names = (evidence,) if isinstance(evidence, str) else tuple(evidence)
     if not names:
         raise ValueError(f"evidence is empty: choose from {', '.join(EVIDENCE)}")
@@ -155,11 +156,11 @@ def _texts(rig: Rig, evidence: Shown, prompts: Sequence[str]) -> dict[str, str]:
 
 def _text(rig: Rig, name: str, prompts: Sequence[str]) -> str:
     if name == "prompt":
-        return "\n\n".join((*prompts, *rig.user.replies))
+        return quoted("\n\n".join((*prompts, *rig.user.replies)))
     if name == "final_text":
-        return rig.final_text
+        return quoted(rig.final_text) or "(nothing)"
     if name == "diff":
-        return rig.workspace.diff or "(nothing was changed)"
+        return quoted(rig.workspace.diff) or "(nothing was changed)"
     if name in {"said", "trajectory"}:
         gaps = rig.trajectory.gaps + (rig.trajectory.call_gaps if name == "trajectory" else ())
         if gaps:
@@ -172,14 +173,28 @@ def _text(rig: Rig, name: str, prompts: Sequence[str]) -> str:
 
 
 def _line(event: Event) -> str:
+    """One event: our own words, and what the agent and its tools wrote as quoted lines or as JSON."""
     if isinstance(event, Said):
-        return f"[{event.turn}] the agent says: {event.text}"
+        return f"[{event.turn}] the agent says:\n{quoted(event.text)}"
     if isinstance(event, Called):
-        arguments = ", ".join(f"{key}={one_line(str(value), width=200)!r}" for key, value in event.arguments.items())
+        arguments = {
+            one_line(key, width=200): one_line(str(value), width=200) for key, value in event.arguments.items()
+        }
         failed = " failed" if event.succeeded is False else ""
-        outcome = one_line(event.result or "", width=_MOST_OF_CALL)
-        return f"[{event.turn}] the agent calls {event.tool}({arguments}){failed} → {outcome}"
+        outcome = _json(one_line(event.result or "", width=_MOST_OF_CALL))
+        return (
+            f"[{event.turn}] the agent calls {_json(one_line(event.tool))} with {_json(arguments)}{failed} → {outcome}"
+        )
     return ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str) -> str:
+    """Words as they are compared with a quote: without our marks, and without JSON's."""
+    return unquoted(text).replace('\\"', '"')
 
 
 def _title(title: str) -> str:

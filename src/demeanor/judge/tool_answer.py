@@ -15,6 +15,9 @@ from demeanor.core.text.wording import one_line
 from demeanor.core.values.exchange import Request, Response, StopReason
 from demeanor.core.values.messages import Message, Text, Tool
 
+QUOTE = "> "
+"""What each line of a text begins with that an agent, a tool or a user wrote, beside words of ours."""
+
 MOST_SHOWN = 20_000
 """Characters of one text; the middle of a longer one is left out."""
 
@@ -41,12 +44,22 @@ def marked_texts(texts: Iterable[tuple[str, str]], mark: str) -> list[str]:
     return [f"--- begin {title} {mark} ---\n{text}\n--- end {title} {mark} ---" for title, text in texts]
 
 
+def quoted(text: str) -> str:
+    """The text with a mark before each line, whatever separates them: no line of it looks like one of ours."""
+    return "\n".join(QUOTE + line for line in text.splitlines())
+
+
+def unquoted(text: str) -> str:
+    """The same text on one line, without those marks."""
+    return " ".join(" ".join(line.removeprefix(QUOTE) for line in text.splitlines()).split())
+
+
 def without_middle(text: str) -> str:
-    """The text without its middle if it is too long."""
+    """The text without its middle if it is too long. What follows counts as quoted, even if a line is cut in two."""
     if len(text) <= MOST_SHOWN:
         return text
     half = MOST_SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{QUOTE}{text[-half:]}"
 
 
 def mark_of(content: Any) -> str:
