@@ -49,6 +49,11 @@ class PersistentSandbox:
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"the supervisor exited during start-up ({error})") from None
 
+    @property
+    def disk(self) -> int:
+        """How many bytes can be written in it."""
+        return self._spec.disk
+
     async def wait_ready(self) -> None:
         """Wait until the sandbox is set up."""
         try:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 from demeanor.sandboxes.supervisor import idmap, linux
@@ -53,6 +54,7 @@ _FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "run": 0o755, "root": 0o700, "home
             "mnt": 0o755, "media": 0o755, "var/log": 0o755, "var/cache": 0o755, "var/lib": 0o755}  # fmt: skip
 _COPIED_FULLY = ("/usr/local",)
 _COPIED_DEPTH = 3
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def mount_rootfs(spec: dict[str, Any]) -> Users:
@@ -73,9 +75,7 @@ def mount_rootfs(spec: dict[str, Any]) -> Users:
     else:
         _write_etc_and_links(spec["system"])
     for path, mode in _FOLDERS.items():
-        if not os.path.exists(f"{ROOT}/{path}"):
-            os.makedirs(f"{ROOT}/{path}", exist_ok=True)
-            os.chmod(f"{ROOT}/{path}", mode)
+        _make_in_root(path, mode)
     return "one" if namespace is None else "many"
 
 
@@ -179,19 +179,38 @@ def _write_own_files(*, one_user: bool, host_network: bool) -> None:
 
 def _write_in_root(path: str, content: bytes) -> None:
     """Replace a file, if its folder exists. The root is untrusted, so no link is followed."""
-    *folders, name = path.split("/")
-    handle = os.open(ROOT, os.O_PATH | os.O_DIRECTORY)
+    folder, _, name = path.rpartition("/")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        for folder in folders:
-            inner = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=handle)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(name, flags, 0o644, dir_fd=handle), "wb") as file:
-            file.write(content)
+        with _folder_in_root(folder) as handle:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=handle)
+            with os.fdopen(os.open(name, flags, 0o644, dir_fd=handle), "wb") as file:
+                file.write(content)
     except (FileNotFoundError, NotADirectoryError):
         pass  # an image without /etc, or without apt
+
+
+def _make_in_root(path: str, mode: int) -> None:
+    """Create a folder, if there is nothing in its place. No link is followed: it would lead to the host's folders."""
+    above, _, name = path.rpartition("/")
+    with contextlib.suppress(FileExistsError, NotADirectoryError), _folder_in_root(above, make=True) as handle:
+        os.mkdir(name, mode, dir_fd=handle)
+        os.chmod(name, mode, dir_fd=handle)
+
+
+@contextlib.contextmanager
+def _folder_in_root(path: str, *, make: bool = False) -> Iterator[int]:
+    """A folder of the root; raises NotADirectoryError if a part of its path is a link."""
+    handle = os.open(ROOT, _FOLDER)
+    try:
+        for name in path.split("/") if path else ():
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, 0o755, dir_fd=handle)
+            inner = os.open(name, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
     finally:
         os.close(handle)

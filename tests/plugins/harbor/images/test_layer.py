@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import os
+import stat
 import tarfile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.images.layer import apply_layer, remove_tree
+from demeanor.plugins.harbor.images.tar_stream import Allowance
 from tests.helpers.image_registry import layer, link
 
 
@@ -47,6 +50,13 @@ def test_links_are_kept_and_resolved_inside(tmp_path: Path) -> None:
     assert (tmp_path / "root/hard").stat().st_nlink == 2
 
 
+def changed(name: str, *, folder: bool = False) -> tarfile.TarInfo:
+    """An entry that sets all permissions."""
+    info = tarfile.TarInfo(name)
+    info.type, info.mode = tarfile.DIRTYPE if folder else tarfile.REGTYPE, 0o6777
+    return info
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -56,15 +66,26 @@ def test_links_are_kept_and_resolved_inside(tmp_path: Path) -> None:
         layer(link("out", "/../../.."), ("out/outside", "x")),
         layer(link("a", "b"), link("b", "a"), ("a/x", "x")),
         layer(link("inside", "../outside", hard=True)),
+        layer(link("out", ".."), link("inside", "out/outside", hard=True), changed("inside")),
+        layer(changed("a", folder=True), link("a", "../outside")),
+        layer(("b/", ""), changed("b/a", folder=True), (".wh.b", ""), link("b", ".."), ("x", ""), link("a", "outside")),
+        layer(("b/", ""), changed("b/outside", folder=True), (".wh.b", ""), link("b", "..")),
+        layer((".wh...", "")),
+        layer(("a/", ""), ("a/.wh...", "")),
+        layer(("a/", ""), ("a/.wh..", "")),
+        layer(link("out", ".."), ("out/.wh.outside", "")),
+        layer(link("out", "../.."), ("out/.wh..wh..opq", "")),
     ],
 )
 def test_nothing_is_written_outside(tmp_path: Path, hostile: bytes) -> None:
     """Neither by names, nor through links."""
     outside = tmp_path / "outside"
     outside.write_text("mine")
+    outside.chmod(0o640)
     with contextlib.suppress(UsageError, OSError):
         applied(tmp_path / "root", hostile)
     assert outside.read_text() == "mine"
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o640
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside", "root"]
 
 
@@ -132,3 +153,48 @@ def test_a_broken_archive_is_an_error(tmp_path: Path, content: bytes) -> None:
     """With the image's name."""
     with pytest.raises(UsageError, match="test: the layer can't be read"):
         applied(tmp_path / "root", content)
+
+
+def test_permissions_are_set_where_the_entry_was(tmp_path: Path) -> None:
+    """Not through a link that has taken the place of a folder, and not on a folder that came later."""
+    applied(tmp_path / "root", layer(("b/", "")))
+    applied(tmp_path / "root", layer(changed("a", folder=True), link("a", "b")))
+    assert stat.S_IMODE((tmp_path / "root/b").stat().st_mode) == 0o755
+    applied(tmp_path / "root", layer(changed("c", folder=True), ("c", ""), ("c/", "")))
+    assert stat.S_IMODE((tmp_path / "root/c").stat().st_mode) == 0o755
+
+
+def deep(levels: int) -> bytes:
+    """A layer of folders in one another, which goes on through a link."""
+    path = "a/" * levels
+    return layer((path, ""), link("l", path[:-1]), (f"l/{path}", ""))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(layer(("a", "x" * 600), ("b", "x" * 600)), "unpacks to more", id="bytes"),
+        pytest.param(layer(*((str(number), "") for number in range(11))), "unpacks to more", id="entries"),
+        pytest.param(deep(150), "more than 200 folders", id="depth"),
+        pytest.param(gzip.compress(b"".join(
+            header(name="././@PaxHeader", type=kind, size=2**40).tobuf() for kind in (b"x", b"L")
+        )), "header", id="header"),
+        pytest.param(pax_layer(header(pax_headers={"GNU.sparse.major": "1", "GNU.sparse.minor": "0"})), "sparse", id="sparse"),
+        pytest.param(header(type=b"S").tobuf(tarfile.GNU_FORMAT) + b"\0" * 2048, "sparse", id="old sparse"),
+        pytest.param(header(type=b"x").tobuf() * 2000, "can't be read", id="endless headers"),
+    ],
+)  # fmt: skip
+def test_limits(tmp_path: Path, content: bytes, problem: str) -> None:
+    """Of what a layer unpacks to, and of what its reader keeps in memory."""
+    (tmp_path / "root").mkdir()
+    with pytest.raises(UsageError, match=problem):
+        apply_layer(io.BytesIO(content), tmp_path / "root", "test", allowance=Allowance(size=1000, entries=10))
+
+
+def test_the_layers_of_an_image_share_the_limits(tmp_path: Path) -> None:
+    """Many small layers are a large image."""
+    root, allowance = tmp_path / "root", Allowance(size=1000)
+    root.mkdir()
+    apply_layer(io.BytesIO(layer(("a", "x" * 600))), root, "test", allowance=allowance)
+    with pytest.raises(UsageError, match="unpacks to more"):
+        apply_layer(io.BytesIO(layer(("b", "x" * 600))), root, "test", allowance=allowance)

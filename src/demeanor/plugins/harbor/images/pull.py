@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,9 +23,11 @@ from demeanor.plugins.harbor.images.manifest import (
 )
 from demeanor.plugins.harbor.images.reference import ImageReference, parse_reference
 from demeanor.plugins.harbor.images.registry import Registry
+from demeanor.plugins.harbor.images.tar_stream import MAX_BYTES, Allowance
 
 _INCOMPLETE = "\n  → the folder is damaged or incomplete: write it again"
 _MAX_SETTINGS = 2**23
+_MAX_LAYERS = 1000
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -92,7 +95,7 @@ def import_archive(file: Path, name: str, cache: ImageCache) -> CachedImage:
         def fill(root: Path) -> None:
             with file.open("rb") as archive:
                 apply_layer(archive, root, str(file))
-            if not (root / "bin").exists():
+            if not os.path.lexists(root / "bin"):  # a link in it is not followed
                 raise UsageError(
                     f"{file}: not the archive of a root file system: it has no folder bin\n"
                     "  → write it with `docker export CONTAINER`; what `docker save` writes is an image, not its files"
@@ -132,8 +135,9 @@ def _unpack(
     show: ShowProgress = lambda progress: None,
 ) -> CachedImage:
     """Download what is missing, apply the layers that no root in the cache has, and store the image."""
+    _check_sizes(name, manifest)
     config = cache.blob(manifest.config) or cache.add_blob(manifest.config, read(manifest.config), where=name)
-    settings = read_settings(config.read_bytes()[:_MAX_SETTINGS], name)
+    settings = read_settings(config.read_bytes(), name)
     keys = [""]
     for layer in manifest.layers:
         keys.append(step_key(keys[-1], layer.digest))
@@ -142,9 +146,10 @@ def _unpack(
     if known < len(manifest.layers):
 
         def fill(root: Path) -> None:
+            allowance = Allowance.on_disk(root)
             with ExitStack() as stack:  # opened at once: another process may prune the cache
                 for archive in [stack.enter_context(file.open("rb")) for file in files]:
-                    apply_layer(archive, root, name)
+                    apply_layer(archive, root, name, allowance=allowance)
 
         cache.add_root(keys[-1], parent=keys[known] or None, origin=name, fill=fill)
     elif not manifest.layers:
@@ -152,6 +157,18 @@ def _unpack(
     image = CachedImage(name=name, digest=manifest.digest, key=keys[-1], settings=settings)
     cache.add_image(image)
     return image
+
+
+def _check_sizes(name: str, manifest: ImageManifest) -> None:
+    """Raise UsageError for an image whose download alone would fill a disk."""
+    layers = dict.fromkeys(manifest.layers)
+    size = sum(layer.size for layer in layers)
+    if manifest.config.size > _MAX_SETTINGS or len(manifest.layers) > _MAX_LAYERS or size > MAX_BYTES:
+        raise UsageError(
+            f"{name}: the image is too large: layers={len(manifest.layers)} (at most {_MAX_LAYERS}), "
+            f"download={size >> 20} MiB (at most {MAX_BYTES >> 20}), settings={manifest.config.size} bytes "
+            f"(at most {_MAX_SETTINGS})\n  → use a smaller image"
+        )
 
 
 def _layer_files(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from demeanor.core.text.wording import shortened_to_end
-from demeanor.core.values.errors import BadInput
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.build_context import copied_files
+from demeanor.plugins.harbor.images.layer import apply_layer
+from demeanor.plugins.harbor.images.tar_stream import Allowance, is_archive
 from demeanor.sandboxes import ExecRequest, PersistentSandbox, in_thread
 
 _MAX_OUTPUT = 2000
@@ -91,7 +92,7 @@ async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:
         for source in (*sources, *documents):
             if source.is_dir():
                 await sandbox.put_folder(source, step.target, owner=step.owner, mode=step.mode)
-            elif step.unpacks and source not in documents and tarfile.is_tarfile(source):
+            elif step.unpacks and source not in documents and is_archive(source):
                 await _add_archive(step, source, Path(folder, "archive"), sandbox)
             else:
                 into = step.into or len(sources) > 1 or await _is_folder(sandbox, step.target)
@@ -101,17 +102,16 @@ async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:
 
 async def _add_archive(step: Copy, source: Path, folder: Path, sandbox: PersistentSandbox) -> None:
     """Unpack an archive and copy its content."""
+    folder.mkdir()
 
     def unpack() -> None:
-        with tarfile.open(source) as archive:
-            archive.extractall(folder, filter="data")
+        with source.open("rb") as archive:
+            apply_layer(archive, folder, source.name, allowance=Allowance(size=sandbox.disk), whiteouts=False)
 
     try:
         await in_thread(unpack)
-    except (tarfile.TarError, OSError) as error:
-        raise BadInput(
-            f"can't be unpacked: {error}", where=f"Dockerfile:{step.line}", key=f"ADD {source.name}"
-        ) from None
+    except UsageError as error:
+        raise BadInput(f"can't be unpacked: {error}", where=f"Dockerfile:{step.line}", key="ADD") from None
     await sandbox.put_folder(folder, step.target, owner=step.owner, mode=step.mode)
 
 
