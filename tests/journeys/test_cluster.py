@@ -93,12 +93,35 @@ def pack_message(value, body=b""):
 
 worker.pack_message = pack_message
 """
+ROGUE = """\
+import pickle
+from pathlib import Path
+import distributed.protocol.serialize  # the package has a function of this name
+import sys
+
+class Bomb:
+    def __reduce__(self):
+        return Path.touch, (Path("{folder}/unpickled"),)
+
+def rogue(value, context=None):
+    return {{"serializer": "pickle", "writeable": ()}}, [pickle.dumps(Bomb())]
+
+def unable(value, context=None):
+    raise NotImplementedError
+
+families = sys.modules["distributed.protocol.serialize"].families
+for name, write in {{"dask": unable, "pickle": rogue, "msgpack": rogue}}.items():
+    families[name] = write, *families[name][1:]
+"""
+"""Runs in a worker: whatever it answers runs code in the process that unpickles it."""
+
 SECRET = "tQ7wZr2LkPx9VbN4mJ6d"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two good workers, and one each with another version, a clock that is ahead, no sandbox, and a full disk."""
+    """Two good workers, and one each with another version, a clock that is ahead, no sandbox, a full disk, and pickles
+    instead of answers."""
     found = Cluster(tmp_path_factory.mktemp("cluster"))
     only_git = found.folder / "only-git"
     only_git.mkdir()
@@ -112,6 +135,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         )
         found.start_worker("late", preload="import time; now = time.time; time.time = lambda: now() + 3000")
         found.start_worker("bare", PATH=str(only_git))
+        found.start_worker("rogue", preload=ROGUE.format(folder=found.folder))
         start_worker_on_full_disk(found, "full")
         found.wait_for_workers()
         yield found
@@ -178,7 +202,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
 
 
 def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, cluster: Cluster) -> None:
-    """One has another version, one has another time, one has no sandbox, one has a full disk; an agent is broken."""
+    """Another version, another time, no sandbox, a full disk, code instead of answers; and an agent is broken."""
     config = f'[executor]\non = "{cluster.address}"\ncerts = "{cluster.certs}"\n'
     project.write(demeanor_toml=f'{config}[agents.bad]\nadapter = "command"\n{DOES_NOT_START}')
     subjects = ("--subject", "native:scripted", "--subject", "bad:scripted")
@@ -190,6 +214,8 @@ def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, clu
     assert "its clock is" in found["late"]["problem"]
     assert "bubblewrap" in found["bare"]["problem"]
     assert "No space left on device" in found["full"]["problem"]
+    assert "sent something else than data" in found["rogue"]["problem"]
+    assert not (cluster.folder / "unpickled").exists()
     assert found["good-1"]["sandbox"] == "bubblewrap"
     assert "native" in found["good-1"]["agents"]
     for name in ("good-1", "good-2"):

@@ -8,6 +8,7 @@ from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from demeanor.config.config import (
+        FILE as FILE,
         Config as Config,
         find_config as find_config,
         read_config as read_config,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "config": "Config find_config read_config read_settings read_toml",
+        "config": "Config FILE find_config read_config read_settings read_toml",
         "engine_tables": "ENGINES",
         "fix": "FixRules Guard RULES",
         "judge": "JudgeRules",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         reject_lost as reject_lost,
     )
     from demeanor.define.python.marks import marks_of as marks_of
+    from demeanor.define.repository import refuse_outside as refuse_outside
     from demeanor.define.set_policy import (
         policy_file as policy_file,
         shared_policies as shared_policies,
@@ -59,6 +60,7 @@ __getattr__ = lazy_names(
         "python.decorator": "eval_test take_created",
         "python.import_file": "evals_in evals_of is_eval_file reject_lost",
         "python.marks": "marks_of",
+        "repository": "refuse_outside",
         "set_policy": "policy_file shared_policies with_policy",
         "sources": "SourceModule source_of",
     },

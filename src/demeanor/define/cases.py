@@ -26,6 +26,7 @@ from demeanor.core.values.scenario import PriorCall, PriorMessage
 from demeanor.core.values.steering import Steer
 from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserReply
 from demeanor.define.eval_name import name_problem
+from demeanor.define.repository import refuse_outside
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _LONGEST_ID = 60
@@ -169,6 +170,7 @@ def _file_by_suffix(path: Path, table: Table, key: str) -> CaseFile:
 
 def _rows(path: Path, kind: str) -> Iterator[tuple[int, Any]]:
     """The rows of a file, each with its line."""
+    refuse_outside(path, where=path)
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from demeanor.config import path_problem
 from demeanor.core.values.errors import BadInput
+from demeanor.define.repository import refuse_outside
 
 
 def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "files") -> dict[str, bytes]:
@@ -39,6 +40,7 @@ def checked_template(folder: Path, *, where: Path | str, key: str = "files") -> 
     if not folder.is_dir():
         problem = f"there is no folder {str(folder)!r}" if not folder.exists() else f"{str(folder)!r} is not a folder"
         raise BadInput(problem, where=where, key=key, remedy="give a folder relative to the eval's own file")
+    refuse_outside(folder, where=where, key=key)
     home = folder.resolve()
     for parent, folders, names in os.walk(home):
         for name in (*folders, *names):

@@ -3,10 +3,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgpack
 import pytest
 
 from demeanor.runner.executors import worker_link
 from demeanor.runner.executors.attempt_queue import AttemptQueue
+from demeanor.runner.executors.messages import pack_replies
 from demeanor.runner.executors.worker_link import UnknownRun, WorkerLink, WorkerLost
 
 
@@ -74,7 +76,7 @@ class Worker:
             return dict.fromkeys(workers)
         if packed:
             self.queue.begin(packed.decode(), self.reply(packed))
-        return dict.fromkeys(workers, await self.queue.replies(received, hold, again=again))
+        return dict.fromkeys(workers, pack_replies(await self.queue.replies(received, hold, again=again)))
 
     async def reply(self, packed: bytes) -> bytes:
         """An attempt that ends at once."""
@@ -164,8 +166,10 @@ def test_a_worker_that_does_not_know_the_run_has_not_begun_the_attempt() -> None
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("answer", [1, ("a",), (("a",),), ((1, b"x"),), [("a", b"x")]])
-def test_an_answer_that_is_not_a_tuple_of_replies_is_refused(answer: Any) -> None:
+@pytest.mark.parametrize(
+    "answer", [1, (("a", b"x"),), b"", b"\xc1", *map(msgpack.packb, (1, ["a"], [["a"]], [[1, b"x"]], [["a", 1]]))]
+)
+def test_an_answer_that_is_no_packed_list_of_replies_is_refused(answer: Any) -> None:
     async def story() -> None:
         client = Answers()
         client.answer.set_result({"tls://w:1": answer})

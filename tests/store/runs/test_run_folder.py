@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,8 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trajectory import Said, Trajectory
 from demeanor.core.values.trial import Cell, Plan
 from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict
-from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.run_folder import RunFolder, restore
+from tests.judge.helpers import file
 
 RUN = RunInfo(id="r", started="2026-01-01T00:00:00+00:00")
 PLAN = Plan(cells=())
@@ -134,3 +137,63 @@ def test_a_shared_folder_is_open_until_the_last_close(tmp_path: Path):
     store.close()
     with pytest.raises(StoreError, match=r"begin\(\) was not called"):
         keep(store, 2, Pass())
+
+
+ARMED = (
+    ".envrc", ".vscode/tasks.json", "a/.idea/workspace.xml", "a/.git/config", "b/.git", "bare/HEAD", ".GIT/config",
+    "mise.toml", ".mise.toml", ".tool-versions", "a/conftest.py", ".vimrc", ".dir-locals.el", "Makefile", "a/CLAUDE.md",
+    "node_modules/eslint/index.js", "eslint.config.mjs", "x.code-workspace", ".claude/settings.json", ".npmrc",
+)  # fmt: skip
+
+
+def test_a_kept_workspace_is_inert(tmp_path: Path) -> None:
+    """Nothing that git, editors, shells or coding agents run by themselves has its name; what is left can be read."""
+    tree = Tree(entries={path: file("armed") for path in (*ARMED, "src/main.py", "_a.txt", "HEADER")})
+    restore(tree, tmp_path / "workspace")
+    kept = {str(path.relative_to(tmp_path / "workspace")) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"src/main.py", "_a.txt", "HEADER", "_.envrc", "bare/_HEAD", "a/_.git/config", "b/_.git"} <= kept
+    assert len(kept) == len(tree.entries)
+    assert not kept & set(ARMED)
+    assert {part for path in kept for part in path.split("/") if part.startswith(".")} == set()
+
+
+def test_no_two_kept_files_have_the_same_name(tmp_path: Path) -> None:
+    """An agent can't hide a file behind another one, or prevent that its failure is stored."""
+    long = "x" * 254
+    paths = (
+        ".a",
+        "_.a",
+        "__.a/b",
+        "_",
+        "__",
+        f".{long}",
+        *(f"{'/'.join(['d' * 250] * 17)}/{letter}" for letter in "ab"),
+    )
+    tree = Tree(entries={path: file(path) for path in (*paths, "../out", "/out")})
+    restore(tree, tmp_path / "workspace")
+    kept = {
+        str(path.relative_to(tmp_path / "workspace")): path.read_text()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
+    assert kept == {"_.a": ".a", "__.a": "_.a", "___.a/b": "__.a/b", "_": "_", "__": "__"}
+
+
+def test_git_runs_nothing_in_a_kept_workspace(tmp_path: Path) -> None:
+    """The settings of a repository in it name a program that git runs."""
+    ran = tmp_path / "ran"
+    config = f"[core]\nrepositoryformatversion = 0\nfsmonitor = touch {ran}; false\n"
+    entries = {}
+    for git in ("a/.git", "b"):
+        entries |= {f"{git}/HEAD": file("ref: refs/heads/main\n"), f"{git}/config": file(config)}
+        entries |= {f"{git}/objects/x": file(""), f"{git}/refs/x": file("")}
+    armed, kept = tmp_path / "armed", tmp_path / "kept"
+    for path, entry in entries.items():
+        (armed / path).parent.mkdir(parents=True, exist_ok=True)
+        (armed / path).write_bytes(entry.read() or b"")
+    restore(Tree(entries=entries), kept)
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    for folder, repository in ((armed / "a", True), (kept / "a", False), (kept / "b", False)):
+        ran.unlink(missing_ok=True)
+        subprocess.run(["git", "status"], cwd=folder, env=env, capture_output=True, check=False)
+        assert ran.exists() == repository

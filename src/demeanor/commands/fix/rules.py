@@ -79,6 +79,8 @@ class Bounds:
         """Whether a file may be changed."""
         if any(matches(path, pattern) for pattern in self.protected):
             return False
+        if ".git" in path.casefold().split("/"):  # git runs what a repository's settings name
+            return False
         return self.evals_allowed if self.is_eval(path) else any(matches(path, pattern) for pattern in self.allowed)
 
 

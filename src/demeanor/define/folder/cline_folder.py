@@ -19,6 +19,7 @@ from demeanor.core.values.policy import USUALLY_PASSES
 from demeanor.core.values.scenario import Scenario
 from demeanor.define.eval_name import name_problem
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour
+from demeanor.define.repository import refuse_outside
 from demeanor.define.template import checked_template
 
 CONFIG = "config.json"
@@ -43,6 +44,7 @@ def is_cline_config(content: bytes) -> bool:
 def read_cline_folder(folder: Path) -> Eval:
     """The eval that `folder` describes; it has the folder's name."""
     where = folder / CONFIG
+    refuse_outside(where, where=where)
     table = Table(_json(where), where=where)
     title, description = table.text("name"), table.text("description")
     prompt = table.text("prompt", required=True)

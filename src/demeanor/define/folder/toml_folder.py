@@ -15,6 +15,7 @@ from demeanor.define.cases import EvalCase, as_case, fill, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
 from demeanor.define.field import read_fields
 from demeanor.define.folder.cline_folder import folder_name, starting_folder
+from demeanor.define.repository import refuse_outside
 
 SCENARIO = "scenario.toml"
 
@@ -22,6 +23,7 @@ SCENARIO = "scenario.toml"
 def read_toml_folder(folder: Path) -> tuple[Eval, ...]:
     """The eval that `folder` describes, or one per case; without a name, it has that of the folder."""
     file = folder / SCENARIO
+    refuse_outside(file, where=file)
     data = read_toml(file)
     table = Table(data, where=file)
     if "case" in data and "cases" in data:

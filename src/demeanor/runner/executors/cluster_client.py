@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from demeanor.core.installation import install_extra
+from demeanor.core.text.wording import printable
 from demeanor.core.values.errors import UsageError
-from demeanor.runner.executors.certificates import CertificateFolder
-
-if TYPE_CHECKING:
-    from distributed import Client
+from demeanor.runner.executors.certificates import CA, CertificateFolder
+from demeanor.runner.executors.cluster_connection import ClusterConnection
 
 RESOURCE = "demeanor"
 """The Dask resource of which a worker has as many as it makes attempts in parallel."""
 
-_CONNECT_SECONDS = 30
 _RETRIES_ON = """\
 the scheduler at {address} lets other workers repeat the tasks of a worker that died, without a trace \
 (allowed-failures = {found})
@@ -25,51 +24,51 @@ the scheduler at {address} lets other workers repeat the tasks of a worker that 
 
 def require_distributed() -> None:
     """Raise UsageError if the extra is not installed."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise UsageError(f"a cluster needs the extra `cluster`\n  → {install_extra('cluster')}") from None
+    if importlib.util.find_spec("distributed") is None:
+        raise UsageError(f"a cluster needs the extra `cluster`\n  → {install_extra('cluster')}")
 
 
-async def connect(address: str, certs: Path) -> Client:
-    """A connected client; raises UsageError."""
-    import dask
-    from distributed import Client
-    from distributed.security import Security
-
+async def connect(address: str, certs: Path) -> ClusterConnection:
+    """A connection to a scheduler that answers; raises UsageError."""
     folder = CertificateFolder(folder=certs)
     folder.require("client")
-    security = Security(**folder.security("client"))
-    with dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s"}):
-        client: Any = Client(
-            address, security=security, asynchronous=True, set_as_default=False, timeout=_CONNECT_SECONDS
+    try:
+        connection = ClusterConnection(
+            address, authority=certs / CA, certificate=certs / "client.pem", key=certs / "client.key"
         )
-        try:
-            await client
-        except (OSError, TimeoutError, ValueError) as error:
-            await client.close(timeout=1)
-            raise UsageError(
-                f"the scheduler at {address} can't be reached: {error}\n"
-                "  → check the address, that it uses TLS, and that its certificates are of the same authority: "
-                "demeanor cluster check"
-            ) from None
-    return client
+        await listed_workers(connection)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UsageError(
+            f"the scheduler at {address} can't be reached: {error}\n"
+            "  → check the address, that it uses TLS, and that its certificates are of the same authority: "
+            "demeanor cluster check"
+        ) from None
+    return connection
 
 
-async def require_no_retries(client: Client, address: str) -> None:
+async def require_no_retries(connection: ClusterConnection, address: str) -> None:
     """Raise UsageError if the scheduler would repeat tasks in silence."""
     import dask
 
-    found = await client.run_on_scheduler(dask.config.get, "distributed.scheduler.allowed-failures")
-    if found != 0:
-        raise UsageError(_RETRIES_ON.format(address=address, found=found))
+    setting = await connection.run_on_scheduler(dask.config.get, "distributed.scheduler.allowed-failures")
+    if setting != 0:
+        raise UsageError(_RETRIES_ON.format(address=address, found=printable(str(setting))))
 
 
-async def listed_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
-    """The workers that the scheduler knows, by address."""
-    identity: Mapping[str, Any] = await client.scheduler.identity(n_workers=-1)
-    found: Mapping[str, Mapping[str, Any]] = identity["workers"]
-    return found
+async def listed_workers(connection: ClusterConnection) -> Mapping[str, Mapping[str, Any]]:
+    """The workers that the scheduler knows, by address; raises OSError."""
+    identity = await connection.ask(op="identity", n_workers=-1)
+    try:
+        return {
+            printable(address): {
+                "name": printable(str(worker.get("name") or address)),
+                "resources": {str(name): int(number) for name, number in worker["resources"].items()},
+                "nthreads": max(0, int(worker["nthreads"])),
+            }
+            for address, worker in identity["workers"].items()
+        }
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise ConnectionError(f"its list of workers can't be read: {error}") from None
 
 
 def slots_of(worker: Mapping[str, Any], most: int | None) -> int:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.runner.executors.cluster_client import connect, require_distributed, require_no_retries
+from demeanor.runner.executors.cluster_connection import ClusterConnection
 from demeanor.runner.executors.cluster_processes import ClusterProcesses
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from demeanor.core.values.executor_spec import ExecutorSpec
 
 
@@ -25,7 +24,7 @@ class ClusterSession:
     def __init__(self, run: ClusterRun) -> None:
         self._run = run
         self._own: ClusterProcesses | None = None
-        self._client: Client | None = None
+        self._connection: ClusterConnection | None = None
         self._pool: WorkerPool | None = None
 
     async def open(
@@ -44,21 +43,21 @@ class ClusterSession:
             self._own = own_processes(spec)
             address = await self._own.start()
             certs = self._own.certs
-        self._client = await connect(address, certs)
-        await require_no_retries(self._client, address)
+        self._connection = await connect(address, certs)
+        await require_no_retries(self._connection, address)
         project = await asyncio.to_thread(run.project) if run.project else None
         if project is not None:
             run = replace(run, setup=replace(run.setup, root="", project=project.sha256))
-        self._pool = WorkerPool(self._client, run, project, changed=changed, abort=abort)
+        self._pool = WorkerPool(self._connection, run, project, changed=changed, abort=abort)
         return self._pool
 
     async def close(self) -> None:
         """End the run on all workers, then the connection, then the cluster if it is ours."""
         if self._pool is not None:
             await self._pool.stop()
-        if self._client is not None:
-            await self._client.close(timeout=2)
-            self._client = None
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
         if self._own is not None:
             await self._own.stop()
             self._own = None

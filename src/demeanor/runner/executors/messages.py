@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -240,5 +240,29 @@ def unpack_message(kind: type[T], packed: object) -> tuple[T, bytes]:
     head, _, body = text.partition(b"\n")
     try:
         return decode(kind, json.loads(head)), body
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadMessage(str(error)) from None
+
+
+def pack_replies(replies: Iterable[tuple[str, bytes]]) -> bytes:
+    """Replies by nonce, as bytes."""
+    import msgpack
+
+    return bytes(msgpack.packb(tuple(replies)))
+
+
+def unpack_replies(packed: object) -> tuple[tuple[str, bytes], ...]:
+    """Replies by nonce; raises BadMessage."""
+    import msgpack
+
+    try:
+        replies = msgpack.unpackb(packed, use_list=False)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise BadMessage(str(error)) from None
+    if not isinstance(replies, tuple) or not all(map(_is_reply, replies)):
+        raise BadMessage("expected replies by nonce")
+    return replies
+
+
+def _is_reply(pair: object) -> bool:
+    return isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], bytes)

@@ -1,4 +1,4 @@
-"""The functions that Dask calls on a worker, by name; no code is sent to it.
+"""The functions that Dask calls on a worker, by name; no code is sent to it. They return single values in msgpack.
 
 Attempts run in an event loop of their own, in a thread that lives as long as the worker, so that they don't delay the
 worker's heartbeats. A run whose conductor has not been heard of for a while is closed: its attempts end with all their
@@ -27,6 +27,7 @@ from demeanor.runner.executors.messages import (
     RunSetup,
     WorkerReport,
     pack_message,
+    pack_replies,
     unpack_message,
 )
 from demeanor.runner.executors.worker_run import WorkerRun, open_run
@@ -187,6 +188,7 @@ async def close_run_here(run: str) -> None:
 
 async def exchange_here(
     run: str, request: bytes | None, received: tuple[str, ...], hold: float, again: bool
-) -> tuple[tuple[str, bytes], ...] | None:
+) -> bytes | None:
     """Start an attempt, if there is one, and wait up to `hold` seconds for replies; None if the run is unknown."""
-    return await _elsewhere(_the_runtime().exchange(run, request, received, hold, again))
+    replies = await _elsewhere(_the_runtime().exchange(run, request, received, hold, again))
+    return None if replies is None else pack_replies(replies)

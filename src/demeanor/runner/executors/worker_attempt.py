@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.core.trees.tree import Tree
+from demeanor.core.trees.tree_io import tree_path_problem
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.fingerprints import scenario_hashes
 from demeanor.core.values.ports import Template
@@ -132,6 +133,8 @@ class WorkerAttempts:
         if not capture.breakdown and reply.start_hash != start.hashed:
             raise BadMessage("the attempt began with other files than those that were sent")
         for path, entry in capture.after.entries.items():
+            if problem := tree_path_problem(path):
+                raise BadMessage(f"the path {path!r} {problem}")
             content = entry.content if entry.kind == "file" and path not in reply.spooled else None
             if isinstance(content, bytes) and hashlib.sha256(content).hexdigest() != entry.sha256:
                 raise BadMessage(f"the content of {path!r} does not have its hash")

@@ -6,10 +6,19 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from demeanor.core.text.wording import printable
 from demeanor.runner.executors.archive import Archive
-from demeanor.runner.executors.messages import RunSetup, WorkerReport, pack_message, unpack_message
+from demeanor.runner.executors.cluster_connection import ClusterConnection
+from demeanor.runner.executors.messages import (
+    BadMessage,
+    RunSetup,
+    WorkerReport,
+    pack_message,
+    unpack_message,
+    unpack_replies,
+)
 from demeanor.runner.executors.worker import (
     close_run_here,
     exchange_here,
@@ -17,9 +26,6 @@ from demeanor.runner.executors.worker import (
     open_run_here,
     put_start_here,
 )
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 _OPEN_SECONDS = 180.0
 _SEND_SECONDS = 600.0
@@ -44,7 +50,13 @@ class WorkerLink:
     """
 
     def __init__(
-        self, client: Client, address: str, *, name: str, slots: int, note: Callable[[str], None] = lambda text: None
+        self,
+        client: ClusterConnection,
+        address: str,
+        *,
+        name: str,
+        slots: int,
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`note` is told of results that are discarded."""
         self.address = address
@@ -84,7 +96,7 @@ class WorkerLink:
         except TimeoutError:
             raise WorkerLost(f"did not answer within {seconds:g} seconds") from None
         except Exception as error:  # noqa: BLE001 - whatever broke on the worker or on the way
-            raise WorkerLost(f"did not answer: {type(error).__name__}: {error}") from None
+            raise WorkerLost(printable(f"did not answer: {type(error).__name__}: {error}")) from None
         if self.address not in found:
             raise WorkerLost("is not connected any more")
         return found[self.address]
@@ -163,9 +175,11 @@ class WorkerLink:
         except BaseException:
             self._again = True  # replies may have been lost with the call
             raise
-        if found is not None and not (isinstance(found, tuple) and all(map(_is_reply, found))):
-            raise WorkerLost("sent an invalid answer")
-        for nonce, reply in found or ():
+        try:
+            replies = () if found is None else unpack_replies(found)
+        except BadMessage:
+            raise WorkerLost("sent an invalid answer") from None
+        for nonce, reply in replies:
             self._received.append(nonce)
             if nonce in self._given_up:
                 self._note(f"a late result was discarded: {self._given_up.pop(nonce)}")
@@ -197,7 +211,3 @@ class WorkerLink:
         self.why_lost = why
         self.lost = True
         self._fail(list(self._replies), WorkerLost(why))
-
-
-def _is_reply(pair: object) -> bool:
-    return isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)

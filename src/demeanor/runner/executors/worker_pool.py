@@ -6,20 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import UsageError, WorldError
 from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.executors.archive import Archive
 from demeanor.runner.executors.cluster_client import listed_workers, slots_of
+from demeanor.runner.executors.cluster_connection import ClusterConnection
 from demeanor.runner.executors.cluster_run import ClusterRun
 from demeanor.runner.executors.messages import BadMessage
 from demeanor.runner.executors.worker import cancel_attempts
 from demeanor.runner.executors.worker_link import WorkerLink, WorkerLost
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 _LOOK_SECONDS = 1.0
 _FIND_SECONDS = 120.0
@@ -40,7 +38,7 @@ class WorkerPool:
 
     def __init__(
         self,
-        client: Client,
+        client: ClusterConnection,
         run: ClusterRun,
         project: Archive | None,
         *,
@@ -191,8 +189,6 @@ class WorkerPool:
             if unused > max(self._silence, _RESTART_SECONDS):
                 return self._give_up(_NO_WORKER)
             try:
-                if self._client.status != "running":
-                    raise OSError("disconnected")  # noqa: TRY301 - like an error of the next line
                 async with asyncio.timeout(self._silence):
                     found = await listed_workers(self._client)
             except (OSError, TimeoutError):

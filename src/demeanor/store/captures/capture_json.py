@@ -20,6 +20,9 @@ from demeanor.core.values.judge_question import JudgeAnswer
 SCHEMA = "demeanor-capture/1"
 T = TypeVar("T")
 
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+"""What is raised for JSON that does not describe a capture: it is the text of a worker, or was damaged."""
+
 
 def capture_json(capture: Capture, *, start: str = "") -> bytes:
     """The capture as one line, with the files that changed since the starting state with the hash `start`."""
@@ -44,7 +47,7 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
         kept = {path: entry for path, entry in before.entries.items() if path not in deleted}
         after = Tree(entries={**kept, **capture.after.entries}, gaps=capture.after.gaps)
         return replace(capture, before=before, after=after)
-    except (ValueError, TypeError) as error:
+    except _UNREADABLE as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
 
 
@@ -69,7 +72,7 @@ def read_capture_answers(text: bytes, *, where: str) -> tuple[JudgeAnswer, ...]:
 def _items(kind: type[T], text: bytes, key: str, where: str) -> tuple[T, ...]:
     try:
         return tuple(decode(kind, one) for one in _data(text, where).get(key, ()))
-    except (ValueError, TypeError) as error:
+    except _UNREADABLE as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
 
 
@@ -87,7 +90,7 @@ def unpack(packed: bytes, expected: str, *, where: str) -> bytes:
 def _data(text: bytes, where: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
     found = data.pop("schema", None) if isinstance(data, dict) else None
     if found != SCHEMA:

@@ -16,6 +16,7 @@ running. An incomplete last line (full disk, power failure) is removed when the 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -39,6 +40,7 @@ from demeanor.core.values.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
+from demeanor.store.runs.inert import inert_path
 from demeanor.store.runs.ledger import LEDGER, count_lines, drop_incomplete_line, ledger_line, read_ledger
 
 if TYPE_CHECKING:
@@ -211,9 +213,10 @@ class RunFolder:
 
 
 def _write_task_log(folder: Path, path: str, text: str) -> None:
-    """Write a log as text, never outside its folder."""
-    if tree_path_problem(path) is None:
-        target = folder / path
+    """Write a log as text, never outside its folder, under a name that no program runs by itself."""
+    kept = inert_path(path)
+    if kept is not None and tree_path_problem(path) is None:
+        target = folder / kept
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8", "backslashreplace")
 
@@ -233,17 +236,25 @@ def refuse_shared_folders(plan: Plan) -> None:
 
 
 def restore(tree: Tree, folder: Path) -> None:
-    """Write a tree as files, without `.git`. Symbolic links become text files, so that none leads out of the folder."""
+    """Write a tree as files that no program runs by itself, without `.git`. Symbolic links become text files, so that
+    none leads out of the folder. A file whose path is too long here is left out.
+    """
     for path, entry in tree.entries.items():
-        if entry.kind == "folder":
-            (folder / path).mkdir(parents=True, exist_ok=True)
-            continue
         content = entry.read() if entry.kind == "file" else f"(link to {entry.target})".encode()
-        if entry.kind == "other" or content is None or is_git(path):
+        kept = inert_path(path)
+        if entry.kind == "other" or content is None or is_git(path) or kept is None or tree_path_problem(path):
             continue
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        target = folder / kept
+        try:
+            if entry.kind == "folder":
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            continue
         if entry.executable:
             target.chmod(0o755)
 

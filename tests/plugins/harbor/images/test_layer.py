@@ -164,6 +164,9 @@ def test_permissions_are_set_where_the_entry_was(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "root/c").stat().st_mode) == 0o755
 
 
+SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+
+
 def deep(levels: int) -> bytes:
     """A layer of folders in one another, which goes on through a link."""
     path = "a/" * levels
@@ -179,7 +182,7 @@ def deep(levels: int) -> bytes:
         pytest.param(gzip.compress(b"".join(
             header(name="././@PaxHeader", type=kind, size=2**40).tobuf() for kind in (b"x", b"L")
         )), "header", id="header"),
-        pytest.param(pax_layer(header(pax_headers={"GNU.sparse.major": "1", "GNU.sparse.minor": "0"})), "sparse", id="sparse"),
+        pytest.param(pax_layer(header(pax_headers=SPARSE)), "sparse", id="sparse"),
         pytest.param(header(type=b"S").tobuf(tarfile.GNU_FORMAT) + b"\0" * 2048, "sparse", id="old sparse"),
         pytest.param(header(type=b"x").tobuf() * 2000, "can't be read", id="endless headers"),
     ],

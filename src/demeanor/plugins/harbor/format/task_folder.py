@@ -20,7 +20,7 @@ from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval, Source
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.scenario import Scenario
-from demeanor.define import EVAL_FIELDS, Field, folder_name, read_fields, text
+from demeanor.define import EVAL_FIELDS, Field, folder_name, read_fields, refuse_outside, text
 from demeanor.plugins.harbor.format.file_names import TASK
 from demeanor.plugins.harbor.format.task import HarborTask, TaskStep
 from demeanor.plugins.harbor.format.task_digest import content_of, reject_unsafe_links
@@ -48,9 +48,10 @@ def read_task_folder(folder: Path) -> Eval:
             where=folder,
             remedy="add it, or move the folder away: demeanor help harbor describes a task",
         )
+    refuse_outside(folder, where=folder)
+    reject_unsafe_links(folder)
     data = read_toml(where)
     table = Table(data, where=where)
-    reject_unsafe_links(folder)
     labels = _labels(table)
     reward = RewardCheck(key=labels.pop("reward"), at_least=labels.pop("at_least"))
     task, description, keywords, needed = _task(table, folder, reward.key, content_of(folder, data))

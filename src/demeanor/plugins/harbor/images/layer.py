@@ -7,7 +7,7 @@ Files of an existing root are replaced, never changed in place, because roots sh
 """
 
 # An image has many files, with names that may be any bytes: plain strings, not pathlib.
-# ruff: noqa: PTH101, PTH102, PTH108, PTH115, PTH123, PTH208
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 
@@ -84,9 +84,8 @@ class _Target:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._folder(above) as (path, folder):
                 self._delete(path, folder, name)
             return
-        with self._folder(above, make=True) as (path, folder):
-            path = (*path, name)
-            self._add(tar, info, folder, path)
+        with self._folder(above, make=True) as (resolved, folder):
+            self._add(tar, info, folder, path := (*resolved, name))
         self._new.update(path[:length] for length in range(1, len(path) + 1))
 
     def _delete(self, path: tuple[str, ...], folder: int, name: str) -> None:

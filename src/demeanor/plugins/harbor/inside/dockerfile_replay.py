@@ -102,9 +102,9 @@ async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:
 
 async def _add_archive(step: Copy, source: Path, folder: Path, sandbox: PersistentSandbox) -> None:
     """Unpack an archive and copy its content."""
-    folder.mkdir()
 
     def unpack() -> None:
+        folder.mkdir()
         with source.open("rb") as archive:
             apply_layer(archive, folder, source.name, allowance=Allowance(size=sandbox.disk), whiteouts=False)
 
