@@ -130,7 +130,9 @@ def _reader(kind: Any) -> Reader:
     if dataclasses.is_dataclass(kind):
         return _read_dataclass(kind)
     if kind is float:
-        return lambda data, at: data if type(data) is float else float(_expect(data, (int, float), at))
+        return _read_float
+    if kind is int:
+        return _read_int
     return lambda data, at: data if type(data) is kind else _expect(data, kind, at)
 
 
@@ -139,6 +141,21 @@ def _expect(data: Any, kind: Any, at: Place) -> Any:
         wanted = getattr(kind, "__name__", "number")
         raise DecodeError(f"{_path(at) or 'value'}: expected {wanted}, found {type(data).__name__}")
     return data
+
+
+def _read_float(data: Any, at: Place) -> float:
+    number = data if type(data) is float else _read_int(_expect(data, (int, float), at), at)
+    if number - number != 0:
+        raise DecodeError(f"{_path(at) or 'value'}: expected a finite number, found {number}")
+    return float(number)
+
+
+def _read_int(data: Any, at: Place) -> int:
+    """No number that is stored has more than 64 bits, and a database has no room for one."""
+    number = data if type(data) is int else _expect(data, int, at)
+    if not -(2**63) <= number < 2**63:
+        raise DecodeError(f"{_path(at) or 'value'}: expected a number of 64 bits")
+    return int(number)
 
 
 def _path(at: Place) -> str:

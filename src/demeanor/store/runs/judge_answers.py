@@ -39,11 +39,16 @@ def read_judge_answers(run: Path | None) -> dict[tuple[str, int], list[JudgeAnsw
     found: dict[tuple[str, int], list[JudgeAnswer]] = {}
     if run is None or not (run / FILE).is_file():
         return found
-    for number, line in enumerate((run / FILE).read_text("utf-8").splitlines(), 1):
+    try:
+        lines = (run / FILE).read_bytes().splitlines()
+    except OSError as error:
+        raise StoreError(f"{run / FILE}: can't be read: {error.strerror}\n  → restore the file, or remove it") from None
+    for number, line in enumerate(lines, 1):
         try:
             data = json.loads(line)
             answer = decode(JudgeAnswer, data["answer"])
             found.setdefault((data["trial"], data["attempt"]), []).append(answer)
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{run / FILE}: line {number} can't be read: {error}") from None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            where = f"{run / FILE}: line {number}"
+            raise StoreError(f"{where} can't be read: {error}\n  → remove the line, or the file") from None
     return found

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from demeanor.core.text.codec import DecodeError, decode, encode
+from demeanor.core.trees.tree_io import tree_path_problem
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Verdict
@@ -22,6 +24,8 @@ _REPEATED = (
     "eval", "subject", "chain", "eval_hash", "agent_version", "prompt_hash", "fingerprint", "settings_hash",
 )  # fmt: skip
 """Fields that many attempts have in common."""
+_OF_REJUDGED = "../../"
+"""Trials that were judged again are two folders below their run."""
 _BLOCK = 2**16
 """Bytes that are read at once, because a ledger may be large."""
 
@@ -57,9 +61,22 @@ def read_record(path: Path, number: int, line: bytes, shared: SharedValues | Non
         data: Any = json.loads(line)
         if shared is not None and isinstance(data, dict):
             shared.share(data)
-        return decode(Record, data)
-    except (DecodeError, ValueError) as error:
+        record = decode(Record, data)
+        _check(record)
+    except (DecodeError, ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"{path}: line {number} can't be read: {error}\n  → remove the line, or the run") from None
+    return record
+
+
+def _check(record: Record) -> None:
+    """Raise ValueError for values that no run has written: others may have edited a run that is read here."""
+    folder = record.folder.removeprefix(_OF_REJUDGED)
+    if record.number < 1 or record.attempt < 1 or record.steps < 0 or min(record.capture or (0,)) < 0:
+        raise ValueError("a number is too small")
+    if record.ended:
+        datetime.fromisoformat(record.ended)
+    if folder and (problem := tree_path_problem(folder)):
+        raise ValueError(f"folder: {record.folder!r} {problem}")
 
 
 def read_ledger(path: Path, *, evals: Collection[str] = ()) -> Iterator[Record]:
@@ -69,7 +86,7 @@ def read_ledger(path: Path, *, evals: Collection[str] = ()) -> Iterator[Record]:
     """
     names = [json.dumps(name)[1:-1].encode() for name in evals]
     shared = SharedValues()
-    with path.open("rb") as file:
+    with _opened(path) as file:
         for number, line in enumerate(file, 1):
             # Reading a record is slow, so leave out the lines that do not contain a name at all.
             if not line.endswith(b"\n") or (names and not any(name in line for name in names)):
@@ -79,9 +96,16 @@ def read_ledger(path: Path, *, evals: Collection[str] = ()) -> Iterator[Record]:
                 yield record
 
 
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise StoreError(f"{path}: can't be read: {error.strerror}\n  → restore the file, or remove the run") from None
+
+
 def count_lines(path: Path) -> int:
     """The number of complete lines of a ledger."""
-    with path.open("rb") as file:
+    with _opened(path) as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
 
 

@@ -23,6 +23,7 @@ import os
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from demeanor.core.trees.tree_io import tree_path_problem
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.evidence import Evidence
+from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record, RunInfo
 from demeanor.core.values.trajectory import Event, Trajectory
 from demeanor.core.values.verdict import Fail
@@ -95,9 +97,16 @@ class RunFolder:
     def info(self) -> RunInfo:
         """The information about the run."""
         try:
-            return decode(RunInfo, self._run_json()["run"])
-        except (ValueError, KeyError) as error:
-            raise StoreError(f"{self.folder / RUN_FILE}: can't be read: {error}") from None
+            info = decode(RunInfo, self._run_json()["run"])
+            datetime.fromisoformat(info.started)
+            if tree_path_problem(info.id) or "/" in info.id:
+                raise ValueError(f"{info.id!r} is not the name of a run")  # noqa: TRY301 - like an error of decode
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self._damaged(error) from None
+        return info
+
+    def _damaged(self, error: object) -> StoreError:
+        return StoreError(f"{self.folder / RUN_FILE}: can't be read: {error}\n  → restore the file, or remove the run")
 
     def _run_json(self) -> Mapping[str, Any]:
         path = self.folder / RUN_FILE
@@ -108,8 +117,8 @@ class RunFolder:
             return data
         except OSError as error:
             raise StoreError(f"{self.folder} is not a run: {error.strerror}: {path.name}") from None
-        except (ValueError, AttributeError) as error:
-            raise StoreError(f"{path}: can't be read: {error}") from None
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise self._damaged(error) from None
 
     def records(self, *, evals: Collection[str] = ()) -> tuple[Record, ...]:
         """All stored attempts, in the order in which they ended; only those of `evals`, if any are named."""
@@ -139,12 +148,15 @@ class RunFolder:
         try:
             events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
             return decode(Trajectory, {"events": events}).events
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{path}: can't be read: {error}") from None
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise StoreError(f"{path}: can't be read: {error}\n  → restore the file, or remove the run") from None
 
     def cells(self) -> tuple[Mapping[str, Any], ...]:
         """The plan in run.json: `eval`, `subject`, `policy`, `layer`, `trials` and `skipped` of each cell."""
-        return tuple(self._run_json().get("cells", ()))
+        try:
+            return tuple(map(_cell, self._run_json().get("cells", ())))
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged(f"cells: {error!r}") from None
 
     def packed_capture(self, record: Record) -> bytes | None:
         """The compressed capture of an attempt; None if it is not in this folder."""
@@ -219,6 +231,16 @@ def _write_task_log(folder: Path, path: str, text: str) -> None:
         target = folder / kept
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8", "backslashreplace")
+
+
+def _cell(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A cell of run.json, whose values have their types; raises ValueError, KeyError or TypeError."""
+    names = data["eval"], data["subject"], *(() if data["skipped"] is None else (data["skipped"],))
+    numbers = data["layer"], data["trials"]
+    Policy(data["policy"])
+    if not all(isinstance(name, str) for name in names) or not all(type(n) is int and 0 <= n < 2**31 for n in numbers):
+        raise ValueError(f"invalid values: {data}")
+    return data
 
 
 def _cell_folder(name: str, subject: str) -> str:

@@ -83,7 +83,7 @@ def entries(archive: IO[bytes], where: str, allowance: Allowance) -> Iterator[tu
     stream = _decompressed(archive, where)
     with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape", tarinfo=_Header) as tar:
         for info in tar:
-            tar.members.clear()  # it would keep all of them
+            tar.members = []  # type: ignore[attr-defined]  # it would keep all of them
             if len(tar.pax_headers) > len(_HEADERS) * 100 or info.size < 0:
                 raise tarfile.ReadError("its headers are damaged")
             allowance.take(info, where)
@@ -95,7 +95,9 @@ def is_archive(file: Path) -> bool:
     try:
         with file.open("rb") as archive:
             return next(entries(archive, str(file), Allowance()), None) is not None
-    except (UsageError, OSError, *unreadable()):
+    except (UsageError, OSError):
+        return False
+    except unreadable():
         return False
 
 
