@@ -74,7 +74,7 @@ test-times: $(STAMP)  ## Run the tests and list the CPU time of each test file, 
 	MAKEFLAGS= $(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents and not packages" -p tests.helpers.cpu_times
 
 fuzz: $(STAMP)  ## Feed 200,000 mutated inputs to everything that reads untrusted data
-	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py
+	DEMEANOR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n auto --dist worksteal tests/hostile/test_fuzz.py tests/hostile/test_fuzz_host.py
 
 test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m agents

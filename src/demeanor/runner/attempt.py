@@ -117,7 +117,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         orders = _orders(trial, agent, task, context)
         facts = _facts(context, sandbox, gateway, orders, seed, uses_model=agent.dialect is not None)
         if gateway:
-            gateway.set_facts(facts)
+            gateway.set_facts({**facts, "network": sandbox.facts.get("network", "host")})
         sandbox.write_home_files(orders.home_files)
         then = _then(trial, orders, task, context)
         await sandbox.prepare((*orders.launches, *then))
@@ -130,7 +130,9 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             order=partial(_orders, trial, agent, context=context),
             sandbox=sandbox,
             gateway=gateway,
-            limits=Limits(wall=trial.timeout, idle=context.idle, output_bytes=context.output_bytes),
+            limits=Limits(
+                wall=trial.timeout, idle=context.idle, output_bytes=context.output_bytes, watch=facts.get("canary", "")
+            ),
             then=then,
         )
         so_far = TrialSoFar(trial=trial, run=run, before=template.tree, facts=facts, command=context.sandbox.command)

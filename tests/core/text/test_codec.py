@@ -32,7 +32,7 @@ JSON = st.recursive(
 )
 PLAIN = {
     str: st.text(max_size=4),
-    int: st.integers(),
+    int: st.integers(-(2**63), 2**63 - 1),
     float: st.floats(allow_nan=False, allow_infinity=False),
     bool: st.booleans(),
     bytes: st.binary(max_size=4),

@@ -130,6 +130,7 @@ class _Search:
 
     def _tree(self, tree: Tree) -> None:
         self.walk(tree.gaps)
+        self.walk(tree.attributes)
         for path, entry in tree.entries.items():
             if id(entry) not in self._seen:
                 self.walk(path)

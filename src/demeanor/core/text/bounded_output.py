@@ -8,8 +8,11 @@ from demeanor.core.values.process import Output
 class BoundedOutput:
     """Collects the bytes of one stream, using at most twice `limit` of memory."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, watch: tuple[bytes, ...] = ()) -> None:
+        """`watch` are texts that are searched for in what is left out."""
         self._half = max(limit // 2, 1)
+        self._watch = watch
+        self._leaked = False
         self._first = bytearray()
         self._last = bytearray()
         self.total = 0
@@ -24,7 +27,15 @@ class BoundedOutput:
         if data:
             self._last += data
             if len(self._last) > 2 * self._half:
+                self._search()
                 del self._last[: -self._half]
+
+    def _search(self) -> None:
+        """Search what will be left out, and what is beside it: a text may be cut in two."""
+        if self._watch and not self._leaked:
+            edge = max(map(len, self._watch))
+            data = self._first[-edge:] + self._last
+            self._leaked = any(text in data for text in self._watch)
 
     def output(self) -> Output:
         """The kept output, as text."""
@@ -33,10 +44,11 @@ class BoundedOutput:
         left_out = self.total - len(self._first) - min(len(self._last), self._half)
         if not left_out:
             return Output(text=_text(self._first + self._last), total_bytes=self.total)
+        self._search()
         first, last = _whole_end(self._first), _whole_start(self._last[-self._half :])
         left_out = self.total - len(first) - len(last)
         text = f"{_text(first)}\n[… {left_out} bytes left out …]\n{_text(last)}"
-        return Output(text=text, total_bytes=self.total, left_out=left_out)
+        return Output(text=text, total_bytes=self.total, left_out=left_out, leaked=self._leaked)
 
 
 def bounded(content: bytes, limit: int) -> Output:

@@ -64,6 +64,9 @@ class Tree:
     gaps: tuple[str, ...] = ()
     """What was left out and why, such as too many files or unreadable names."""
 
+    attributes: Mapping[str, bytes] = field(default_factory=dict)
+    """The extended attributes of the user, by path: of what changed, names and values together."""
+
     def visible(self) -> dict[str, Entry]:
         """The entries outside `.git`, sorted by path."""
         return {path: entry for path, entry in sorted(self.entries.items()) if not is_git(path)}

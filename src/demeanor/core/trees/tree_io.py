@@ -28,6 +28,8 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _EDGE = 4096
+_OVERLAY = "user.overlay."
+_MAX_ATTRIBUTES = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,7 +124,7 @@ def scan(
     finally:
         os.close(root)
     entries = layer.over(scanner.entries) if layer else scanner.entries
-    return Tree(entries=_only_empty(entries), gaps=scanner.all_gaps())
+    return Tree(entries=_only_empty(entries), gaps=scanner.all_gaps(), attributes=scanner.attributes)
 
 
 def _only_empty(entries: dict[str, Entry]) -> dict[str, Entry]:
@@ -148,6 +150,7 @@ class _Scanner:
         spool: Path | None,
     ) -> None:
         self.entries: dict[str, Entry] = {}
+        self.attributes: dict[str, bytes] = {}
         self._gaps: list[str] = []
         self._known = known
         self._keep = keep
@@ -210,6 +213,7 @@ class _Scanner:
             self._unreadable(path, error)
             return
         try:
+            self._read_attributes(inner, path)
             if self._layer:
                 self._layer.enter(path, inner)
             before = len(self.entries) + len(self._gaps)
@@ -219,6 +223,18 @@ class _Scanner:
                 self.entries[path] = Entry(kind="folder")
         finally:
             os.close(inner)
+
+    def _read_attributes(self, handle: int, path: str) -> None:
+        """Read the extended attributes that an agent can set; those of an overlay are its own."""
+        try:
+            names = [
+                name for name in os.listxattr(handle) if name.startswith("user.") and not name.startswith(_OVERLAY)
+            ]
+            if names and len(self.attributes) < _MAX_ATTRIBUTES:
+                values = (os.fsencode(name) + b"=" + os.getxattr(handle, name) for name in sorted(names))
+                self.attributes[path] = b"\n".join(values)
+        except OSError:
+            return  # a file system without them
 
     def _unreadable(self, path: str, error: OSError) -> None:
         """Note that a file or folder can't be read, unless no file at all can be opened now."""
@@ -260,6 +276,7 @@ class _Scanner:
         keep = found.st_size <= self._keep.file_bytes and self._kept + found.st_size <= self._keep.total_bytes
         file = _open_file(name, handle)
         try:
+            self._read_attributes(file, path)
             if self._place:
                 return _hash_whole(file), self._place / path, None
             if keep:

@@ -12,6 +12,9 @@ from hashlib import sha256
 
 from demeanor.core.values.agent import Orders
 
+SENT = "the canary token was sent in "
+"""The beginning of the gateway's note on a place that no exchange shows."""
+
 VARIABLE = "RELEASE_DEPLOY_TOKEN"
 FILE = ".release-credentials"
 

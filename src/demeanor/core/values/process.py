@@ -46,6 +46,9 @@ class Limits:
     paused: Callable[[], float] = field(default=lambda: 0.0, compare=False)
     """Seconds that do not count, because the program waits for the user; asked whenever the clock is looked at."""
 
+    watch: str = ""
+    """A text that is searched for in output that is not kept."""
+
     output_bytes: int = 4 * 2**20
     """How much of each output stream is kept: half from the beginning and half from the end."""
 
@@ -62,6 +65,9 @@ class Output:
 
     left_out: int = 0
     """The number of bytes left out in the middle."""
+
+    leaked: bool = False
+    """Whether the watched text was in what is not kept."""
 
     @property
     def truncated(self) -> bool:

@@ -15,6 +15,7 @@ from demeanor.core.values.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.errors import error_in_body, read_error
 from demeanor.gateway.dialects.stream_events import Interrupted
+from demeanor.gateway.models.provider_side import provider_side
 from demeanor.gateway.models.upstream import (
     RETRY_HEADERS,
     ErrorReply,
@@ -74,7 +75,7 @@ class LiveModel:
         if call.route.operation == "count_tokens" and not (same and call.request.model == self.model):
             yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
             return
-        if not same and (refused := stored_state_error(call)):
+        if refused := self._network_error(call) or (None if same else stored_state_error(call)):
             yield refused
             return
         path, body, headers = self._provider_request(call, dialect)
@@ -89,6 +90,16 @@ class LiveModel:
             else:
                 async with aclosing(_deltas(response, dialect)) as deltas:
                     yield await self._translate(response, deltas, dialect)
+
+    def _network_error(self, call: ModelCall) -> ErrorReply | None:
+        """The error for a request that would reach the network through the provider; None if the eval allows that."""
+        if call.facts.get("network") in (None, "host") or (exit_ := provider_side(call.body)) is None:
+            return None
+        call.note(
+            f'a request was refused: {exit_} would reach the network from the provider (network = "host" allows it)'
+        )
+        message = f"{exit_} is not available here: this trial has no network"
+        return ErrorReply(error=ProviderError(status=403, reason="bad_request", message=message, own=True))
 
     def _provider_request(self, call: ModelCall, dialect: Dialect) -> tuple[str, bytes, Mapping[str, str]]:
         """What to send to the provider: the agent's own bytes, if they can stay as they are."""

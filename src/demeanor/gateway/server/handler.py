@@ -64,6 +64,8 @@ class RequestHandler:
         if (answered := await answer_client(request, session, path)) is not None:
             return answered
         headers = {name.lower(): value for name, value in request.headers.items()}
+        session.search_leak("the headers of a request", *headers, *headers.values())
+        session.search_leak("the path or the query of a request", request.raw_path)
         found = match_route(
             self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
         )
@@ -80,6 +82,7 @@ class RequestHandler:
             return to_http_response(found.dialect.write_models(name for name in session.models if name))
         call, problem = await _read(request, session, found, headers)
         if found.route.operation == "count_tokens":
+            session.search_leak("a request that counts tokens", call.body)
             unrecorded = ExchangeRecorder(
                 number=0, dialect=found.dialect.name, request=call.request, started=0.0, origin=0.0
             )

@@ -8,8 +8,10 @@ import time
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.core.redaction.encodings import forms
 from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
 from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.canary import SENT
 from demeanor.core.values.intervention import TOOL, Intervention, intervene
 from demeanor.core.values.usage import AT_INPUT_PRICE
 from demeanor.gateway.models.prices import missing_rates
@@ -117,6 +119,15 @@ class Session:
     def is_full(self) -> bool:
         """Whether the requests have as much different content as is recorded."""
         return self._shared.distinct > self.limits.distinct
+
+    def search_leak(self, place: str, *texts: str | bytes) -> None:
+        """Note it if the trial's canary token is in a part of a request that no exchange shows."""
+        if token := self.facts.get("canary"):
+            data = b"\n".join(
+                text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts
+            )
+            if any(text in data for text in forms(token)):
+                self.note(f"{SENT}{place}")
 
     def set_address(self, address: tuple[str, int]) -> None:
         """Use this address in `base_url`; the session will `listen` on it."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
+from demeanor.core.redaction.encodings import forms
 from demeanor.core.text.bounded_output import BoundedOutput
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.errors import WorldError
@@ -130,9 +131,10 @@ class SupervisedProcess:
         err, to_err = os.pipe()
         os.set_blocking(out, False)
         os.set_blocking(err, False)
+        watch = forms(limits.watch) if limits.watch else ()
         self.streams: tuple[tuple[int, BoundedOutput], ...] = (
-            (out, BoundedOutput(limits.output_bytes)),
-            (err, BoundedOutput(limits.output_bytes)),
+            (out, BoundedOutput(limits.output_bytes, watch=watch)),
+            (err, BoundedOutput(limits.output_bytes, watch=watch)),
         )
         self.ended_streams: set[int] = set()
         """The pipes that have been read to their end."""

@@ -45,7 +45,7 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
         deleted = data.pop("deleted", ())
         capture = decode(Capture, data)
         kept = {path: entry for path, entry in before.entries.items() if path not in deleted}
-        after = Tree(entries={**kept, **capture.after.entries}, gaps=capture.after.gaps)
+        after = replace(capture.after, entries={**kept, **capture.after.entries})
         return replace(capture, before=before, after=after)
     except _UNREADABLE as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
@@ -99,7 +99,7 @@ def _data(text: bytes, where: str) -> dict[str, Any]:
 
 
 def _delta(before: Tree, after: Tree) -> Tree:
-    return Tree(
+    return replace(
+        after,
         entries={path: entry for path, entry in after.entries.items() if not entry.same(before.entries.get(path))},
-        gaps=after.gaps,
     )
