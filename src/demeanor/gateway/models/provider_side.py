@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from demeanor.core.text.wording import one_line
+
 _TOOL_TYPES = re.compile(
     r"web_(search|fetch)\w*|code_(execution|interpreter)\w*|mcp(_toolset)?|x_search|openrouter:\w+"
 )
@@ -51,7 +53,7 @@ def _exits(data: Mapping[str, Any]) -> Iterator[str]:
                 yield f"the tool {kind}"
             yield from (f"the tool {key}" for key in _TOOL_KEYS & tool.keys())
     conversation = [value for key, value in data.items() if key not in _TOOLS]  # a schema may have any names
-    yield from (f"the content of {address[:100]}" for address in _addresses(conversation))
+    yield from (f"the content of {one_line(address, width=100)}" for address in _addresses(conversation))
 
 
 def _addresses(value: Any) -> Iterator[str]:
