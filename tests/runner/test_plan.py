@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from demeanor.config.config import Config
 from demeanor.core.values.eval import Eval, Source
 from demeanor.core.values.policy import USUALLY_PASSES, Policy
@@ -34,6 +36,16 @@ def test_trials_of_all_cells_come_before_second_trials():
     """Early news is broad: the first trial of each eval runs before the second of any."""
     order = [trial.id for trial in plan(an_eval("a"), an_eval("b"), trials=2).trials()]
     assert order == ["a/native:scripted/1", "b/native:scripted/1", "a/native:scripted/2", "b/native:scripted/2"]
+
+
+def test_equal_subjects_are_one_and_no_plan_has_a_trial_twice():
+    """`--model` makes all subjects of an agent equal; a cell or a trial that is there twice would be counted twice."""
+    assert make_plan([an_eval("a")], [NATIVE, replace(NATIVE), NATIVE], environ={}).size == 3
+    (cell,) = plan(an_eval("a")).cells
+    with pytest.raises(ValueError, match="cell=a/native:scripted"):
+        Plan(cells=(cell, replace(cell, trials=())))
+    with pytest.raises(ValueError, match="cell=a/native:scripted"):
+        Plan(cells=(replace(cell, trials=(*cell.trials, cell.trials[0])),))
 
 
 def test_the_request_overrides_the_eval_and_the_eval_overrides_the_default():

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     )
     from demeanor.runner.judging import JudgingContext as JudgingContext, judged as judged
     from demeanor.runner.offline_tests import self_tests as self_tests
+    from demeanor.runner.own_files import tree_of as tree_of
     from demeanor.runner.past_sessions import (
         choose_session as choose_session,
         read_sessions as read_sessions,
@@ -135,6 +136,7 @@ __getattr__ = lazy_names(
         "judges": "Asking Judges TrialJudge judge_spent",
         "judging": "JudgingContext judged",
         "offline_tests": "self_tests",
+        "own_files": "tree_of",
         "past_sessions": "choose_session read_sessions session_files",
         "plan": "DEFAULT_TIMEOUT plan_evals plan_run with_faults",
         "prefixes": "ForkedTrial load_prefixes read_start renew save_prefix stale_reason",

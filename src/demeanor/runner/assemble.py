@@ -38,13 +38,14 @@ from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.features import Feature, features
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
+from demeanor.runner.own_files import tree_of
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
 from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes import NoneSandbox
 from demeanor.store import RunFolder, new_run
-from demeanor.vcs import ci_branch, git_state
+from demeanor.vcs import ci_branch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,9 +104,9 @@ class RunContext:
         return (self.sandbox, *self.other_sandboxes, self.gateway, *judges)
 
 
-def run_info(config: Config, request: RunRequest, environ: Mapping[str, str]) -> RunInfo:
+def run_info(config: Config, request: RunRequest, environ: Mapping[str, str], results: Path) -> RunInfo:
     """The description of a run that starts now."""
-    state = git_state(config.root, untracked=[path for path in config.paths if not path.startswith(("/", ".."))])
+    state = tree_of(config, request, results)
     seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
     return RunInfo(
         id="",

@@ -144,8 +144,8 @@ def prepare(
     try:
         sandbox = open_sandbox(catalog.config, request, plan)
         sandbox.start_early()
-        now = run_info(catalog.config, request, catalog.environ)  # before the build, which may change files
         results = into.folder.parent if isinstance(into, RunFolder) else into
+        now = run_info(catalog.config, request, catalog.environ, results)  # before the build, which may change files
         built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
         catalog.use_built_files(cell.subject for cell in plan.cells)
         folder = into if isinstance(into, RunFolder) else new_run_folder(into)

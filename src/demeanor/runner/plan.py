@@ -45,7 +45,9 @@ def make_plan(
     environ: Mapping[str, str],
     unable: Mapping[str, str] | None = None,
 ) -> Plan:
-    """A cell for each eval and subject. `trials` and `timeout` override those of an eval; the defaults do not.
+    """A cell for each eval and subject; equal subjects, such as all of an agent's with `--model`, are one.
+
+    `trials` and `timeout` override those of an eval; the defaults do not.
 
     The default time limit is longer by `start_seconds` for each prompt. `subject_named` looks up the subjects that an
     eval itself names; without it only `subjects` are used. `unable` says why the models of some evals can't be used:
@@ -56,7 +58,8 @@ def make_plan(
         number = trials or one.trials or default_trials
         limit = timeout or one.scenario.timeout
         why_not = (unable or {}).get(one.name)
-        for subject in _subjects_of(one, subjects, _unchecked if why_not else subject_named):
+        chosen = _subjects_of(one, subjects, _unchecked if why_not else subject_named)
+        for subject in {str(subject): subject for subject in chosen}.values():
             skipped = why_not or _skip(one, subject, environ)
             last = 0 if skipped else number
             starting = 0.0 if skipped or limit else start_seconds(subject) * len(one.scenario.prompts)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         top_of as top_of,
     )
     from demeanor.vcs.commit_range import Commit as Commit, CommitLine as CommitLine, commit_line as commit_line
-    from demeanor.vcs.git_info import ci_branch as ci_branch, git_state as git_state
+    from demeanor.vcs.git_info import GitState as GitState, ci_branch as ci_branch, git_state as git_state
     from demeanor.vcs.line_changes import changed_lines as changed_lines
     from demeanor.vcs.patch import (
         apply_patch as apply_patch,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from demeanor.vcs.text_files import tracked_text_files as tracked_text_files
     from demeanor.vcs.text_search import TextLocation as TextLocation, find_texts as find_texts, words_of as words_of
     from demeanor.vcs.worktree_pool import Worktrees as Worktrees
-    from demeanor.vcs.worktree_state import TreeState as TreeState, tree_state as tree_state
+    from demeanor.vcs.worktree_state import CACHES as CACHES, TreeState as TreeState, tree_state as tree_state
 
 __getattr__ = lazy_names(
     __name__,
@@ -34,12 +34,12 @@ __getattr__ = lazy_names(
         "build": "BuildFailed run_build",
         "checkout": "Checkout checked_out resolve top_of",
         "commit_range": "Commit CommitLine commit_line",
-        "git_info": "ci_branch git_state",
+        "git_info": "GitState ci_branch git_state",
         "line_changes": "changed_lines",
         "patch": "apply_patch without_ignored write_changes write_patch",
         "text_files": "tracked_text_files",
         "text_search": "TextLocation find_texts words_of",
         "worktree_pool": "Worktrees",
-        "worktree_state": "TreeState tree_state",
+        "worktree_state": "CACHES TreeState tree_state",
     },
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from demeanor.vcs.worktree_state import path_of
 
 _CI_BRANCHES = (
     ("GITHUB_REF_NAME", "GITHUB_SHA"),
@@ -31,31 +34,35 @@ class GitState:
     """Whether there are uncommitted changes of tracked files, or untracked files in given folders."""
 
 
-def git_state(folder: Path, *, untracked: Sequence[str] = ()) -> GitState:
-    """Return the state of the repository that contains `folder`; untracked files make it dirty in these paths only."""
-    command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+def git_state(
+    folder: Path, *, untracked: Sequence[str] = (), leave_out: Callable[[Path], bool] = lambda path: False
+) -> GitState:
+    """Return the state of the repository that contains `folder`; untracked files make it dirty in these paths only, and
+    those that are left out never."""
+    lines = _git(folder, "status", "--porcelain=v2", "--branch", "--no-renames", "--untracked-files=no", "-z")
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if lines is None or top is None:
         return GitState()
-    if done.returncode != 0:
-        return GitState()
-    lines = done.stdout.splitlines()
     head = {line.split()[1]: line.split()[2] for line in lines if line.startswith("# branch.")}
+    changed = [Path(top[0].rstrip("\n"), path_of(line)) for line in lines if line and not line.startswith("#")]
+    if untracked:
+        others = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", *untracked) or []
+        changed += [folder.resolve() / name for name in others if name]
     commit, branch = head.get("branch.oid"), head.get("branch.head")
     return GitState(
         commit=commit if commit != "(initial)" else None,
         branch=branch if branch != "(detached)" else None,
-        dirty=any(not line.startswith("#") for line in lines) or _has_untracked(folder, untracked),
+        dirty=any(not leave_out(path) for path in changed),
     )
 
 
-def _has_untracked(folder: Path, paths: Sequence[str]) -> bool:
-    if not paths:
-        return False
-    command = ["git", "ls-files", "--others", "--exclude-standard", "-z", "--", *paths]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    return done.returncode == 0 and bool(done.stdout)
+def _git(folder: Path, *words: str) -> list[str] | None:
+    """What a git command prints, split at its NULs; None if it fails, such as outside a repository."""
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(done.stdout).split("\0") if done.returncode == 0 else None
 
 
 def ci_branch(environ: Mapping[str, str], commit: str | None) -> str | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from demeanor.core.trees.git import GitError, git
 
-_CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 """Folders that change whenever something runs, and that no agent is started from."""
 
 _STATUS = (
@@ -59,7 +59,7 @@ def _state(top: Path, lines: Iterable[str], apart: Collection[str]) -> TreeState
     for line in sorted(lines):
         if "\N{REPLACEMENT CHARACTER}" in line:  # a name that is not UTF-8
             raise _Unknowable
-        path = top / _path_of(line)
+        path = top / path_of(line)
         if line.startswith("# branch.oid"):
             sources.update(line.encode())
         elif not line or line.startswith("#") or _is_apart(path, apart):
@@ -76,7 +76,7 @@ class _Unknowable(Exception):
     """An entry whose content can't be compared."""
 
 
-def _path_of(line: str) -> str:
+def path_of(line: str) -> str:
     """The path in a line of `git status --porcelain=v2 -z`."""
     fields = {"1": 8, "u": 10, "?": 1, "!": 1}.get(line[:1], 0)
     return line.split(" ", fields)[-1] if fields else ""
@@ -102,7 +102,7 @@ def _content(path: Path) -> bytes:
 
 def _files_below(path: Path, apart: Collection[str]) -> Iterator[bytes]:
     """A line for each file in a folder, or for the file itself, without caches."""
-    if path.name in _CACHES or str(path) in apart:
+    if path.name in CACHES or str(path) in apart:
         return
     if path.is_dir() and not path.is_symlink():
         for entry in sorted(path.iterdir()):

@@ -117,9 +117,9 @@ def test_schemas_of_another_version_are_renewed(project: Project) -> None:
 def test_results_are_ignored_by_git(project: Project) -> None:
     (project.folder / ".gitignore").write_text("node_modules")
     assert "updated  .gitignore" in project.demeanor("init").stdout
-    assert (project.folder / ".gitignore").read_text() == "node_modules\nresults/\n"
+    assert (project.folder / ".gitignore").read_text() == "node_modules\nresults/\nevals/**/logs/\n"
     assert ".gitignore" not in project.demeanor("init").stdout
-    assert (project.folder / ".gitignore").read_text() == "node_modules\nresults/\n"
+    assert (project.folder / ".gitignore").read_text() == "node_modules\nresults/\nevals/**/logs/\n"
 
 
 def test_a_folder_that_can_not_be_written_is_named_and_stays_empty(project: Project) -> None:

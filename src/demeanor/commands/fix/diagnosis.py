@@ -17,11 +17,13 @@ from demeanor.core.values.exchange import Request
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
+from demeanor.core.values.run_request import RunRequest
 from demeanor.observe import first_request, observe
 from demeanor.reports.night import FailingCell, FailureMode, NightReport, failing, load_step_pairs, make_night_report
 from demeanor.results import TrialSteps, find_past_run, load_capture
+from demeanor.runner import tree_of
 from demeanor.store import SqlHistory, open_capture_store, place_of
-from demeanor.vcs import TextLocation, find_texts, git_state, tracked_text_files
+from demeanor.vcs import TextLocation, find_texts, tracked_text_files
 
 _MOST_EVALS = 5
 
@@ -284,7 +286,7 @@ def _notes(project: FixProject, past: PastRun, places: Mapping[str, object]) -> 
     ran = past.info.commit
     if ran and ran != project.commit:
         yield f"the run was of commit {ran[:12]}; this fix is for commit {project.commit[:12]}"
-    if git_state(project.config.root).dirty:
+    if tree_of(project.config, RunRequest(), project.results).dirty:
         yield "uncommitted changes are ignored: a fix starts from the last commit"
     if past.info.dirty:
         yield "the run was made with uncommitted changes"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from demeanor.commands.init.starter_files import StarterChoice
 
 _SERVICES = ("github", "gitlab", "buildkite", "none")
-_IGNORED = "results/"
+_IGNORED = ("results/", "evals/**/logs/")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets a line."""
+    """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets lines."""
     from demeanor.commands.init.starter_files import left_for_ci, schema_files, starter_files, steps
     from demeanor.render import next_steps
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     old = {path for path in found if path.exists()}
     new = {path: text for path, text in found.items() if path not in old or _is_stale(path, schemas)}
     ignore = args.folder / ".gitignore"
-    if (ignored := _with_results(ignore)) is not None:
+    if (ignored := _with_ignored(ignore)) is not None:
         found[ignore] = new[ignore] = ignored
         old |= {ignore} if ignore.exists() else set()
     write_files(new)
@@ -89,12 +89,14 @@ def _choice(args: argparse.Namespace) -> StarterChoice:
     return checked(args.agent, args.model, args.ci)
 
 
-def _with_results(path: Path) -> str | None:
-    """The text of .gitignore with the folder of results; None if it is there already."""
+def _with_ignored(path: Path) -> str | None:
+    """The text of .gitignore with what Demeanor writes; None if it is there already."""
     try:
         text = path.read_text("utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"can't be read: {error}", where=path) from None
-    if _IGNORED.strip("/") in {line.strip().strip("/") for line in text.splitlines()}:
+    present = {line.strip().strip("/") for line in text.splitlines()}
+    missing = [line for line in _IGNORED if line.strip("/") not in present]
+    if not missing:
         return None
-    return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{_IGNORED}\n"
+    return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{chr(10).join(missing)}\n"

@@ -155,7 +155,7 @@ def store_verdicts(
         if run.folder is None:
             notes.append(f"the new verdicts of {run.name} are not stored: its folder is {run.place.source}")
             continue
-        now = run_info(config, run.request, os.environ)
+        now = run_info(config, run.request, os.environ, run.folder.folder.parent)
         info = replace(
             now, arguments=run.info.arguments, seed=run.info.seed, trials=run.info.trials,
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,

@@ -103,6 +103,14 @@ class Plan:
     cells: tuple[Cell, ...]
     """One per eval and subject."""
 
+    def __post_init__(self) -> None:
+        """Refuse what would run and be counted twice: two cells, or two trials of a cell, with the same id."""
+        ids: set[str] = set()
+        for cell in self.cells:
+            if cell.id in ids or len({trial.id for trial in cell.trials}) < len(cell.trials):
+                raise ValueError(f"a plan has trials with the same id: cell={cell.id}")
+            ids.add(cell.id)
+
     def trials(self) -> Iterator[Trial]:
         """Every trial: the first of each cell, then the second of each, and so on, for broad early results."""
         most = max((len(cell.trials) for cell in self.cells), default=0)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.trial import Plan
 
 RUN_FILE = "run.json"
+CALL_LOGS = "logs"
 SCHEMA = "demeanor-run/1"
 
 
@@ -335,9 +336,14 @@ def _open_ledger(path: Path) -> int:
     return ledger
 
 
+def is_call_log(path: Path) -> bool:
+    """Whether a file is one that `write_call_log` writes."""
+    return path.parent.name == CALL_LOGS and path.match("*.trial-*.log")
+
+
 def write_call_log(source: Path, record: Record) -> Path:
     """Write the verdict and call chain of a trial to `logs/` beside the eval's source, for evals with `log=True`."""
-    folder = source.parent / "logs"
+    folder = source.parent / CALL_LOGS
     folder.mkdir(exist_ok=True)
     path = folder / f"{slug(record.eval)}.{slug(record.subject)}.trial-{record.number}.log"
     path.write_text(f"{record.verdict.outcome}\n{record.chain}\n", "utf-8")
