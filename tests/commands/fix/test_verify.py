@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, why_not_accepted
+from demeanor.commands.fix.verify import (
+    Verification,
+    chance_notes,
+    compare_cells,
+    failing_cells,
+    still_failing,
+    why_not_accepted,
+)
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Decision, Tally
 
@@ -41,6 +48,15 @@ def test_the_reasons_name_every_cell_that_is_not_accepted():
     found = verification(("a", 0, 3, "reject"), ("b", 3, 0, "accept"), stopped="the budget is spent")
     assert why_not_accepted(found) == "a on a:m: 0 passed; the budget is spent"
     assert why_not_accepted(verification()) == "no trial could be run"
+
+
+def test_a_tolerated_failure_is_fixed_only_if_no_trial_fails_any_more():
+    """Two of three before and after are accepted by the policy, and nothing is better."""
+    before = verification(("a", 2, 1, "accept"), ("b", 0, 3, "reject"), ("c", 3, 0, "accept"))
+    assert list(failing_cells(before)) == [("a", "a:m"), ("b", "a:m")]
+    after = verification(("a", 2, 1, "accept"), ("b", 2, 1, "accept"), ("c", 2, 1, "accept"))
+    assert still_failing(before, after) == "a on a:m: still fails in 1 of 3 trials"
+    assert still_failing(before, verification(("a", 3, 0, "accept"))) == ""
 
 
 def test_an_increase_that_may_be_chance_gets_a_note():

@@ -72,11 +72,12 @@ def _head(diagnosis: Diagnosis) -> Iterator[str]:
     names = ", ".join(inline_code(one.name) for one in diagnosis.evals)
     yield f"# Fix what broke: {names}\n"
     yield (
-        "This repository contains a coding agent. The evals named above check its behaviour, and it fails them. "
+        "This repository contains a coding agent. The evals named above check its behaviour, and it does not pass them "
+        "every time. "
         "Your task is to find out why, and to fix the cause here, in this folder.\n"
     )
     commit = f", commit {inline_code(diagnosis.run.commit[:12])}" if diagnosis.run.commit else ""
-    yield f"They failed in run {inline_code(diagnosis.run.id)} ({diagnosis.run.kind}{commit})."
+    yield f"The results are those of run {inline_code(diagnosis.run.id)} ({diagnosis.run.kind}{commit})."
     yield f"You work on commit {inline_code(diagnosis.commit[:12])}.\n"
     for note in diagnosis.notes:
         yield f"- note: {inline_code(note, width=400)}"
@@ -137,7 +138,7 @@ def _failures(diagnosis: Diagnosis) -> Iterator[str]:
 def _comparison(one: FailingEval) -> Iterator[str]:
     failing, passing = one.failing, one.passing
     if failing is None or failing.events is None:
-        reason = failing.absence if failing else one.absence
+        reason = (failing.absence if failing else one.absence) or "no trial of that run failed"
         yield f"The steps of the failing trial are not available: {inline_code(reason)}\n"
     elif passing is None or passing.events is None:
         yield "No passing trial is available.\n"
@@ -150,7 +151,10 @@ def _comparison(one: FailingEval) -> Iterator[str]:
 
 
 def _sent(one: FailingEval) -> Iterator[str]:
-    if one.sent is None:
+    if one.sent is None and one.sent_when_passing is not None:
+        shown = code_block(opening(one.sent_when_passing, lines=120, width=400))
+        yield f"System prompt and tools as a passing trial sent them:\n\n{shown}\n"
+    elif one.sent is None:
         reason = inline_code(one.absence or "the gateway saw no request")
         yield f"What was sent to the model is not available: {reason}\n"
     elif one.sent_when_passing is None or one.sent_when_passing == one.sent:

@@ -34,9 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="EVAL|RUN|URL",
         help="an eval, a run by its name or path, or the link to a run of GitHub Actions, whose artifacts are"
-        " downloaded with gh (default: the evals that the latest night rejects)",
+        " downloaded with gh (default: what failed or got worse in the latest night)",
     )
-    parser.add_argument("--run", metavar="RUN|URL", help="the run in which the eval failed (default: the latest one)")
+    parser.add_argument("--run", metavar="RUN|URL", help="the run to start from (default: the latest one)")
     how = parser.add_argument_group("how")
     how.add_argument("--fixer", metavar="AGENT:MODEL", help="the agent that makes the fix (default: fixer of [fix])")
     how.add_argument(

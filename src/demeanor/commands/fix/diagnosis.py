@@ -125,7 +125,7 @@ class Diagnosis:
 
 
 def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run: str | None = None) -> Diagnosis:
-    """Diagnose the failing evals of a named run or eval, or else those that the latest night rejected."""
+    """Diagnose a named eval, or the evals that failed or got worse in a named run or in the latest night."""
     past, requested = _choose_run(project, history, what, run)
     report = make_night_report(history, past, details=10**6)
     cells, notes = _choose_failures(project, report, requested)
@@ -153,7 +153,7 @@ def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run:
 def _choose_run(
     project: FixProject, history: SqlHistory, what: str | None, run: str | None
 ) -> tuple[PastRun, tuple[str, ...]]:
-    """Return the run to look at, and the requested evals; empty means every failing eval of the run."""
+    """Return the run to look at, and the requested evals; empty means those of the run that need a fix."""
     if what is None or run is not None:
         return find_past_run(history, run, results=project.results), (what,) if what else ()
     try:
@@ -161,31 +161,27 @@ def _choose_run(
     except UnknownName as unknown:
         if what not in project.evals and not history.eval_history(what):
             raise UnknownName("run or eval", what, {*project.evals, *unknown.known}) from None
-    cells = [cell for cell in history.eval_history(what) if cell.failed]
+    cells = [cell for cell in history.eval_history(what) if cell.judged]
     if not cells:
-        raise UsageError(
-            f"no stored run has a failing trial of {what!r}\n  → demeanor run --scenario {shlex.quote(what)}"
-        )
-    latest = max(cells, key=lambda cell: (cell.kind == "nightly", cell.started, cell.run))
+        raise UsageError(f"no stored run has a result of {what!r}\n  → demeanor run --scenario {shlex.quote(what)}")
+    latest = max(cells, key=lambda cell: (cell.failed > 0, cell.kind == "nightly", cell.started, cell.run))
     return history.run(latest.run), (what,)
 
 
 def _choose_failures(
     project: FixProject, report: NightReport, names: Sequence[str]
 ) -> tuple[tuple[FailingCell, ...], list[str]]:
-    """Return the failures of the named evals, or else of those that the policy rejects, and notes about them."""
-    rows = {
-        (row.eval, subject)
-        for row, subject in failing(report)
-        if row.eval in names or (not names and row.decision is not None and row.decision.answer == "reject")
-    }
+    """Return the cells of the named evals, or else those that need a fix, worst first, and notes about them."""
+    rows = _rows_of(report, names) if names else _rows_to_fix(report)
     if not rows:
-        which = " and ".join(map(repr, names)) if names else "no eval"
+        which = f"{' and '.join(map(repr, names))} was not judged" if names else "no trial failed"
         raise UsageError(
-            f"{which} {'did not fail' if names else 'was rejected'} in run {report.run.id}: there is nothing to fix\n"
+            f"{which} in run {report.run.id}: there is nothing to fix\n"
             "  → name an eval or another run: demeanor fix EVAL|RUN"
         )
-    evals = list(dict.fromkeys(one.eval for one in report.failures if (one.eval, one.subject) in rows))
+    reasons = {(one.eval, one.subject): one for one in report.failures}
+    cells = [reasons.get(row) or FailingCell(eval=row[0], subject=row[1], ways=()) for row in rows]
+    evals = list(dict.fromkeys(cell.eval for cell in cells))
     known = [name for name in evals if name in project.evals]
     notes = [f"{name} failed, but is no longer defined" for name in evals if name not in project.evals]
     if not known:
@@ -197,7 +193,26 @@ def _choose_failures(
         left = ", ".join(known[_MOST_EVALS:])
         notes.append(f"{count(len(known), 'eval')} failed; this fix covers the worst {_MOST_EVALS}, without {left}")
     chosen = known[:_MOST_EVALS]
-    return tuple(one for one in report.failures if one.eval in chosen and (one.eval, one.subject) in rows), notes
+    return tuple(cell for cell in cells if cell.eval in chosen), notes
+
+
+def _rows_of(report: NightReport, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The cells of the named evals, as eval and subject: those with failed trials, or else all that were judged."""
+    rows = [(row, one.subject) for one in report.subjects for row in one.rows if row.eval in names]
+    failed = [(row, subject) for row, subject in rows if row.tonight.failed]
+    return [(row.eval, subject) for row, subject in failed or rows if row.tonight.judged]
+
+
+def _rows_to_fix(report: NightReport) -> list[tuple[str, str]]:
+    """The cells that the policy rejects or that got worse in these nights, or else those with any failed trial."""
+    rows = failing(report)
+    worse = {(shift.eval, shift.subject) for shift in report.shifts if shift.fell}
+    urgent = [
+        (row.eval, subject)
+        for row, subject in rows
+        if (row.decision is not None and row.decision.answer == "reject") or (row.eval, subject) in worse
+    ]
+    return urgent or [(row.eval, subject) for row, subject in rows]
 
 
 def _load_failures(
@@ -209,8 +224,9 @@ def _load_failures(
     for one, pair in zip(report.failures, pairs, strict=True):
         row = report.row(one.eval, one.subject)
         capture, absence = _capture(project, nights, pair.failing)
-        request = first_request(capture.exchanges) if capture else None
         passing, _ = _capture(project, nights, pair.passing)
+        shown = capture or passing
+        request = first_request(shown.exchanges) if shown else None
         yield (
             FailingEval(
                 eval=one.eval,

@@ -20,10 +20,10 @@ class FixOutcome(StrEnum):
     """The evals are accepted now, and no eval of the guard suite got worse."""
 
     PASSES = "passes"
-    """There was nothing to fix: the evals are accepted without a change, so the fixer was not started."""
+    """There was nothing to fix: every trial passes without a change, so the fixer was not started."""
 
     NOT_FIXED = "not fixed"
-    """An eval is still rejected with the change, or there was no usable change."""
+    """An eval still fails with the change, or there was no usable change."""
 
     REGRESSED = "regressed"
     """The evals are accepted now, but an eval of the guard suite got worse."""
@@ -108,7 +108,7 @@ class WireTrial:
     """The ids of the instructions that were changed, as `trace --prompt` lists them; empty if it was not tried."""
 
     cells: tuple[FixCell, ...] = ()
-    """The rejected evals without the change, and with it on the wire; empty if it was not tried."""
+    """The failing evals without the change, and with it on the wire; empty if it was not tried."""
 
     dropped: bool = False
     """Whether the change was dropped: some eval still failed in every trial."""

@@ -96,6 +96,29 @@ def why_not_accepted(verification: Verification) -> str:
     return "; ".join([*reasons, *voids, *stopped]) or "no trial could be run"
 
 
+def failing_cells(verification: Verification) -> Mapping[tuple[str, str], Tally]:
+    """Return the tallies that were rejected or have failed trials, by eval and subject."""
+    return {
+        (tally.eval, tally.subject): tally
+        for tally, decision in verification.found
+        if decision.answer == "reject" or (tally.failed and decision.answer != "skipped")
+    }
+
+
+def still_failing(before: Verification, after: Verification) -> str:
+    """Return which failures that the policy tolerated before are still there; empty if there are none."""
+    tolerated = {
+        (tally.eval, tally.subject)
+        for tally, decision in before.found
+        if tally.failed and decision.answer not in {"reject", "skipped"}
+    }
+    return "; ".join(
+        f"{tally.eval} on {tally.subject}: still fails in {tally.failed} of {tally.judged} trials"
+        for key, tally in failing_cells(after).items()
+        if key in tolerated
+    )
+
+
 def compare_cells(before: Verification | None, after: Verification | None = None) -> tuple[FixCell, ...]:
     """Return a cell for each eval and subject with the scores before and after; skipped ones are left out."""
     old, new = _by_cell(before), _by_cell(after)
@@ -103,13 +126,13 @@ def compare_cells(before: Verification | None, after: Verification | None = None
 
 
 def chance_notes(cells: Sequence[FixCell]) -> list[str]:
-    """Return a note for each cell that is accepted now and was rejected before, if chance could explain that."""
+    """Return a note for each cell that failed before and is accepted now, if chance could explain that."""
     return [
         f"{cell.eval} on {cell.subject}: chance alone could well explain the rise (p = {cell.p_value:.2g}); "
         "run more trials to be sure"
         for cell in cells
         if cell.before is not None
-        and cell.before.answer == "reject"
+        and (cell.before.answer == "reject" or cell.before.passed < cell.before.judged)
         and cell.p_value is not None
         and cell.p_value > _SIGNIFICANCE
     ]

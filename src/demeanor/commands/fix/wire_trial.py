@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from demeanor.commands.fix.report import WireTrial
-from demeanor.commands.fix.verify import Verification, compare_cells
+from demeanor.commands.fix.verify import Verification, compare_cells, failing_cells
 from demeanor.commands.fix.wire_change import NotOnTheWire, wire_change
 from demeanor.core.text.instructions import PromptInstruction, instructions
 from demeanor.core.text.wording import count
@@ -42,7 +42,7 @@ def try_on_wire(
     folder: RunFolder,
     run: Callable[[int, WireCandidate], Verification],
 ) -> WireTrial:
-    """Try a change with the evals that `before` rejects, whose run is in `folder`. `run` gets the candidate and its
+    """Try a change with the evals that fail in `before`, whose run is in `folder`. `run` gets the candidate and its
     number."""
     try:
         candidates = wire_candidates(changes, before, folder)
@@ -72,7 +72,7 @@ def try_on_wire(
 def wire_candidates(changes: Sequence[Change], before: Verification, folder: RunFolder) -> tuple[WireCandidate, ...]:
     """The change as interventions, one for each subject and text; raises NotOnTheWire if some eval does not send it."""
     found: dict[tuple[str, frozenset[str]], tuple[Intervention, list[str]]] = {}
-    for name, subject, sent in _rejected(before, folder):
+    for name, subject, sent in _failing(before, folder):
         intervention = wire_change(changes, sent)
         _, evals = found.setdefault((subject, intervention.ids), (intervention, []))
         evals.append(name)
@@ -82,12 +82,11 @@ def wire_candidates(changes: Sequence[Change], before: Verification, folder: Run
     )
 
 
-def _rejected(before: Verification, folder: RunFolder) -> Iterator[tuple[str, str, Sequence[PromptInstruction]]]:
-    """Each rejected eval and subject with the instructions that were sent."""
-    for tally, decision in before.found:
-        if decision.answer == "reject":
-            own = [one for one in before.records if (one.eval, one.subject) == (tally.eval, tally.subject)]
-            yield tally.eval, tally.subject, _sent(own, folder)
+def _failing(before: Verification, folder: RunFolder) -> Iterator[tuple[str, str, Sequence[PromptInstruction]]]:
+    """Each failing eval and subject with the instructions that were sent."""
+    for name, subject in failing_cells(before):
+        own = [one for one in before.records if (one.eval, one.subject) == (name, subject)]
+        yield name, subject, _sent(own, folder)
 
 
 def _sent(records: Sequence[Record], folder: RunFolder) -> Sequence[PromptInstruction]:
