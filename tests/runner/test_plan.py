@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from demeanor.config.config import Config
+from demeanor.core.values.errors import UsageError
 from demeanor.core.values.eval import Eval, Source
 from demeanor.core.values.policy import USUALLY_PASSES, Policy
 from demeanor.core.values.run_request import RunRequest
@@ -93,11 +95,55 @@ def test_an_eval_for_other_subjects_is_skipped_if_the_request_names_subjects():
     assert cell.skipped == "only for other:m"
 
 
-def test_an_evals_own_subjects_and_models_are_used_if_the_request_names_none():
-    """`subjects` names subjects; `models` names models for the agents of the run."""
-    named = {"subject_named": lambda text: Subject(agent=text.split(":")[0], model=text.split(":")[1])}
-    own = plan(an_eval("a", subjects=("other:m",)), an_eval("b", models=("m1", "m2")), **named)
-    assert [str(cell.subject) for cell in own.cells] == ["other:m", "native:m1", "native:m2"]
+OWN = (
+    an_eval("a", subjects=("native:scripted", "sh")),
+    an_eval("b", models=("claude-sonnet-4-20250514", "gpt-4o")),
+)
+SH = {"agents": {"sh": {"adapter": "command", "command": ["true", "{prompt}"]}}}
+
+
+def subjects_of(tmp_path: Path, *evals: Eval, environ: dict[str, str] | None = None, **more: object) -> list[str]:
+    """The subjects of a run with the agents native and sh, the latter of which asks no model."""
+    request = RunRequest(**{"subjects": (), **more})  # type: ignore[arg-type]
+    config = Config(root=tmp_path, subjects=("native:scripted", "sh"), **SH)  # type: ignore[arg-type]
+    catalog = Catalog(config=config, environ=environ or {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"})
+    return [str(cell.subject) for cell in plan_evals(catalog, evals, request, catalog.environ).cells]
+
+
+def test_an_evals_own_subjects_and_models_are_used_if_the_request_names_none(tmp_path: Path):
+    """`subjects` names subjects; `models` names models for the agents of the run, as their makers write them."""
+    pairs = [f"{agent}:{model}" for agent in ("native", "sh") for model in OWN[1].models]
+    assert subjects_of(tmp_path, *OWN) == ["native:scripted", "sh", *pairs]
+    assert subjects_of(tmp_path, OWN[1], subjects=("native", "sh:x")) == ["sh:x", *pairs[:2]]
+    assert subjects_of(tmp_path, *OWN[1:], model="gemini-2.5-pro", environ={"CLINE_API_KEY": "k"}) == [
+        "native:gemini-2.5-pro",
+        "sh:gemini-2.5-pro",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({"subjects": ("native:xyz",)}, "--subject: unknown model 'xyz'"),
+        ({"subjects": ("nobody:xyz",)}, "--subject: unknown agent 'nobody'"),
+        ({"subjects": ("native",)}, "--subject: subject 'native' has no model"),
+        ({"model": "xyz"}, "--model: unknown model 'xyz'"),
+        ({"model": "gpt-4o"}, "--model: providers.openai.key_env: the variable OPENAI_API_KEY is not set"),
+        ({}, "eval_x.py: models: unknown model 'xyz'"),
+    ],
+)
+def test_an_error_names_the_place_where_the_value_is_written(tmp_path: Path, request_: dict[str, object], told: str):
+    """An option or the eval, and not the configuration, which does not even exist."""
+    one = an_eval("b", models=() if request_ else ("xyz",))
+    with pytest.raises(UsageError, match=re.escape(told)):
+        subjects_of(tmp_path, one, environ={"A": "b"}, **request_)
+
+
+def test_an_error_names_the_key_of_the_configuration(tmp_path: Path):
+    """As well as its file."""
+    config = Config(root=tmp_path, file=tmp_path / "demeanor.toml", subjects=("native:xyz",))
+    with pytest.raises(UsageError, match=r"demeanor\.toml: subjects: unknown model 'xyz'"):
+        plan_evals(Catalog(config=config, environ={}), [an_eval("a")], RunRequest(), {})
 
 
 def test_a_trials_seed_depends_on_the_trial_only():

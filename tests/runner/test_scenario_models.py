@@ -130,6 +130,23 @@ def test_an_error_names_the_file_that_contains_the_value(
     assert f"01-bad/{told}" in str(caught.value)
 
 
+def test_an_agent_that_asks_no_provider_needs_none_for_the_models_of_a_scenario(tmp_path: Path):
+    """They are a choice of models: it gets their names as they are written."""
+    agent = '[agents.mycline]\nadapter = "command"\ncommand = ["mycline", "--model", "{model}", "{prompt}"]\n'
+    models = {"01-a": {"models": ["claude-sonnet-4-20250514"]}, "02-b": COMPATIBLE | {"requiredEnv": []}}
+    write(tmp_path, models)
+    config = tmp_path / "demeanor.toml"
+    config.write_text(config.read_text().replace("native:scripted", "mycline") + agent)
+    assert shown(planned(tmp_path, {})[1]) == {
+        "01-a": ("mycline:claude-sonnet-4-20250514", None),
+        "02-b": ("mycline:gpt-oss-120b", None),
+    }
+    assert shown(planned(tmp_path, {}, subjects=("mycline", "native"), names=("01-a",))[1])["01-a"] == (
+        "native:claude-sonnet-4-20250514",
+        "needs the environment variable CLINE_API_KEY or ANTHROPIC_API_KEY",
+    )
+
+
 def test_scenarios_run_with_a_provider_of_their_own(project: Project):
     """The others run although two of them are skipped."""
     write(project.folder)

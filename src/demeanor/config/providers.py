@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -34,3 +35,14 @@ WELL_KNOWN: Mapping[str, KnownProvider] = {
     "cline": KnownProvider(base_url="https://api.cline.bot/api/v1", dialects="openai-chat", key_env="CLINE_API_KEY"),
 }
 """The well-known providers, by name."""
+
+_FAMILIES = {
+    "anthropic": re.compile(r"claude-.+"),
+    "gemini": re.compile(r"gemini-.+"),
+    "openai": re.compile(r"(gpt|chatgpt|codex)-.+|o\d(-.+)?"),
+}
+
+
+def maker_of(model: str) -> str | None:
+    """The well-known provider that makes a model, such as `claude-sonnet-4-20250514`; None if its name does not say."""
+    return next((provider for provider, names in _FAMILIES.items() if names.fullmatch(model)), None)

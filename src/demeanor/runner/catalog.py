@@ -164,13 +164,17 @@ class Catalog:
         """The agent of a subject."""
         return self.agent(subject.agent)
 
-    def subject(self, text: str, model: str | None = None) -> Subject:
-        """The subject written as `agent:model`; `model` replaces the written one."""
+    def subject(self, text: str, model: str | None = None, *, where: str = "") -> Subject:
+        """The subject written as `agent:model` at the place `where`; `model` replaces the written one."""
         agent, _, named = text.partition(":")
         chosen = model if model is not None else named
-        needs_model = self.agent(agent).dialect is not None
+        try:
+            needs_model = self.agent(agent).dialect is not None
+        except UnknownName as error:
+            raise (UnknownName(error.kind, agent, error.known, where=where) if error.name == agent else error) from None
         if needs_model and not chosen:
-            raise UsageError(f"subject {text!r} has no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
+            problem = f"subject {text!r} has no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}"
+            raise UsageError(f"{where}: {problem}" if where else problem)
         names = (chosen, *self.also(agent)) if needs_model and not self.replaying else ()
-        answers = "+".join(self.models.hash_of(name) for name in names)
+        answers = "+".join(self.models.hash_of(name, where if name == chosen else None) for name in names)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})), model_hash=answers)

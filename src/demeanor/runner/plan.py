@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from demeanor.core.text.wording import count
 from demeanor.core.values.agent import Agent, asks_user, start_seconds, unable
@@ -22,8 +21,8 @@ from demeanor.runner.engines import skip_refused
 from demeanor.runner.features.mcp_servers import check_servers, check_tool_faults, faults_for
 from demeanor.runner.judge_settings import check_judges, with_judge
 from demeanor.runner.prefixes import load_prefixes
-from demeanor.runner.scenario_models import ScenarioModels, select_providers
 from demeanor.runner.selection import collect_evals, select_evals
+from demeanor.runner.subject_choice import SubjectChoice
 from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store import refuse_shared_folders
@@ -33,9 +32,9 @@ DEFAULT_TIMEOUT = 300.0
 
 def make_plan(
     evals: Sequence[Eval],
-    subjects: Sequence[Subject],
+    subjects: Sequence[Subject] = (),
     *,
-    subject_named: Callable[[str], Subject] | None = None,
+    subjects_of: Callable[[Eval], Iterable[tuple[Subject, str | None]]] | None = None,
     trials: int | None = None,
     timeout: float | None = None,
     default_trials: int = DEFAULT_TRIALS,
@@ -43,23 +42,20 @@ def make_plan(
     needed: Callable[[Policy, int], int] | None = None,
     start_seconds: Callable[[Subject], float] = lambda subject: 0.0,
     environ: Mapping[str, str],
-    unable: Mapping[str, str] | None = None,
 ) -> Plan:
     """A cell for each eval and subject; equal subjects, such as all of an agent's with `--model`, are one.
 
     `trials` and `timeout` override those of an eval; the defaults do not.
 
-    The default time limit is longer by `start_seconds` for each prompt. `subject_named` looks up the subjects that an
-    eval itself names; without it only `subjects` are used. `unable` says why the models of some evals can't be used:
-    these are skipped. `needed` says how many of the trials must be judged.
+    The default time limit is longer by `start_seconds` for each prompt. `subjects_of` chooses the subjects of an eval
+    in place of `subjects`, each with the reason why it is skipped. `needed` says how many trials must be judged.
     """
     cells = []
     for one in evals:
         number = trials or one.trials or default_trials
         limit = timeout or one.scenario.timeout
-        why_not = (unable or {}).get(one.name)
-        chosen = _subjects_of(one, subjects, _unchecked if why_not else subject_named)
-        for subject in {str(subject): subject for subject in chosen}.values():
+        chosen = subjects_of(one) if subjects_of else ((subject, None) for subject in subjects)
+        for subject, why_not in {str(choice[0]): choice for choice in chosen}.values():
             skipped = why_not or _skip(one, subject, environ)
             last = 0 if skipped else number
             starting = 0.0 if skipped or limit else start_seconds(subject) * len(one.scenario.prompts)
@@ -76,26 +72,6 @@ def make_plan(
                 )
             )
     return Plan(cells=tuple(cells))
-
-
-def _unchecked(text: str) -> Subject:
-    """The subject written as `agent:model`, which is skipped and therefore not looked up."""
-    agent, _, model = text.partition(":")
-    return Subject(agent=agent, model=model)
-
-
-def _subjects_of(
-    one: Eval, subjects: Sequence[Subject], subject_named: Callable[[str], Subject] | None
-) -> Iterable[Subject]:
-    """The subjects of the run, or those that the eval names if the request names none."""
-    if subject_named is None:
-        return subjects
-    if one.subjects:
-        return [subject_named(name) for name in one.subjects]
-    if one.models:
-        agents = dict.fromkeys(subject.agent for subject in subjects)
-        return [subject_named(f"{agent}:{model}") for agent in agents for model in one.models]
-    return subjects
 
 
 def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None:
@@ -117,16 +93,12 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     config = catalog.config
     catalog.agents()
     evals = load_prefixes(with_judge(evals, config))
-    subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     check_servers(evals)
     check_tool_faults(faults, evals)
-    subject_of = partial(_subject, catalog, request.intervention)
-    chosen = ScenarioModels(evals=tuple(evals)) if subjects_named else select_providers(catalog, evals, environ)
     plan = make_plan(
-        [with_faults(one, faults) for one in chosen.evals],
-        [subject_of(text, request.model) for text in request.subjects or catalog.subjects],
-        subject_named=None if subjects_named else subject_of,
+        [with_faults(one, faults) for one in evals],
+        subjects_of=SubjectChoice(catalog=catalog, request=request, environ=environ).of,
         trials=request.trials,
         timeout=request.timeout,
         default_trials=config.trials or DEFAULT_TRIALS,
@@ -134,7 +106,6 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         default_timeout=config.timeout or DEFAULT_TIMEOUT,
         start_seconds=lambda subject: 0.0 if config.timeout else start_seconds(catalog.of(subject)),
         environ=environ,
-        unable=chosen.unable,
     )
     plan = Plan(cells=tuple(_with_tools(cell, request) for cell in plan.cells))
     refuse_shared_folders(plan)
@@ -148,11 +119,6 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
         helpers = (*check_judges(catalog, judged), *check_users(catalog, judged))
     check_budgets(catalog, [cell.subject for cell in plan.cells if not cell.skipped], request, judges=helpers)
     return plan
-
-
-def _subject(catalog: Catalog, intervention: Intervention, text: str, model: str | None = None) -> Subject:
-    """The subject of this name, with the intervention of the run."""
-    return intervention.on(catalog.subject(text, model))
 
 
 def _with_tools(cell: Cell, request: RunRequest) -> Cell:

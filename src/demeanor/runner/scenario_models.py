@@ -6,12 +6,11 @@ reason, so that it does not keep the others from running; a provider that does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 
-from demeanor.config import WELL_KNOWN, Table
+from demeanor.config import WELL_KNOWN, Table, maker_of
 from demeanor.core.values.errors import BadInput, did_you_mean
-from demeanor.core.values.eval import Eval, ProviderChoice
+from demeanor.core.values.eval import ProviderChoice
 from demeanor.runner.catalog import Catalog
 
 _CLINE = "cline"
@@ -19,42 +18,12 @@ _NAMES = {"openai-native": "openai", "google": "gemini", "openai-compatible": "o
 """Names of Cline → ours. Its `openai` is any compatible server, with a URL in an environment variable."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScenarioModels:
-    """Evals whose models can be used, and the reasons why those of others can't."""
-
-    evals: tuple[Eval, ...]
-    """All evals; the models of those that can run are names that the catalog knows."""
-
-    unable: Mapping[str, str] = field(default_factory=dict)
-    """Eval → why it can't run."""
-
-
-def select_providers(catalog: Catalog, evals: Sequence[Eval], environ: Mapping[str, str]) -> ScenarioModels:
-    """Replace the models of scenarios by those of the providers that they choose."""
-    found, unable = [], {}
-    for one in evals:
-        if one.provider is None:
-            found.append(one)
-            continue
-        names = []
-        for model in one.models:
-            name, missing = _select(catalog, one, one.provider, model, environ)
-            names.append(name)
-            if missing:
-                unable[one.name] = f"needs the environment variable {missing}"
-        found.append(replace(one, models=tuple(names)))
-    return ScenarioModels(evals=tuple(found), unable=unable)
-
-
-def _select(
-    catalog: Catalog, one: Eval, choice: ProviderChoice, model: str, environ: Mapping[str, str]
-) -> tuple[str, str]:
+def served_model(catalog: Catalog, choice: ProviderChoice, model: str, environ: Mapping[str, str]) -> tuple[str, str]:
     """The catalog's name for a model of a scenario, and the variables that it lacks, if any."""
     if model in catalog.config.models or catalog.replaying:
         return model, ""
     if choice.name is None and not choice.key_env and not environ.get(WELL_KNOWN[_CLINE].key_env):
-        return _by_name(catalog, one, model, environ)
+        return _by_name(catalog, model, environ)
     name = choice.name or _CLINE
     ours = _NAMES.get(name, name)
     known = {*WELL_KNOWN, *catalog.config.providers, *_NAMES}
@@ -70,18 +39,19 @@ def _select(
     return f"{ours}/{model}", ""
 
 
-def _by_name(catalog: Catalog, one: Eval, model: str, environ: Mapping[str, str]) -> tuple[str, str]:
+def _by_name(catalog: Catalog, model: str, environ: Mapping[str, str]) -> tuple[str, str]:
     """Without a key of Cline, the name of the model may tell its provider: `openai/gpt-5`, `google/gemini-3-flash`."""
     provider, slash, rest = model.partition("/")
     ours = _NAMES.get(provider, provider)
     if slash and ours in catalog.config.providers:
         return f"{ours}/{rest}", ""
-    if not slash or ours not in WELL_KNOWN:
-        if catalog.models.is_configured(model):
-            return model, ""
-        return model, WELL_KNOWN[_CLINE].key_env
+    if not slash and (maker := maker_of(model)):
+        ours, rest = maker, model
+    elif not slash or ours not in WELL_KNOWN:
+        return model, "" if catalog.models.is_configured(model) else WELL_KNOWN[_CLINE].key_env
     variable = WELL_KNOWN[ours].key_env
-    return f"{ours}/{rest}", "" if environ.get(variable) else f"{WELL_KNOWN[_CLINE].key_env} or {variable}"
+    name = f"{ours}/{rest}" if slash else model
+    return name, "" if environ.get(variable) else f"{WELL_KNOWN[_CLINE].key_env} or {variable}"
 
 
 def _add_provider(catalog: Catalog, ours: str, choice: ProviderChoice, environ: Mapping[str, str]) -> str:

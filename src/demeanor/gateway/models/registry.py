@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.config import WELL_KNOWN, KnownProvider, Table
+from demeanor.config import WELL_KNOWN, KnownProvider, Table, maker_of
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.fingerprints import short_hash
 from demeanor.gateway.dialects import DIALECTS
@@ -108,27 +108,28 @@ class ModelRegistry:
         """Whether a name means a model of the configuration, of a known provider, or of this machine."""
         provider, slash, _ = name.partition("/")
         known = {*self.names(), *WEIGHTS}
-        return name in known or (bool(slash) and provider in {*self._providers, *WELL_KNOWN})
+        return name in known or bool(maker_of(name)) or (bool(slash) and provider in {*self._providers, *WELL_KNOWN})
 
-    def model(self, name: str) -> Upstream:
-        """The upstream for a model name, or for `provider/model`; raises UsageError if there is none."""
+    def model(self, name: str, where: Path | str | None = None) -> Upstream:
+        """The upstream for a model name, or for `provider/model`; raises UsageError if there is none. `where` is the
+        place where the name is written."""
         if name not in self._upstreams:
-            self._upstreams[name] = self._create(name)
+            self._upstreams[name] = self._create(name, where or self._where)
         return self._upstreams[name]
 
-    def hash_of(self, name: str) -> str:
+    def hash_of(self, name: str, where: Path | str | None = None) -> str:
         """Twelve hex digits of what answers for a model name: a provider's model, a script or weights.
 
         Keys, prices, rate limits and timeouts are not included, because the answers do not depend on them.
         """
-        upstream = self.model(name)
+        upstream = self.model(name, where)
         if isinstance(upstream, LiveModel):
             return short_hash(upstream.provider.identity, upstream.model)
         if isinstance(upstream, LocalModel):
             return short_hash(upstream.weights.sha256, upstream.sampling)
         return short_hash(upstream.content) if isinstance(upstream, ScriptedModel) else ""
 
-    def _create(self, name: str) -> Upstream:
+    def _create(self, name: str, where: Path | str) -> Upstream:
         if name in self._models:
             return self._from_table(name, self._models[name])
         if name == SCRIPTED:
@@ -137,9 +138,17 @@ class ModelRegistry:
             return local_model(name, self._environ)
         if self._is_provider_model(name):
             provider, _, model = name.partition("/")
-            return self._live(self._provider(self._where, provider), model)
+            return self._live(self._provider(where, provider), model)
+        if maker := maker_of(name):
+            return self._live(self._provider(where, self._router_of(maker)), name)
         known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *WELL_KNOWN))}
-        raise UnknownName("model", name, known, where=self._where)
+        raise UnknownName("model", name, known, where=where)
+
+    def _router_of(self, maker: str) -> str:
+        """The provider of a model that is written without one: its maker, or Cline's router if only its key is set."""
+        known, router = WELL_KNOWN[maker], WELL_KNOWN["cline"]
+        ready = maker in self._providers or self._environ.get(known.key_env) or not self._environ.get(router.key_env)
+        return maker if ready else "cline"
 
     def _is_provider_model(self, name: str) -> bool:
         """Whether a name is `provider/model`, with a known provider."""
