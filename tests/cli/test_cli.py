@@ -48,7 +48,7 @@ def test_without_a_command_the_first_ones_are_listed(project: Project):
     for words in (
         "demeanor init ",
         "demeanor validate ",
-        "demeanor run --policy all ",
+        "demeanor run ",
         "demeanor --help",
         "help tutorial",
     ):

@@ -10,7 +10,7 @@ from tests.helpers.project import Project
 
 def test_from_nothing_to_a_verdict(project: Project):
     """init, validate, list, run and trace work in a new project."""
-    assert "demeanor run --policy all" in project.demeanor("init").stdout
+    assert "demeanor run" in project.demeanor("init").stdout
     validated = project.demeanor("validate")
     assert (validated.returncode, "0 faulty" in validated.stdout) == (0, True)
     assert "saves_the_note" in project.demeanor("validate", "--list").stdout
@@ -46,14 +46,27 @@ def test_init_changes_no_existing_file(project: Project):
     assert "created" not in project.demeanor("init").stdout
 
 
-def test_without_always_passing_evals_nothing_is_gated(project: Project):
-    """Pull requests of a new project are not blocked, and a message says that nothing was run."""
+def test_a_person_runs_everything_and_ci_what_always_passes(project: Project):
+    """Unless evals are named. That nothing was run is never green."""
     project.demeanor("init")
-    ran = project.demeanor("run")
-    assert ran.returncode == 0
-    assert ran.stdout == ""
-    assert "no eval is ALWAYS_PASSES (2 evals collected), so nothing was run" in ran.stderr
-    assert project.demeanor("run", CI="1").returncode == 3
+    assert "2 cells, 6 trials" in project.demeanor("run", "--dry-run").stdout
+    for words, env in (((), {"CI": "1"}), (("--policy", "always"), {})):
+        ran = project.demeanor("run", *words, **env)
+        assert (ran.returncode, ran.stdout) == (3, "")
+        assert "no eval is ALWAYS_PASSES (2 evals collected), so nothing was run" in ran.stderr
+    assert "1 cell, 3 trials" in project.demeanor("run", "--scenario", "create-file", "--dry-run", CI="1").stdout
+
+
+def test_a_folder_of_scenarios_is_run_as_it_is(project: Project):
+    """Without a configuration, and without evals/."""
+    scenario = '{"name": "n", "prompt": "Create a.txt.", "expectedFiles": ["a.txt"]}'
+    project.write(**{"01-create__config_json": scenario, "02-more__config_json": scenario})
+    assert "2 cells, 2 trials" in project.demeanor("run", "--trials", "1", "--dry-run").stdout
+
+
+def test_evals_of_a_path_run(project: Project):
+    """Whatever their policy."""
+    project.demeanor("init")
     assert "2 of 2" in project.demeanor("run", "evals", "--trials", "1", "--subject", "native:scripted").stdout
 
 

@@ -9,7 +9,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor run", "the evals with ALWAYS_PASSES"),
         ("demeanor run evals/eval_notes.py --trials 10", "all evals of a file, ten trials each"),
         ("demeanor run --subject codex:gpt-5 -k notes", "other agent and model, evals that match"),
-        ("demeanor run --policy all --dry-run", "the plan and its expected cost; runs nothing"),
+        ("demeanor run --dry-run", "the plan and its expected cost; runs nothing"),
         ("demeanor run --resume latest", "only the missing trials of the latest run"),
     ),
     "nightly": (

@@ -33,7 +33,7 @@ start here:
   demeanor init               set up evals, configuration and CI in this folder
   demeanor doctor             show what is installed, and how to fix the rest
   demeanor validate           check the evals, without a model
-  demeanor run --policy all   run the evals and decide whether they hold
+  demeanor run                run the evals and decide whether they hold
   demeanor trace              show what happened in a trial, step by step
   demeanor serve              serve the dashboard
 

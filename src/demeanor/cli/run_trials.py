@@ -30,15 +30,14 @@ from demeanor.core.values.errors import BadInput
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.fault import parse_faults
 from demeanor.core.values.run_request import RunRequest
-from demeanor.decide import empty_exit_code
 
 if TYPE_CHECKING:
     from demeanor.config import Config
     from demeanor.reports.run import RunReport
 
-_NOTHING_GATES = """\
+_NOTHING_RUN = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
-  → run all of them with --policy all or RUN_EVALS=1, or name the ones to run
+  → only these run in CI and with --policy always: use --policy all or RUN_EVALS=1, or name the ones to run
 """
 
 
@@ -103,7 +102,7 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     request = _request(args, config)
     if earlier:
         request = resumed_request(earlier, request)
-    elif os.environ.get("RUN_EVALS"):
+    elif os.environ.get("RUN_EVALS") or request.kind != "ci":
         request = replace(request, policy=request.policy or "all")
     paths = [str(config.root / path) for path in request.paths]
     config = config.at_night() if request.kind == "nightly" else config
@@ -114,8 +113,8 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     if scripted and not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
         sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
     if not plan.cells:
-        sys.stderr.write(_NOTHING_GATES.format(defined=count(len(evals), "eval")))
-        return empty_exit_code(config, os.environ)
+        sys.stderr.write(_NOTHING_RUN.format(defined=count(len(evals), "eval")))
+        return ExitCode.ACCEPTED if config.gate.empty == "pass" else ExitCode.UNDECIDED
     if args.dry_run:
         print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from demeanor.define.discovery import (
         all_of as all_of,
         discover as discover,
+        eval_folders as eval_folders,
         places_below as places_below,
         unique_names as unique_names,
     )
@@ -50,7 +51,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "cases": "csv jsonl",
-        "discovery": "all_of discover places_below unique_names",
+        "discovery": "all_of discover eval_folders places_below unique_names",
         "eval_diff": "Edit Edits edits",
         "eval_fields": "EVAL_FIELDS",
         "field": "Field field_docs read_fields text without_links",

@@ -96,6 +96,13 @@ def places_below(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def eval_folders(folder: Path) -> list[Path]:
+    """The folders in a folder that are evals, sorted."""
+    return [
+        path for path in sorted(folder.iterdir()) if path.is_dir() and not _is_skipped(path) and _is_eval_folder(path)
+    ]
+
+
 def _is_skipped(folder: Path) -> bool:
     return folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or folder.is_symlink()
 

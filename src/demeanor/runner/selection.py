@@ -11,7 +11,7 @@ from demeanor.core.values.errors import BadInput, NothingToRun, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_request import RunRequest
-from demeanor.define import discover
+from demeanor.define import discover, eval_folders
 from demeanor.runner.judge_settings import with_judge
 from demeanor.runner.prefixes import with_known_prefixes
 
@@ -71,6 +71,8 @@ def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
     if paths:
         return list(paths)
     configured = [config.root / path for path in config.paths]
+    if config.file is None and not any(path.exists() for path in configured):  # a folder of scenarios is one of evals
+        configured = eval_folders(config.root) or configured
     for path in configured:
         if not path.exists():
             raise BadInput(

@@ -79,7 +79,7 @@ def test_the_configuration_names_the_subject(project: Project) -> None:
     ("options", "message"),
     [
         (("--agent", "claude"), "unknown agent 'claude'\n  → did you mean 'claude-code'?"),
-        (("--model", "gpt-5"), "--model: 'gpt-5' is not PROVIDER/MODEL"),
+        (("--model", "gpt-5"), "--model: 'mistral-5' is not PROVIDER/MODEL"),
         (("--model", "anthropc/x"), "unknown provider 'anthropc'\n  → did you mean 'anthropic'?"),
     ],
 )
@@ -156,10 +156,10 @@ def test_a_person_is_asked(project: Project) -> None:
 
 def test_a_wrong_answer_is_explained_and_the_question_asked_again(project: Project) -> None:
     """The names to choose from are shown, and nothing has to be typed twice because of one slip."""
-    printed = answered(project, b"claude\nclaude-code\ngpt-5\nopenai/gpt-5-mini\nsvn\ngitlab\n")
+    printed = answered(project, b"claude\nclaude-code\nmistral-5\nopenai/gpt-5-mini\nsvn\ngitlab\n")
     assert "aider, claude-code, " in printed
     assert "unknown agent 'claude'\n  → did you mean 'claude-code'?\n" in printed
-    assert "'gpt-5' is not PROVIDER/MODEL\n  → such as openai/gpt-5-mini" in printed
+    assert "'mistral-5' is not PROVIDER/MODEL\n  → such as openai/gpt-5-mini" in printed
     assert "unknown CI service 'svn'" in printed
     assert [printed.count(f"Which {what}") for what in ("agent", "model", "CI")] == [2, 2, 2]
     assert 'subjects = ["claude-code:openai/gpt-5-mini"]' in (project.folder / "demeanor.toml").read_text()
@@ -174,16 +174,16 @@ def test_the_end_of_input_takes_the_defaults(project: Project) -> None:
 @pytest.mark.parametrize(
     ("options", "steps"),
     [
-        (["--ci", "none"], ["demeanor validate", "demeanor run --policy all"]),
+        (["--ci", "none"], ["demeanor validate", "demeanor run"]),
         (
             ["--agent", "codex", "--model", "openai/gpt-5-mini", "--ci", "none"],
             ["demeanor agents install codex", "export OPENAI_API_KEY=…", "demeanor validate",
-             "demeanor run --policy all"],
+             "demeanor run"],
         ),
         (
             ["sub", "--agent", "goose", "--ci", "none"],
             ["cd sub", "pip install 'xllamacpp>=2026.10'", "demeanor models fetch", "demeanor agents install goose",
-             "demeanor validate", "demeanor run --policy all"],
+             "demeanor validate", "demeanor run"],
         ),
     ],
 )  # fmt: skip
@@ -262,3 +262,19 @@ def test_an_agent_of_ones_own_is_added_after_init(project: Project) -> None:
     refused = project.demeanor("init", "--agent", "my-own-agent")
     assert refused.returncode == 2
     assert "for your own agent: `demeanor init`, then `demeanor help test-your-agent`" in refused.stderr
+
+
+def test_a_smoke_workflow_runs_all_evals_once_after_a_merge(project: Project) -> None:
+    """With Cline's three models, one key, and only if what it is built from has changed."""
+    made = project.demeanor("init", "--agent", "cline", "--smoke")
+    assert "export CLINE_API_KEY=…" in made.stdout
+    config = (project.folder / "demeanor.toml").read_text()
+    assert (
+        'subjects = ["cline:claude-sonnet-4-20250514", "cline:gpt-4o", "cline:gemini-2.5-pro-preview-06-05"]' in config
+    )
+    flow = yaml.safe_load((project.folder / ".github/workflows/evals-smoke.yml").read_text())
+    assert "src/core/**" in flow[True]["push"]["paths"]
+    steps = {step["run"].strip(): step for step in flow["jobs"]["evals"]["steps"] if "run" in step}
+    env = steps["demeanor run --trials 1 --junit results/junit.xml"]["env"]
+    assert env == {"RUN_EVALS": "1", "CLINE_API_KEY": "${{ secrets.CLINE_API_KEY }}"}
+    assert "--smoke: the workflow is one of GitHub" in project.demeanor("init", "--smoke", "--ci", "gitlab").stderr

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="PROVIDER/MODEL",
         help="its model, such as anthropic/claude-sonnet-4-5 (default: a small one on this machine, without a key)",
+    )
+    parser.add_argument(
+        "--smoke", action="store_true", help="on GitHub: also a workflow that runs all evals once after every merge"
     )
     parser.add_argument("--ci", choices=_SERVICES, help="the CI service to write workflows for (default: github)")
 
@@ -85,8 +89,8 @@ def _choice(args: argparse.Namespace) -> StarterChoice:
     from demeanor.commands.init.questions import asked, checked
 
     if sys.stdin.isatty() and sys.stdout.isatty() and args.agent is args.model is args.ci is None:
-        return asked()
-    return checked(args.agent, args.model, args.ci)
+        return replace(asked(), smoke=args.smoke)
+    return checked(args.agent, args.model, args.ci, smoke=args.smoke)
 
 
 def _with_ignored(path: Path) -> str | None:

@@ -6,16 +6,19 @@ import sys
 from collections.abc import Callable
 
 from demeanor.commands.init.starter_files import CI, NATIVE, StarterChoice
-from demeanor.config import WELL_KNOWN
+from demeanor.config import WELL_KNOWN, maker_of
 from demeanor.core.values.errors import BadInput, UnknownName, UsageError
 from demeanor.runner import BARE_AGENTS
 
 _OWN = "for your own agent: `demeanor init`, then `demeanor help test-your-agent`"
 
 
-def checked(agent: str | None, model: str | None, service: str | None) -> StarterChoice:
+def checked(agent: str | None, model: str | None, service: str | None, *, smoke: bool = False) -> StarterChoice:
     """The choice that options make, with defaults for those that were not given."""
-    return StarterChoice(agent=_agent(agent or NATIVE), model=_model(model or ""), ci=_service(service or "github"))
+    ci = _service(service or "github")
+    if smoke and ci != "github":
+        raise BadInput("the workflow is one of GitHub", where="--smoke", remedy=f"leave it out, or --ci {ci}")
+    return StarterChoice(agent=_agent(agent or NATIVE), model=_model(model or ""), ci=ci, smoke=smoke)
 
 
 def asked() -> StarterChoice:
@@ -45,6 +48,8 @@ def _agent(name: str) -> str:
 
 def _model(name: str) -> str:
     provider, slash, model = name.partition("/")
+    if maker_of(name):
+        return f"{maker_of(name)}/{name}"
     if name and not (slash and model):
         raise BadInput(f"{name!r} is not PROVIDER/MODEL", where="--model", remedy="such as openai/gpt-5-mini")
     if name and provider not in WELL_KNOWN:

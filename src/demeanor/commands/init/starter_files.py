@@ -35,6 +35,16 @@ CI: Mapping[str, Mapping[str, str]] = {
 """CI service → its starter files and where they are written."""
 
 
+SMOKE = {"github-smoke.yml": ".github/workflows/evals-smoke.yml"}
+"""The workflow of `--smoke` and where it is written."""
+
+_CLINE_MODELS = ("claude-sonnet-4-20250514", "gpt-4o", "gemini-2.5-pro-preview-06-05")
+"""The models of Cline's own smoke tests, which its router serves."""
+
+_AGENT_SOURCES: Mapping[str, Sequence[str]] = {"cline": ("src/core/**", "src/shared/**", "proto/**")}
+"""What the agent of a project is built from, where it is known."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StarterChoice:
     """What a new project tests, and where."""
@@ -48,12 +58,24 @@ class StarterChoice:
     ci: str = "github"
     """The CI service: a key of `CI`."""
 
+    smoke: bool = False
+    """Whether a workflow runs all evals once after a merge; on GitHub only."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of its subjects; empty for the small model on this machine."""
+        if self.model:
+            return (self.model,)
+        return _CLINE_MODELS if self.agent == "cline" else ()
+
 
 def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
     """The path and the text of every file."""
-    targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci]}
+    targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci], **(SMOKE if choice.smoke else {})}
+    sources = _AGENT_SOURCES.get(choice.agent, ("src/**", "prompts/**"))
     blocks = {
         "subjects": [_subjects(choice)],
+        "paths": [f'- "{pattern}"' for pattern in (*sources, "evals/**", "demeanor.toml")],
         "package": [package_line(installed_from(), _extra(choice))],
         "install": [command for command, _ in _downloads(choice)],
         "node": [] if choice.agent == NATIVE else ["apt-get update && apt-get install --yes nodejs npm"],
@@ -66,13 +88,13 @@ def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
 
 def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing."""
-    ready = choice.agent == NATIVE and not choice.model
+    ready = choice.agent == NATIVE and not choice.models
     runtime = [(install_extra("local"), "the runtime of the local model")] if _extra(choice) else []
     return [
         *([] if ready else [*runtime, *_downloads(choice)]),
         *((f"export {name}=…", "the key of the provider") for name in _keys(choice) if name not in environ),
         ("demeanor validate", "check the evals, without a model"),
-        ("demeanor run --policy all", "run them"),
+        ("demeanor run", "run them"),
     ]
 
 
@@ -104,23 +126,23 @@ def fill(template: str, blocks: Mapping[str, Sequence[str]]) -> str:
 
 
 def _subjects(choice: StarterChoice) -> str:
-    subjects = f'subjects = ["{choice.agent}:{choice.model or DEFAULT_MODEL}"]'
-    return f"# {subjects}" if choice == StarterChoice(ci=choice.ci) else subjects
+    names = ", ".join(f'"{choice.agent}:{model}"' for model in choice.models or (DEFAULT_MODEL,))
+    return f"{'' if choice.models or choice.agent != NATIVE else '# '}subjects = [{names}]"
 
 
 def _extra(choice: StarterChoice) -> str:
     """The extra that the choice needs: the runtime of the local model."""
-    return "" if choice.model else "local"
+    return "" if choice.models else "local"
 
 
 def _downloads(choice: StarterChoice) -> list[tuple[str, str]]:
     """What is downloaded after Demeanor itself, with a few words about each: the local model and the agent."""
-    model = [] if choice.model else [("demeanor models fetch", "its weights")]
+    model = [] if choice.models else [("demeanor models fetch", "its weights")]
     agent = (f"demeanor agents install {choice.agent}", "unless it is on PATH already")
     return model if choice.agent == NATIVE else [*model, agent]
 
 
 def _keys(choice: StarterChoice) -> list[str]:
     """The variable with the provider's key; only its name is written, never its value."""
-    provider = WELL_KNOWN.get(choice.model.partition("/")[0])
+    provider = WELL_KNOWN.get("cline" if choice.models == _CLINE_MODELS else choice.model.partition("/")[0])
     return [provider.key_env] if provider else []

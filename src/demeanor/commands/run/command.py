@@ -14,8 +14,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--policy",
         choices=("always", "all"),
-        help="which policies to run (default: always; all if you select evals by path, name, -k or suite, or set "
-        "RUN_EVALS)",
+        help="which policies to run (default: all; in CI always, unless you select evals by path, name, -k or suite, "
+        "or set RUN_EVALS)",
     )
     intervention_arguments(how)
     how.add_argument("--fail-fast", action="store_true", help="start no further trial after the first failure")

@@ -39,7 +39,7 @@ class RunRequest:
     """Overrides the number of trials of every eval."""
 
     policy: Literal["always", "all"] | None = None
-    """Which policies run; None means all if evals were named, otherwise only ALWAYS_PASSES."""
+    """Which policies run; None means all if evals were named or it runs outside of CI, otherwise ALWAYS_PASSES."""
 
     jobs: int | None = None
     """The number of trials that run in parallel."""
