@@ -71,6 +71,8 @@ def test_it_has_no_tools():
     expected = {
         Ability.PARALLEL,
         Ability.TOOL_ERROR,
+        Ability.CALLS,
+        Ability.EXIT_CODE,
         Ability.MALFORMED,
         Ability.DENY,
         Ability.CLEAN,

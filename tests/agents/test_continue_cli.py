@@ -67,7 +67,7 @@ def test_a_session_that_is_nested_too_deeply_is_an_unreadable_log():
 
 def test_unsupported_abilities():
     """A denied tool would be hidden from the model, and a stream that breaks off counts as complete."""
-    assert set(agent("continue").cannot) == {Ability.DENY, Ability.CUT, Ability.SUB_AGENTS}
+    assert set(agent("continue").cannot) == {Ability.DENY, Ability.CUT, Ability.EXIT_CODE, Ability.SUB_AGENTS}
 
 
 def test_settings_are_merged_into_its_file():

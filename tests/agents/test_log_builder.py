@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.core.values.trajectory import Aside, Called, Concluded, Said
 
@@ -12,11 +16,35 @@ def test_a_call_that_is_reported_twice_counts_once():
     log.next_turn()
     log.add_call("c", "shell", {})
     log.add_call("c", "shell", {"command": "ls"})
-    log.add_result("c", None, succeeded=True, seconds=2.0)
+    log.add_result("c", None, exit_code=0, seconds=2.0)
     log.add_result("c", "a.txt")
     (call,) = log.events()
     assert isinstance(call, Called)
     assert (call.arguments, call.result, call.succeeded, call.seconds) == ({"command": "ls"}, "a.txt", True, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "outcome", "succeeded"),
+    [
+        ("shell", {}, {"succeeded": True}, None),
+        ("shell", {}, {"succeeded": False}, False),
+        ("shell", {}, {"succeeded": True, "exit_code": 1}, False),
+        ("shell", {}, {"succeeded": False, "exit_code": 0}, True),
+        ("bash", {}, {"succeeded": True}, True),
+        ("bash", {"run_in_background": True}, {"succeeded": True}, None),
+        ("read", {}, {"succeeded": True}, True),
+    ],
+)
+def test_the_exit_code_decides_whether_a_command_succeeded(
+    tool: str, arguments: dict[str, Any], outcome: dict[str, Any], succeeded: bool | None
+):
+    """That a tool could start it proves nothing, except with a tool that fails if its command does."""
+    log = LogBuilder(shells=("bash",))
+    log.add_call("c", tool, arguments)
+    log.add_result("c", "…", **outcome)
+    (call,) = log.events()
+    assert isinstance(call, Called)
+    assert call.succeeded is succeeded
 
 
 def test_an_id_can_be_used_again():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 LIE = sys.argv[1]
 SERVERS = []
+EXIT_CODES = []
 
 
 def tool(name, *arguments):
@@ -94,8 +95,9 @@ def use(name, given):
         found = [str(path) for path in Path().rglob("*.txt") if given["pattern"] in path.read_text()]
         return "nothing was found" if LIE == "search" else "\n".join(found)
     if name == "run_shell_command":
-        command = ["/bin/sh", "-c", given["command"]]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        done = subprocess.run(["/bin/sh", "-c", given["command"]], capture_output=True, text=True, check=False)
+        EXIT_CODES.append(done.returncode)
+        return done.stdout
     return delegated(given["prompt"]) if name == "Agent" else from_server(name, given)
 
 
@@ -112,7 +114,8 @@ def converse(messages, tools, report=update):
             allowed = permitted(call, name)
             result = use(name, given) if allowed else "denied by the user"
             status = "completed" if allowed else "failed"
-            report("tool_call_update", toolCallId=call["id"], status=status, rawOutput=result)
+            raw = {"output": result, "exitCode": EXIT_CODES.pop()} if EXIT_CODES and LIE != "exit-code" else result
+            report("tool_call_update", toolCallId=call["id"], status=status, rawOutput=raw)
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
 
 

@@ -51,7 +51,10 @@ def checked(project: Project, *words: str) -> tuple[int, dict[str, dict[str, Any
     return ran.returncode, {one["ability"]: one for one in found}
 
 
-QUICK = ("create", "edit", "answer", "parallel", "tool-error", "turns", "messages", "deny", "malformed", "together")
+QUICK = (
+    *("create", "edit", "answer", "parallel", "tool-error", "calls", "exit-code", "turns", "messages", "deny"),
+    *("malformed", "together"),
+)
 
 
 def test_our_own_agent_shows_every_ability(project: Project):
@@ -60,7 +63,7 @@ def test_our_own_agent_shows_every_ability(project: Project):
     code, found = checked(project, "native", *words)
     assert {name: one for name, one in found.items() if one["state"] != "shown"} == {}
     assert code == 0
-    assert len(found) == 15
+    assert len(found) == 17
 
 
 def test_an_agent_that_only_talks_fails(project: Project, tmp_path: Path):
@@ -71,13 +74,14 @@ def test_an_agent_that_only_talks_fails(project: Project, tmp_path: Path):
     code, found = checked(project, "liar", *(word for name in (*QUICK, "final-text") for word in ("--ability", name)))
     assert code == 1
     failed = {name for name, one in found.items() if one["state"] == "failed"}
-    assert failed == {*QUICK, "final-text"} - {"answer", "deny", "messages"}
+    assert failed == {*QUICK, "final-text"} - {"answer", "deny", "messages", "calls", "exit-code"}
     assert "I begin with the file." in found["final-text"]["detail"]
-    assert found["deny"]["state"] == found["messages"]["state"] == "declared"
+    declared = {name for name, one in found.items() if one["state"] == "declared"}
+    assert declared == {"deny", "messages", "calls", "exit-code"}
     assert "hello.txt" in found["create"]["detail"]
 
 
-BEHAVIOUR = ("deny-kind", "search", "sub-agents", "mcp", "side-requests", "final-text")
+BEHAVIOUR = ("calls", "exit-code", "deny-kind", "search", "sub-agents", "mcp", "side-requests", "final-text")
 ACP = """\
 [agents.mine]
 adapter = "acp"
@@ -105,6 +109,7 @@ def test_an_honest_agent_shows_what_the_liars_below_pretend(project: Project):
 @pytest.mark.parametrize(
     ("lie", "detail"),
     [
+        ("exit-code", "it is not recorded whether run_shell_command succeeded"),
         ("deny-kind", "denied.txt"),
         ("search", "not found by grep"),
         ("sub-agents", "sub_agents"),
@@ -113,7 +118,7 @@ def test_an_honest_agent_shows_what_the_liars_below_pretend(project: Project):
     ],
 )
 def test_an_agent_that_lies_about_an_ability_is_found_out(project: Project, lie: str, detail: str):
-    """It ignores a denial, finds nothing, does a sub-agent's work itself, makes up an answer, or asks twice."""
+    """It takes any command for a success, ignores a denial, finds nothing, does a sub-agent's work, or makes up an answer."""
     code, found = check_liar(project, lie, (lie,))
     assert (code, found[lie]["state"]) == (1, "failed"), found
     assert detail in found[lie]["detail"]

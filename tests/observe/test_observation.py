@@ -474,7 +474,14 @@ def test_a_log_with_ids_of_its_own_is_about_the_same_calls():
     log = (
         Asked(turn=1, id="effect-1", tool="Writing a.txt", kind=Kind.OTHER, answer="allow"),
         Called(id="effect-1", tool="Writing a.txt", kind=Kind.EDIT, arguments=titled, permission="allow", **common),
-        Called(id="effect-2", tool="bash", kind=Kind.EXECUTE, arguments={"command": "ls", "timeout": 5}, **common),
+        Called(
+            id="effect-2",
+            tool="bash",
+            kind=Kind.EXECUTE,
+            arguments={"command": "ls", "timeout": 5},
+            exit_code=0,
+            **common,
+        ),
     )
     evidence = observe(Capture(trial="t", attempt=1, exchanges=(exchange,), log=log), {})
     calls = [(call.tool, call.id, call.witness, call.succeeded) for call in evidence.trajectory.calls]
@@ -493,7 +500,7 @@ def test_an_id_after_the_tools_name_tells_two_equal_calls_apart():
     common = {"turn": 1, "tool": "bash", "kind": Kind.EXECUTE, "arguments": {"command": "make"}, "witness": "log"}
     log = (
         Called(id="bash__b", result="failed", succeeded=False, **common),  # type: ignore[arg-type]
-        Called(id="bash__a", result="built", succeeded=True, **common),  # type: ignore[arg-type]
+        Called(id="bash__a", result="built", exit_code=0, **common),  # type: ignore[arg-type]
     )
     evidence = observe(Capture(trial="t", attempt=1, exchanges=(exchange,), log=log), {})
     found = [(call.id, call.result, call.succeeded) for call in evidence.trajectory.calls]

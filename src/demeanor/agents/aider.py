@@ -166,6 +166,8 @@ RECIPE = Recipe(
         Ability.SEARCH: _NO_TOOLS,
         Ability.PARALLEL: _NO_TOOLS,
         Ability.TOOL_ERROR: _NO_TOOLS,
+        Ability.EXIT_CODE: _NO_TOOLS,
+        Ability.CALLS: _NO_TOOLS,
         Ability.MALFORMED: _NO_TOOLS,
         Ability.DENY: _NO_TOOLS,
         Ability.CLEAN: "it has no tools, so no model can make it start a process",

@@ -97,7 +97,7 @@ def _message(model: str, number: int, prior: PriorMessage) -> list[dict[str, Any
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    return read_stream_json(ends, _KINDS)
+    return read_stream_json(ends, _KINDS, RECIPE.shells)
 
 
 _KINDS = {
@@ -132,6 +132,7 @@ RECIPE = Recipe(
     debug=Overrides(args=("--debug-file", f"{{home}}/{DEBUG_LOG}")),
     orders=_orders,
     read_log=_read_log,
+    shells=("Bash",),
     tool_kinds=_KINDS,
     approval_modes=("acceptEdits", "auto", "bypassPermissions", "dontAsk", "manual", "plan"),
     params=("append_system_prompt", "system_prompt"),

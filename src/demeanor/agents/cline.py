@@ -73,7 +73,7 @@ def _providers(task: Task, setup: Setup) -> dict[str, Any]:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """`agent_event` lines: an iteration is a turn; `content_end` has the whole content."""
-    log = LogBuilder(RECIPE.tool_kinds)
+    log = LogBuilder(RECIPE.tool_kinds, shells=RECIPE.shells)
     for line in json_lines(ends):
         event = as_dict(line.get("event"))
         match event.get("type"), event.get("contentType"):
@@ -127,6 +127,7 @@ RECIPE = Recipe(
     dialects=("openai-chat", "anthropic"),
     orders=_orders,
     read_log=_read_log,
+    shells=("run_commands",),
     tool_kinds=_KINDS,
     cannot={
         Ability.TURNS: "it can resume a session only in its terminal interface",

@@ -15,7 +15,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
-from demeanor.core.text.json_values import as_dict, as_number, as_text
+from demeanor.core.text.json_values import as_dict, as_number, as_text, as_whole
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.messages import full_tool_name
 from demeanor.core.values.process import Launch, ProcessEnd
@@ -202,7 +202,8 @@ def add_outcome(log: LogBuilder, item: dict[str, Any], sub_agent: int) -> None:
     log.add_result(
         as_text(item.get("id")),
         None,
-        succeeded=item.get("status") == "completed" and item.get("exit_code") in (0, None),
+        succeeded=item.get("status") == "completed",
+        exit_code=as_whole(item.get("exit_code")),
         seconds=None if whole is None else whole + (nanos or 0.0) / 1e9,
         sub_agent=sub_agent,
     )

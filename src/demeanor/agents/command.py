@@ -35,6 +35,8 @@ _CANNOT = {
 
 
 _NO_MCP = "its command has no {mcp_config}, the file that names the MCP servers"
+_NO_EVENTS = "its output is plain text, so how its calls end is not recorded"
+_NO_EXIT_CODE = "its events name no exit_code"
 _MCP_FILE = ".demeanor/mcp-servers.json"
 _PARAMS = ("args", "env", "home_files", "mcp_servers", "tool_kinds")
 
@@ -134,7 +136,14 @@ def read(name: str, table: Table) -> CommandAgent:
     """The agent of an `[agents.NAME]` table with `adapter = "command"`."""
     program = read_program(table, prompt=True)
     resume = read_command(table, "resume_command", (PROMPT, MCP_CONFIG, *PLACEHOLDERS))
-    mcp = any(has_placeholder(text, MCP_CONFIG) for text in (*program.command, *program.env.values()))
+    events = read_jsonl_paths(table)
+    cannot = dict(_CANNOT)
+    if not any(has_placeholder(text, MCP_CONFIG) for text in (*program.command, *program.env.values())):
+        cannot[Ability.MCP] = _NO_MCP
+    if events is None:
+        cannot[Ability.CALLS] = _NO_EVENTS
+    if events is None or "exit_code" not in events.paths:
+        cannot[Ability.EXIT_CODE] = _NO_EXIT_CODE
     for key, words in (("command", program.command), ("resume_command", resume)):
         if words and not any(has_placeholder(text, PROMPT) for text in (*words, *program.env.values())):
             table.fail(key, "has no {prompt}", "write {prompt} where the agent expects its prompt")
@@ -142,9 +151,9 @@ def read(name: str, table: Table) -> CommandAgent:
         name=name,
         program=program,
         resume_command=resume,
-        events=read_jsonl_paths(table),
+        events=events,
         exit_codes=_exit_codes(table),
-        cannot=_CANNOT if mcp else {**_CANNOT, Ability.MCP: _NO_MCP},
+        cannot=cannot,
         stdout_contains=table.maybe_text("stdout_contains"),
     )
 

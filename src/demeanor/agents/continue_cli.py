@@ -128,6 +128,7 @@ RECIPE = Recipe(
     cannot={
         Ability.SUB_AGENTS: "it offers its model no tool that starts a sub-agent",
         Ability.DENY: "it hides a denied tool from the model, so an attempt to use it could not be seen",
+        Ability.EXIT_CODE: "it records no exit codes, and many failing commands as done",
         Ability.CUT: "it takes an answer that breaks off for a complete one",
     },
     mcp=_mcp,

@@ -21,7 +21,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text, as_whole
 from demeanor.core.values.agent import Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.trajectory import Event, Kind
@@ -142,7 +142,9 @@ def _add_answer(log: LogBuilder, data: dict[str, Any]) -> None:
 
 def _add_result(log: LogBuilder, data: dict[str, Any]) -> None:
     output = as_text(as_dict(data.get("result")).get("content")) or as_text(as_dict(data.get("error")).get("message"))
-    log.add_result(as_text(data.get("toolCallId")), output, succeeded=data.get("success") is True)
+    exit_code = as_whole(as_dict(data.get("shellExecution")).get("exitCode"))
+    call, succeeded = as_text(data.get("toolCallId")), data.get("success") is True
+    log.add_result(call, output, succeeded=succeeded, exit_code=exit_code)
 
 
 _KINDS = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import json_lines
+from demeanor.agents.jsonl import json_lines, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
@@ -15,7 +16,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, prior_ids, session_id
 from demeanor.agents.settings import json_file, toml_value
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.text.json_values import as_dict, as_text
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text
 from demeanor.core.values.agent import DEBUG_LOG, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.scenario import PriorCall
@@ -23,6 +24,7 @@ from demeanor.core.values.trajectory import Event, Kind
 
 _FOLDER = ".gemini"
 _PRIOR = f"{_FOLDER}/earlier.json"
+_SESSIONS = f"{_FOLDER}/tmp/*/chats/*.jsonl"  # noqa: S108 - in its HOME
 _TOOLS = (
     "glob",
     "google_web_search",
@@ -56,7 +58,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
         mode = ("--approval-mode", setup.approval_mode or "yolo")
         words = ("--model", task.model, *mode, "--skip-trust", "--output-format", "stream-json")
         launches.append(Launch(argv=(*setup.program, *words, *session, f"--prompt={prompt}"), env=_env(task)))
-    return Orders(launches=tuple(launches), home_files=files)
+    return Orders(launches=tuple(launches), home_files=files, leavings=(_SESSIONS,))
 
 
 def _env(task: Task) -> dict[str, str]:
@@ -116,8 +118,9 @@ def _session_file(task: Task) -> bytes:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """`message` lines hold pieces of text; consecutive pieces belong together."""
+    """`message` lines hold pieces of text; consecutive pieces belong together. Exit codes are in its session only."""
     log = LogBuilder(_KINDS)
+    codes = _exit_codes(leavings)
     pieces: list[str] = []
     ids: dict[str, str] = {}  # it prefixes the model's call id with the tool's name
     answered = True
@@ -139,12 +142,59 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
             log.add_call(call, name, as_dict(line.get("parameters")))
         elif kind == "tool_result":
             output = line.get("output") or as_dict(line.get("error")).get("message")
-            call = ids.get(as_text(line.get("tool_id")), "")
-            log.add_result(call, as_text(output), succeeded=line.get("status") == "success")
+            own = as_text(line.get("tool_id"))
+            code = next(codes.get(own, iter(())), None)
+            succeeded = line.get("status") == "success"
+            log.add_result(ids.get(own, ""), as_text(output), succeeded=succeeded, exit_code=code)
     log.add_text("".join(pieces))
     return log.events()
 
 
+def _exit_codes(leavings: Mapping[str, bytes]) -> dict[str, Iterator[int | None]]:
+    """The exit codes of the calls in its session files, in order: an id may come again. A later line may repeat a
+    message with more of its calls.
+    """
+    messages: dict[str, Any] = {}
+    for path in sorted(leavings):
+        for line in json_objects(leavings[path].decode("utf-8", "replace")):
+            if "toolCalls" in line:
+                messages[as_text(line.get("id"))] = line["toolCalls"]
+    codes: dict[str, list[int | None]] = {}
+    for call in (call for calls in messages.values() for call in as_dicts(calls)):
+        codes.setdefault(as_text(call.get("id")), []).append(exit_code(call))
+    return {own: iter(found) for own, found in codes.items()}
+
+
+def result_text(call: Mapping[str, Any]) -> str:
+    """What the model got as the result of a call in a session file."""
+    parts = as_dicts(call.get("result"))
+    outputs = (as_dict(as_dict(part.get("functionResponse")).get("response")) for part in parts)
+    return "\n".join(as_text(output.get("output")) or as_text(output.get("error")) for output in outputs)
+
+
+def exit_code(call: Mapping[str, Any]) -> int | None:
+    """The exit code of a command in a session file; -1 after a signal, None if it has not ended or ran no command.
+
+    The result names it after the command's output, unless it is 0. The output may contain such lines too, so it is
+    skipped as far as it is known.
+    """
+    if call.get("name") != "run_shell_command":
+        return None
+    result = result_text(call).strip().removeprefix("<untrusted_context>\n")
+    heads = (f"Output: {as_text(call.get('resultDisplay'))}", "Output: (empty)")
+    head = next((head for head in heads if result.startswith(f"{head}\n")), "")
+    end = _COMMAND_END.search(result, len(head))
+    if end is None:
+        return None
+    if end["signal"]:
+        return -1
+    return int(end["code"] or 0)
+
+
+_COMMAND_END = re.compile(
+    r"(?:\nExit Code: (?P<code>-?\d{1,9}))?(?:\nSignal: (?P<signal>\w+))?(?:\nBackground PIDs: [\d, ]+)?"
+    r"\nProcess Group PGID: \d+(?:\n</untrusted_context>)?\Z"
+)
 _COUNTED = ("message", "tool_use", "tool_result")
 
 _KINDS = {

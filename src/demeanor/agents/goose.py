@@ -17,7 +17,7 @@ from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import prior_ids
 from demeanor.agents.tool_denial import denied_tools
-from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text, as_whole
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.scenario import PriorMessage
@@ -165,7 +165,8 @@ def add_part(log: LogBuilder, part: dict[str, Any], message: str) -> None:
             pieces = as_dicts(value.get("content") or result.get("value"))
             output = joined_text(pieces) or as_text(result.get("error"))
             succeeded = result.get("status") == "success" and not value.get("isError")
-            log.add_result(as_text(part.get("id")), output, succeeded=succeeded)
+            exit_code = as_whole(as_dict(value.get("structuredContent")).get("exit_code"))
+            log.add_result(as_text(part.get("id")), output, succeeded=succeeded, exit_code=exit_code)
 
 
 def _mcp(servers: Servers) -> Overrides:

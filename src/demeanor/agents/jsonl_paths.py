@@ -11,11 +11,11 @@ from demeanor.agents.jsonl import json_arguments, json_lines, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.config import Table, describe, path_problem
 from demeanor.core.text.json_path import Step, json_steps
-from demeanor.core.text.json_values import as_text
+from demeanor.core.text.json_values import as_text, as_whole
 from demeanor.core.values.process import ProcessEnd
 from demeanor.core.values.trajectory import Event, Kind
 
-KEYS = ("tool", "arguments", "id", "result", "failed", "text", "thought")
+KEYS = ("tool", "arguments", "id", "result", "failed", "exit_code", "text", "thought")
 _EXAMPLE = 'such as "item.name", "parts[0].text" or {path = "item.name", when = {type = "tool"}}'
 
 
@@ -41,7 +41,7 @@ class JsonlPaths:
     """One or more paths for each field of an event; the first path that exists is used."""
 
     paths: Mapping[str, tuple[FieldPath, ...]]
-    """By field: `tool`, `arguments`, `id`, `result`, `failed`, `text`, `thought`."""
+    """By field: `tool`, `arguments`, `id`, `result`, `failed`, `exit_code`, `text`, `thought`."""
 
     session_files: tuple[str, ...] = ()
     """Files in HOME with the lines, in place of the output; `*` matches within one path component."""
@@ -78,7 +78,8 @@ class JsonlPaths:
             if result is not None:
                 answered = True
                 succeeded = None if "failed" not in self.paths else not self._find("failed", line)
-                log.add_result(call or f"call-{calls}", _to_text(result), succeeded=succeeded)
+                code = as_whole(self._find("exit_code", line))
+                log.add_result(call or f"call-{calls}", _to_text(result), succeeded=succeeded, exit_code=code)
         return log.events()
 
     def _find(self, key: str, line: Mapping[str, Any]) -> Any:

@@ -98,7 +98,7 @@ def _config(task: Task, setup: Setup) -> dict[str, Any]:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """The steps of the main agent. Sub-agents have files of their own, and prior messages are not steps."""
-    log = LogBuilder(RECIPE.tool_kinds)
+    log = LogBuilder(RECIPE.tool_kinds, shells=RECIPE.shells)
     for content in leavings.values():
         for line in json_objects(content.decode(errors="replace")):
             if line.get("type") == "context.append_loop_event":
@@ -159,6 +159,7 @@ RECIPE = Recipe(
     dialects=("openai-chat", "openai-responses", "anthropic", "gemini"),
     orders=_orders,
     read_log=_read_log,
+    shells=("Bash",),
     tool_kinds=_KINDS,
     no_modes="Kimi Code has its modes only in a terminal",
     mcp=_mcp,

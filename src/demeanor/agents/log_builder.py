@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,14 +17,22 @@ from demeanor.core.values.trajectory import (
     Thought,
     deferred_call,
     kind_of,
+    proved,
 )
+
+_IN_BACKGROUND = ("run_in_background", "is_background", "background")
+"""Arguments that start a command without waiting for its end."""
 
 
 class LogBuilder:
-    """Collects events in the order in which a log reports them."""
+    """Collects events in the order in which a log reports them.
 
-    def __init__(self, kinds: Mapping[str, Kind] | None = None) -> None:
+    `shells` are the tools that fail if their command does: an agent that reports their success reports exit code 0.
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind] | None = None, *, shells: Collection[str] = ()) -> None:
         self._kinds = kinds
+        self._shells = shells
         self._events: list[Event] = []
         self._index: dict[tuple[int, str], int] = {}
         self._sub_agents: dict[str, int] = {}
@@ -105,16 +113,27 @@ class LogBuilder:
         result: str | None,
         *,
         succeeded: bool | None = None,
+        exit_code: int | None = None,
         seconds: float | None = None,
         sub_agent: int = 0,
     ) -> None:
         """Add the result of a call, or a part of it: values that are None leave earlier ones unchanged.
 
-        A result without a known call is ignored.
+        A result without a known call is ignored. A command without an exit code is not known to have succeeded.
         """
-        fields = {"result": result, "succeeded": succeeded, "seconds": seconds}
-        if self._is_known((sub_agent, call)):
-            self._update((sub_agent, call), **{name: value for name, value in fields.items() if value is not None})
+        key = (sub_agent, call)
+        if not self._is_known(key):
+            return
+        if succeeded and exit_code is None and self._ran_in_shell(key):
+            exit_code = 0
+        fields = {"result": result, "succeeded": succeeded, "exit_code": exit_code, "seconds": seconds}
+        self._update(key, **{name: value for name, value in fields.items() if value is not None})
+
+    def _ran_in_shell(self, key: tuple[int, str]) -> bool:
+        event = self._events[self._index[key]]
+        if not isinstance(event, Called) or event.tool not in self._shells:
+            return False
+        return not any(event.arguments.get(name) is True for name in _IN_BACKGROUND)
 
     def _is_known(self, key: tuple[int, str]) -> bool:
         return bool(key[1]) and key in self._index
@@ -129,4 +148,4 @@ class LogBuilder:
 
     def events(self) -> tuple[Event, ...]:
         """All events so far."""
-        return tuple(self._events)
+        return tuple(proved(event) if isinstance(event, Called) else event for event in self._events)

@@ -11,7 +11,7 @@ from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
-from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text, as_whole
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.trajectory import Event
@@ -86,8 +86,9 @@ def _add_answer(log: LogBuilder, message: dict[str, Any]) -> None:
 def _add_result(log: LogBuilder, message: dict[str, Any], extra: dict[str, Any]) -> None:
     """Skip the command that ends the work: the trajectory reports it as not executed."""
     if extra.get("exception_info") != "action was not executed":
-        succeeded = extra.get("returncode") == 0
-        log.add_result(as_text(message.get("tool_call_id")), as_text(message.get("content")), succeeded=succeeded)
+        call, result = as_text(message.get("tool_call_id")), as_text(message.get("content"))
+        code = as_whole(extra.get("returncode"))
+        log.add_result(call, result, succeeded=False if code is None else code == 0, exit_code=code)
 
 
 RECIPE = Recipe(

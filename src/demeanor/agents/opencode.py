@@ -18,7 +18,7 @@ from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import denied_tools
-from demeanor.core.text.json_values import as_dict, as_number, as_text
+from demeanor.core.text.json_values import as_dict, as_number, as_text, as_whole
 from demeanor.core.values.agent import Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.scenario import Approval
@@ -186,7 +186,8 @@ def add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
     seconds = None if start is None or end is None else (end - start) / 1000
     succeeded = state.get("status") == "completed" and part.get("tool") != "invalid"
     output = as_text(state.get("output")) or as_text(state.get("error"))
-    log.add_result(call, output, succeeded=succeeded, seconds=seconds)
+    exit_code = as_whole(as_dict(state.get("metadata")).get("exit"))
+    log.add_result(call, output, succeeded=succeeded, exit_code=exit_code, seconds=seconds)
 
 
 def _mcp(servers: Servers) -> Overrides:

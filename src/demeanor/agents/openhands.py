@@ -18,7 +18,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import session_id
 from demeanor.agents.settings import json_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.text.json_values import as_dict, as_text
+from demeanor.core.text.json_values import as_dict, as_text, as_whole
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.trajectory import Event, Kind
@@ -88,13 +88,23 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
             case "ActionEvent":
                 _add_call(log, event)
             case "ObservationEvent":
-                seen = as_dict(event.get("observation"))
-                output = joined_text(seen.get("content"))
-                log.add_result(as_text(event.get("tool_call_id")), output, succeeded=not seen.get("is_error"))
+                _add_result(log, event)
             case "AgentErrorEvent" | "UserRejectObservation":
                 output = as_text(event.get("error")) or as_text(event.get("rejection_reason"))
                 log.add_result(as_text(event.get("tool_call_id")), output, succeeded=False)
     return log.events()
+
+
+def _add_result(log: LogBuilder, event: dict[str, Any]) -> None:
+    """A result. The exit code -1 means that the command still runs."""
+    seen = as_dict(event.get("observation"))
+    output, exit_code = joined_text(seen.get("content")), as_whole(seen.get("exit_code"))
+    log.add_result(
+        as_text(event.get("tool_call_id")),
+        output,
+        succeeded=not seen.get("is_error"),
+        exit_code=None if exit_code == -1 else exit_code,
+    )
 
 
 def _json(leavings: Mapping[str, bytes], path: str) -> dict[str, Any]:

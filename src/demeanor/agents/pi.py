@@ -116,7 +116,7 @@ def _session(task: Task) -> bytes:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """The messages of the session, without answers that ended in an error: pi discards those."""
-    log = LogBuilder(RECIPE.tool_kinds)
+    log = LogBuilder(RECIPE.tool_kinds, shells=RECIPE.shells)
     seen = set()
     for line in json_objects(leavings.get(_SESSION, b"").decode(errors="replace")):
         name = as_text(line.get("id"))
@@ -158,6 +158,7 @@ RECIPE = Recipe(
     dialects=("openai-chat", "anthropic", "openai-responses", "gemini"),
     orders=_orders,
     read_log=_read_log,
+    shells=("bash",),
     prints_events=False,
     no_modes="pi never asks for permission",
     params=("thinking",),

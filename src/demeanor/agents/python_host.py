@@ -43,14 +43,22 @@ class AgentSession:
         self._emit({"type": "said", "turn": self.turn, "text": text})
 
     def call(
-        self, tool: str, /, *, kind: str = "other", result: str = "", succeeded: bool = True, **arguments: Any
+        self,
+        tool: str,
+        /,
+        *,
+        kind: str = "other",
+        result: str = "",
+        succeeded: bool = True,
+        exit_code: int | None = None,
+        **arguments: Any,
     ) -> None:
-        """Report that a tool was used."""
+        """Report that a tool was used. A command (kind "execute") needs its exit code to count as succeeded."""
         self._calls += 1
         event = {"type": "called", "turn": self.turn, "id": f"call_{self._calls}", "tool": tool, "kind": kind}
-        event |= {"arguments": arguments, "result": result, "succeeded": succeeded, "witness": "log"}
+        event |= {"arguments": arguments, "result": result, "succeeded": succeeded, "exit_code": exit_code}
         event["permission"], self._permission = self._permission, "unasked"
-        self._emit(event)
+        self._emit({**event, "witness": "log"})
 
     def ask(self, tool: str, /, *, kind: str = "other", **arguments: Any) -> bool:
         """Ask the user for permission to use a tool; True if it is given."""

@@ -108,7 +108,7 @@ def _outcome(failed: bool) -> str:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    return read_stream_json(ends, _KINDS)
+    return read_stream_json(ends, _KINDS, RECIPE.shells)
 
 
 _KINDS = {
@@ -139,6 +139,7 @@ RECIPE = Recipe(
     debug_files=(".qwen/debug/*.txt",),
     orders=_orders,
     read_log=_read_log,
+    shells=("run_shell_command",),
     tool_kinds=_KINDS,
     approval_modes=("auto", "auto-edit", "default", "plan", "yolo"),
     params=("append_system_prompt", "system_prompt"),

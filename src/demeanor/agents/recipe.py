@@ -74,6 +74,9 @@ class Recipe:
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """The kinds of its tools, except for tools with common names."""
 
+    shells: tuple[str, ...] = ()
+    """Its tools that fail if their command does. Not needed if its log has exit codes."""
+
     cannot: Mapping[Ability, str] = field(default_factory=dict)
     """What it does not support, with the reason."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from demeanor.agents.jsonl import joined_text, json_lines
@@ -84,12 +84,14 @@ def prior_ids(number: int, prior: PriorMessage) -> list[tuple[str, PriorCall]]:
     return [(f"call_prior_{number}_{place}", call) for place, call in enumerate(prior.calls)]
 
 
-def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+def read_stream_json(
+    ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind], shells: Collection[str]
+) -> tuple[Event, ...]:
     """Read `stream-json`: consecutive `assistant` lines are parts of one answer, `user` lines hold tool results.
 
     Lines of a sub-agent name the call that started it. The last `result` line of the last process has the result.
     """
-    log = LogBuilder(kinds)
+    log = LogBuilder(kinds, shells=shells)
     result = ""
     for end in ends:
         answered, result = True, ""
@@ -109,13 +111,21 @@ def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> t
             if line.get("type") == "result":
                 result = as_text(line.get("result")) if line.get("is_error") is False else ""
             for part in as_dicts(message.get("content")):
-                add_part(log, part, by_model=by_model, sub_agent=sub_agent)
+                in_background = is_in_background(line.get("tool_use_result"))
+                add_part(log, part, by_model=by_model, sub_agent=sub_agent, in_background=in_background)
     log.conclude(result)
     return log.events()
 
 
-def add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool, sub_agent: int) -> None:
-    """Add a part of a message as Anthropic's API has it."""
+def is_in_background(result: Any) -> bool:
+    """Whether a command of Claude Code still runs, by what it records beside the result: it also moves slow ones."""
+    return "backgroundTaskId" in as_dict(result)
+
+
+def add_part(
+    log: LogBuilder, part: dict[str, Any], *, by_model: bool, sub_agent: int, in_background: bool = False
+) -> None:
+    """Add a part of a message as Anthropic's API has it. How a command ends that runs in the background is unknown."""
     match part.get("type"):
         case "text" if by_model:
             log.add_text(as_text(part.get("text")), sub_agent=sub_agent)
@@ -126,4 +136,5 @@ def add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool, sub_agent
             log.add_call(as_text(part.get("id")), as_text(part.get("name")), arguments, sub_agent=sub_agent)
         case "tool_result":
             result, call = joined_text(part.get("content")), as_text(part.get("tool_use_id"))
-            log.add_result(call, result, succeeded=not part.get("is_error"), sub_agent=sub_agent)
+            succeeded = None if in_background else not part.get("is_error")
+            log.add_result(call, result, succeeded=succeeded, sub_agent=sub_agent)

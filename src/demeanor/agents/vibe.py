@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import joined_text, json_lines
+from demeanor.agents.jsonl import joined_text, json_arguments, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
@@ -17,7 +17,7 @@ from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import json_file, toml_file
 from demeanor.agents.tool_denial import REFUSAL, denied_tools
-from demeanor.core.text.json_values import as_dict, as_dicts, as_text
+from demeanor.core.text.json_values import as_dict, as_dicts, as_text, as_whole
 from demeanor.core.values.agent import Ability, Orders, Task
 from demeanor.core.values.process import Launch, ProcessEnd
 from demeanor.core.values.trajectory import Event, Kind
@@ -138,8 +138,9 @@ def _count_prior(leavings: Mapping[str, bytes]) -> int:
 def _add_message(log: LogBuilder, message: dict[str, Any]) -> None:
     parts = as_dicts(message.get("content"))
     if message.get("role") == "tool":
-        succeeded = message.get("outcome") == "success"
-        log.add_result(as_text(message.get("tool_call_id")), joined_text(parts), succeeded=succeeded)
+        call, result = as_text(message.get("tool_call_id")), joined_text(parts)
+        exit_code = as_whole(json_arguments(result).get("returncode")) if message.get("name") == "bash" else None
+        log.add_result(call, result, succeeded=message.get("outcome") == "success", exit_code=exit_code)
     elif message.get("role") == "assistant":
         log.next_turn()
         for part in parts:

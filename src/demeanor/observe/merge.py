@@ -124,6 +124,7 @@ def _complete(event: Called, twin: Called) -> Called:
         event,
         result=twin.result if event.result is None else event.result,
         succeeded=twin.succeeded if twin.succeeded is not None else event.succeeded,
+        exit_code=twin.exit_code,
         seconds=twin.seconds,
         witness="both",
         permission=twin.permission,

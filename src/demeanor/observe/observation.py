@@ -10,7 +10,7 @@ from demeanor.core.text.wording import excerpt, one_line
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.evidence import Evidence, Spent
 from demeanor.core.values.exchange import Exchange, Request
-from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory
+from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory, proved
 from demeanor.core.values.verdict import VoidCause
 from demeanor.core.values.whole_task import VERIFIER_OUTPUT
 from demeanor.observe.attribution import agent_failure, certain_failure, external_failure, injected
@@ -33,6 +33,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     tools = {tool.name: tool for exchange in capture.exchanges for tool in exchange.request.tools}
     log = _with_kinds(capture.log, kinds)
     events, disagreements = merge(events_of(conversations, kinds), log, has_tools=bool(tools))
+    events = tuple(proved(event) if isinstance(event, Called) else event for event in events)
     events, unrequested = with_mcp_calls(events, capture)
     disagreements += unrequested
     trajectory = Trajectory(

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from demeanor.core.text.json_values import as_dict, as_text
+from demeanor.core.text.json_values import as_dict, as_text, as_whole
 from demeanor.core.values.steering import Steering, steered_event
 
 _KINDS = {"read", "edit", "delete", "search", "execute", "fetch", "think"}
 _KIND_ALIASES = {"move": "edit"}
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,99}")
 _MAX_RESULT = 50_000
+_EXIT_CODE = ("exit_code", "exitCode", "returncode", "exit")
 _FINAL_STATUS = {"completed": True, "failed": False}
 
 
@@ -117,6 +118,8 @@ class EventLog:
         call = self._update_call(update)
         result = _result(update)
         call["result"] = call["result"] if result is None else result
+        code = _exit_code(update)
+        call["exit_code"] = call["exit_code"] if code is None else code
         status = update.get("status")
         if status in _FINAL_STATUS:
             self._finish(call, succeeded=_FINAL_STATUS[status])
@@ -129,7 +132,7 @@ class EventLog:
         if call is None:
             self._start_turn()
             call = {"id": call_id, "turn": self._turn, "started": time.monotonic(), "tool": "", "kind": ""}
-            call |= {"arguments": {}, "result": None, "permission": "unasked", "reported": False}
+            call |= {"arguments": {}, "result": None, "permission": "unasked", "reported": False, "exit_code": None}
             self._calls[call_id] = call
         name = _name_in_meta(update.get("_meta"), 4)
         call["tool"] = name or call["tool"] or _tool_name(call_id, as_text(update.get("title")))
@@ -148,6 +151,7 @@ class EventLog:
             self._answer()
         event = {"type": "called", **{name: call[name] for name in ("turn", "id", "tool", "arguments", "permission")}}
         event |= {"kind": self._kind(call), "result": call["result"], "succeeded": succeeded, "witness": "log"}
+        event["exit_code"] = call["exit_code"]
         self._emit({**event, "seconds": round(time.monotonic() - call["started"], 4)})
         if succeeded is not None:
             self._steering.called(call["tool"], self._kind(call))
@@ -194,6 +198,19 @@ def _name_in_meta(meta: Any, depth: int) -> str:
         return ""
     found = as_text(meta.get("toolName")) or as_text(meta.get("tool_name"))
     return found or next((name for value in meta.values() if (name := _name_in_meta(value, depth - 1))), "")
+
+
+def _exit_code(update: Mapping[str, Any]) -> int | None:
+    """The exit code of a command, where agents put it: into the raw output, or as Zed's clients read it."""
+    raw, meta = as_dict(update.get("rawOutput")), as_dict(update.get("_meta"))
+    places = (
+        raw,
+        as_dict(raw.get("metadata")),
+        as_dict(raw.get("structuredContent")),
+        as_dict(meta.get("terminal_exit")),
+    )
+    codes = (as_whole(place.get(name)) for place in places for name in _EXIT_CODE)
+    return next((code for code in codes if code is not None), None)
 
 
 def _result(update: Mapping[str, Any]) -> str | None:

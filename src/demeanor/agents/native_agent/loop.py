@@ -183,7 +183,7 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
     except ValueError:
         arguments = None
     permission = _permission(conversation, call["id"], name, arguments)
-    succeeded, result = _run_tool(conversation, name, arguments, raw, permission)
+    succeeded, result, exit_code = _run_tool(conversation, name, arguments, raw, permission)
     event = {
         "type": "called",
         "turn": conversation.turn,
@@ -194,6 +194,7 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
         "raw": "" if isinstance(arguments, dict) else raw,
         "result": result,
         "succeeded": succeeded,
+        "exit_code": exit_code,
         "seconds": round(time.monotonic() - started, 4),
         "witness": "log",
         "permission": permission,
@@ -207,19 +208,23 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
     return False
 
 
-def _run_tool(conversation: Conversation, name: str, arguments: Any, raw: str, permission: str) -> tuple[bool, str]:
+def _run_tool(
+    conversation: Conversation, name: str, arguments: Any, raw: str, permission: str
+) -> tuple[bool, str, int | None]:
+    """Whether the tool succeeded, its result, and the exit code of a command that ended."""
     tools = _tools(conversation)
     tool = tools.get(name)
     if tool is None:
-        return False, f"error: there is no tool {name!r}; the tools are: {', '.join(tools)}"
+        return False, f"error: there is no tool {name!r}; the tools are: {', '.join(tools)}", None
     if arguments is None:
-        return False, f"error: the arguments are not valid JSON: {raw[:200]}"
+        return False, f"error: the arguments are not valid JSON: {raw[:200]}", None
     if permission == "deny":
-        return False, "error: the user did not allow this"
+        return False, "error: the user did not allow this", None
     try:
-        return True, run_tool(tool, conversation.workspace, arguments)
+        result = run_tool(tool, conversation.workspace, arguments)
+        return True, result, 0 if tool.kind == "execute" else None
     except ToolError as error:
-        return False, f"error: {error}"
+        return False, f"error: {error}", error.exit_code
 
 
 def _permission(conversation: Conversation, call: str, name: str, arguments: Any) -> str:

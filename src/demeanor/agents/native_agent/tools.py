@@ -18,6 +18,11 @@ _MAX_MATCHES = 200
 class ToolError(Exception):
     """A tool failed; the model gets the message as the result."""
 
+    def __init__(self, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+        """The exit code of a command."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NativeTool:
@@ -144,7 +149,7 @@ def _shell(workspace: Path, arguments: Mapping[str, str]) -> str:
         raise ToolError("the command took longer than 60 seconds and was killed") from None
     text = _cut(output.decode("utf-8", "replace"))
     if process.returncode:
-        raise ToolError(f"exit code {process.returncode}\n{text}")
+        raise ToolError(f"exit code {process.returncode}\n{text}", process.returncode)
     return text or "(no output)"
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from demeanor.agents.log_builder import LogBuilder
+from demeanor.agents.recipe import Recipe
 from demeanor.core.values.session import PastSession, Round, SeenFile
-from demeanor.core.values.trajectory import Kind
 
 _REMARK = re.compile(r"<([a-z]+(?:[-_][a-z]+)+)(?:\s[^>]*)?>.*</\1>", re.S)
 """A text that is nothing but a tagged remark of the agent itself: `<environment_context>…`, `<system-reminder>…`."""
@@ -30,11 +29,10 @@ class _OpenRound:
 class SessionBuilder:
     """Collects the rounds of a session in the order of its file."""
 
-    def __init__(self, agent: str, kinds: Mapping[str, Kind]) -> None:
-        self._agent = agent
-        self._kinds = kinds
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
         self._rounds: list[_OpenRound] = []
-        self._before = _OpenRound(prompt="", log=LogBuilder(kinds))
+        self._before = self._open_round("")
         self.gaps: dict[str, None] = {}
         """What the file does not contain, in order."""
 
@@ -55,7 +53,11 @@ class SessionBuilder:
     def add_prompt(self, text: str, *, snapshot: str = "") -> None:
         """Begin a round; a text that is only a remark of the agent itself is not a prompt."""
         if text.strip() and not _REMARK.fullmatch(text.strip()):
-            self._rounds.append(_OpenRound(prompt=text.strip(), log=LogBuilder(self._kinds), snapshot=snapshot))
+            self._rounds.append(self._open_round(text.strip(), snapshot))
+
+    def _open_round(self, prompt: str, snapshot: str = "") -> _OpenRound:
+        log = LogBuilder(self._recipe.tool_kinds, shells=self._recipe.shells)
+        return _OpenRound(prompt=prompt, log=log, snapshot=snapshot)
 
     def answer(self, *, by_model: bool) -> None:
         """A message follows: consecutive ones of the model are one turn."""
@@ -86,4 +88,4 @@ class SessionBuilder:
             )
             for one in self._rounds
         )
-        return PastSession(agent=self._agent, rounds=rounds, gaps=tuple(self.gaps), **facts)
+        return PastSession(agent=self._recipe.name, rounds=rounds, gaps=tuple(self.gaps), **facts)

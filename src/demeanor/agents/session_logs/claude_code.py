@@ -12,7 +12,7 @@ from typing import Any
 
 from demeanor.agents.claude_code import RECIPE
 from demeanor.agents.session_logs.builder import SessionBuilder
-from demeanor.agents.sessions import add_part
+from demeanor.agents.sessions import add_part, is_in_background
 from demeanor.core.text.json_values import as_dict, as_dicts, as_number, as_text
 from demeanor.core.values.session import PastSession
 
@@ -30,7 +30,7 @@ def is_session(lines: Iterable[Mapping[str, Any]]) -> bool:
 
 def read_session(lines: list[dict[str, Any]]) -> PastSession:
     """The session."""
-    built = SessionBuilder(RECIPE.name, RECIPE.tool_kinds)
+    built = SessionBuilder(RECIPE)
     chain, facts = _chain(lines), dict[str, str]()
     for line in lines:
         if line.get("isSidechain") is True:
@@ -50,8 +50,10 @@ def read_session(lines: list[dict[str, Any]]) -> PastSession:
             _add_prompt(built, line, message)
             continue
         built.answer(by_model=line.get("type") == "assistant")
+        in_background = is_in_background(line.get("toolUseResult"))
         for part in parts:
-            add_part(built.log, part, by_model=line.get("type") == "assistant", sub_agent=0)
+            by_model = line.get("type") == "assistant"
+            add_part(built.log, part, by_model=by_model, sub_agent=0, in_background=in_background)
         for part in results:
             _add_seen(built, as_text(part.get("tool_use_id")), as_dict(line.get("toolUseResult")))
     return built.session(**facts)

@@ -20,7 +20,7 @@ def is_session(lines: Iterable[Mapping[str, Any]]) -> bool:
 
 def read_session(lines: list[dict[str, Any]]) -> PastSession:
     """The session. Its events name the prompts; of files without such events, the user's messages are taken."""
-    built = SessionBuilder(RECIPE.name, RECIPE.tool_kinds)
+    built = SessionBuilder(RECIPE)
     facts: dict[str, str] = {}
     told = any(_told_prompt(line) for line in lines)
     for line in lines:

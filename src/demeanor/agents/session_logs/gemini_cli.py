@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.agents.gemini_cli import RECIPE
+from demeanor.agents.gemini_cli import RECIPE, exit_code, result_text
 from demeanor.agents.jsonl import joined_text
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.core.text.json_values import as_dict, as_dicts, as_text
@@ -23,7 +23,7 @@ def is_session(lines: Iterable[Mapping[str, Any]]) -> bool:
 
 def read_session(lines: list[dict[str, Any]], *, folder: str = "") -> PastSession:
     """The session; `folder` is that of its project, which another file names."""
-    built = SessionBuilder(RECIPE.name, RECIPE.tool_kinds)
+    built = SessionBuilder(RECIPE)
     facts = {"folder": folder}
     for line in lines:
         for name, key in (("id", "sessionId"), ("started", "startTime")):
@@ -90,12 +90,8 @@ def _add_call(built: SessionBuilder, call: Mapping[str, Any]) -> None:
     name = as_text(call.get("name"))
     own = as_text(call.get("id")).removeprefix(f"{name}__")
     built.log.add_call(own, name, as_dict(call.get("args")))
-    texts = [
-        as_text(output.get("output")) or as_text(output.get("error"))
-        for part in as_dicts(call.get("result"))
-        for output in [as_dict(as_dict(part.get("functionResponse")).get("response"))]
-    ]
-    built.log.add_result(own, "\n".join(texts), succeeded=call.get("status") == "success")
+    succeeded = call.get("status") == "success"
+    built.log.add_result(own, result_text(call), succeeded=succeeded, exit_code=exit_code(call))
     shown = as_dict(call.get("resultDisplay"))
     if isinstance(shown.get("originalContent"), str):
         new = shown.get("isNewFile") is True

@@ -20,7 +20,7 @@ _USER_INPUT = re.compile(r"\s*<user_input[^>]*>(.*)</user_input>\s*", re.S)
 def cline_session(data: Mapping[str, Any], about: Mapping[str, Any]) -> PastSession:
     """A session of Cline: `<id>.messages.json`, and `<id>.json` about it. Before each run, it saves all files as a
     commit in the user's repository."""
-    built = SessionBuilder(cline.RECIPE.name, cline.RECIPE.tool_kinds)
+    built = SessionBuilder(cline.RECIPE)
     history = as_dicts(as_dict(as_dict(about.get("metadata")).get("checkpoint")).get("history"))
     snapshots = {as_number(one.get("runCount")): as_text(one.get("ref")) for one in history}
     for message in as_dicts(data.get("messages")):
@@ -53,7 +53,7 @@ def _add_cline_result(built: SessionBuilder, part: Mapping[str, Any]) -> None:
 
 def goose_session(data: Mapping[str, Any]) -> PastSession:
     """A session of goose: what `goose session export --format json` writes, or a row of its database with messages."""
-    built = SessionBuilder(goose.RECIPE.name, goose.RECIPE.tool_kinds)
+    built = SessionBuilder(goose.RECIPE)
     for message in as_dicts(data.get("conversation")):
         if as_dict(message.get("metadata")).get("userVisible") is False:
             continue
@@ -75,7 +75,7 @@ def goose_session(data: Mapping[str, Any]) -> PastSession:
 
 def opencode_session(data: Mapping[str, Any]) -> PastSession:
     """A session of opencode: what `opencode export` writes, or rows of its database."""
-    built = SessionBuilder(opencode.RECIPE.name, opencode.RECIPE.tool_kinds)
+    built = SessionBuilder(opencode.RECIPE)
     info, model = as_dict(data.get("info")), ""
     for message in as_dicts(data.get("messages")):
         about, parts = as_dict(message.get("info")), as_dicts(message.get("parts"))

@@ -21,6 +21,11 @@ def as_dicts(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def as_whole(value: Any) -> int | None:
+    """A whole number, or None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def as_number(value: Any) -> float | None:
     """A finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -35,6 +35,12 @@ class Ability(StrEnum):
     TOOL_ERROR = "tool-error"
     """Reports a failed tool to the model and continues."""
 
+    CALLS = "calls"
+    """Its calls are recorded with name, kind, arguments, result, outcome, order and time."""
+
+    EXIT_CODE = "exit-code"
+    """A command that fails is recorded as failed, and another one as succeeded."""
+
     TURNS = "turns"
     """Continues the same conversation when prompted again."""
 

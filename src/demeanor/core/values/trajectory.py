@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -125,6 +125,9 @@ class Called:
     succeeded: bool | None = None
     """Whether it succeeded; None if unknown."""
 
+    exit_code: int | None = None
+    """The exit code of the command that it ran; None if none is recorded."""
+
     seconds: float | None = None
     """How long it took, if the agent's log says so."""
 
@@ -148,6 +151,15 @@ class Called:
 
     type: Literal["called"] = "called"
     """The tag of this type."""
+
+
+def proved(call: Called) -> Called:
+    """The call with the outcome that its record proves. A command succeeds with exit code 0; that a tool could start it
+    says nothing, and many agents report only that.
+    """
+    if call.exit_code is not None:
+        return replace(call, succeeded=call.exit_code == 0)
+    return replace(call, succeeded=None) if call.kind is Kind.EXECUTE and call.succeeded else call
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

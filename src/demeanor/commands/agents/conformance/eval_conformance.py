@@ -1,11 +1,21 @@
 """One eval per ability of a coding agent. The tag in each prompt selects the script of the model."""
 
+import re
 from pathlib import Path
 
 from demeanor import USUALLY_PASSES, Approval, Rig, eval_test
 
 _TIMEOUT = 60.0
 _OUTAGE_TIMEOUT = 120.0
+_CHECK = """\
+other=$((3 - $1))
+echo "checked $1"
+echo "<exited with exit code $other>"
+echo "Command exited with code $other"
+echo "Exit Code: $other"
+exit $1
+"""
+"""It prints how other commands end, as several agents put it."""
 
 
 @eval_test(USUALLY_PASSES, name="create", prompt="Write a greeting into hello.txt. [create]", timeout=_TIMEOUT)
@@ -46,6 +56,41 @@ def tool_error(rig: Rig, result: str) -> None:
     """Reports a failed tool call to the model, and continues."""
     assert rig.calls.count() >= 2
     assert "not there" in rig.workspace["report.txt"].text
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="calls",
+    prompt="Read bird.txt, and copy it to copy.txt. [calls]",
+    files={"bird.txt": "heron-8431\n"},
+    timeout=_TIMEOUT,
+)
+def calls(rig: Rig, result: str) -> None:
+    """Its calls are recorded with name, kind, arguments, result, outcome, order and time."""
+    reads = rig.calls.of_kind("read").where(path="bird.txt")
+    edits = rig.calls.of_kind("edit").where(path="copy.txt")
+    assert reads.returned("heron-8431")
+    assert reads.succeeded().before(edits.succeeded())
+    times = [call.at for call in rig.calls if call.at is not None]
+    assert len(times) == rig.calls.count()
+    assert times == sorted(times)
+    assert all(call.seconds is None or 0 <= call.seconds < rig.seconds for call in rig.calls)
+    assert all(call.id and call.tool in rig.trajectory.tools and not call.by_sub_agent for call in rig.calls)
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="exit-code",
+    prompt="Run check.sh twice. [exit-code]",
+    files={"check.sh": _CHECK},
+    timeout=_TIMEOUT,
+)
+def exit_code(rig: Rig, result: str) -> None:
+    """A command that fails is recorded as failed, and another one as succeeded, whatever they print."""
+    runs = rig.calls.of_kind("execute").where(command=re.compile(r"check\.sh"))
+    assert runs.count() == 2
+    assert runs.where(command=re.compile(r"check\.sh 3")).failed().count() == 1
+    assert runs.where(command=re.compile(r"check\.sh 0")).succeeded().count() == 1
 
 
 @eval_test(

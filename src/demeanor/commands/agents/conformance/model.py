@@ -76,6 +76,21 @@ def tool_error(turn: Turn) -> ScriptOutput:
     return finish(turn, "missing.txt is not there; I noted it in report.txt.")
 
 
+def calls(turn: Turn) -> ScriptOutput:
+    """Read a file, then write its text into another one."""
+    if turn.done == 0:
+        return turn.call("read", path="bird.txt")
+    return finish(turn, "It is a copy.") if turn.done > 1 else write_file(turn, "copy.txt", "heron-8431\n")
+
+
+def exit_code(turn: Turn) -> ScriptOutput:
+    """Run a command that fails, then one that succeeds."""
+    codes = (3, 0)
+    if turn.done < len(codes):
+        return turn.call("execute", command=f"sh check.sh {codes[turn.done]}")
+    return finish(turn, "One of them failed.")
+
+
 def malformed(turn: Turn) -> ScriptOutput:
     """Send truncated arguments once, then valid ones."""
     if turn.done == 0 and not _called_before(turn):
@@ -204,6 +219,8 @@ SCRIPTS: dict[str, Callable[[Turn], ScriptOutput]] = {
     "answer": answer,
     "parallel": parallel,
     "tool-error": tool_error,
+    "calls": calls,
+    "exit-code": exit_code,
     "turns": turns,
     "messages": messages,
     "deny": deny,
