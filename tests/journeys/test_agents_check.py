@@ -118,7 +118,7 @@ def test_an_honest_agent_shows_what_the_liars_below_pretend(project: Project):
     ],
 )
 def test_an_agent_that_lies_about_an_ability_is_found_out(project: Project, lie: str, detail: str):
-    """It takes any command for a success, ignores a denial, finds nothing, does a sub-agent's work, or makes up an answer."""
+    """It takes any command for a success, ignores a denial, finds nothing, works for a sub-agent, or makes up an answer."""
     code, found = check_liar(project, lie, (lie,))
     assert (code, found[lie]["state"]) == (1, "failed"), found
     assert detail in found[lie]["detail"]
