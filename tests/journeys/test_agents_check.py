@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from demeanor.agents.codex import RECIPE as CODEX
 from demeanor.agents.qwen_code import RECIPE as QWEN
 from tests.helpers.project import Project
 
@@ -118,7 +120,7 @@ def test_an_honest_agent_shows_what_the_liars_below_pretend(project: Project):
     ],
 )
 def test_an_agent_that_lies_about_an_ability_is_found_out(project: Project, lie: str, detail: str):
-    """It takes any command for a success, ignores a denial, finds nothing, works for a sub-agent, or makes up an answer."""
+    """It takes any command for a success, ignores a denial, finds nothing, does a sub-agent's work, or asks twice."""
     code, found = check_liar(project, lie, (lie,))
     assert (code, found[lie]["state"]) == (1, "failed"), found
     assert detail in found[lie]["detail"]
@@ -224,3 +226,41 @@ def test_doctor_reports_an_installation_whose_search_program_can_not_be_started(
     assert "→ run `demeanor agents install qwen-code` again" in told.stdout
     helper.chmod(0o755)
     assert "incomplete" not in project.demeanor("doctor", DEMEANOR_AGENTS=str(tmp_path)).stdout
+
+
+NPM = """\
+#!/bin/sh
+mkdir -p node_modules/.bin
+printf '#!/bin/sh\\n' > node_modules/.bin/codex
+chmod +x node_modules/.bin/codex
+"""
+
+
+def test_a_version_that_was_just_installed_is_used_or_the_message_says_how(project: Project, tmp_path: Path):
+    """The tested version is used unless the configuration names another one; runs and lists say which, and why."""
+    npm = tmp_path / "bin/npm"
+    npm.parent.mkdir()
+    npm.write_text(NPM)
+    npm.chmod(0o755)
+    env = {"PATH": f"{npm.parent}:/usr/bin:/bin", "DEMEANOR_AGENTS": str(tmp_path / "agents")}
+
+    def installed(*words: str) -> str:
+        ran = project.demeanor("agents", "install", *words, **env)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def listed() -> dict[str, Any]:
+        (facts,) = json.loads(project.demeanor("agents", "list", "codex", "--json", **env).stdout)
+        return dict(facts)
+
+    newest, older = "0.1000.0", "0.999.0"
+    assert "instead" not in installed(f"codex@{older}") + installed(f"codex@{newest}")
+    assert newest in listed()["path"]
+    assert "the newest that is installed; the tested version is" in listed()["why"]
+    assert f'[agents.codex]\nversion = "{older}"\n' in installed(f"codex@{older}")
+    shutil.copytree(tmp_path / "agents/codex" / older, tmp_path / "agents/codex" / CODEX.package.version)
+    assert f"also installed: {older}, {newest}" in listed()["why"]
+    project.write(demeanor_toml=f'[agents.codex]\nversion = "{older}"\n')
+    assert older in listed()["path"]
+    assert listed()["why"] == "agents.codex.version in the configuration"
+    assert "instead" not in installed(f"codex@{older}")

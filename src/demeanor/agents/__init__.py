@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         is_python as is_python,
         is_wide as is_wide,
     )
-    from demeanor.agents.recipe import Recipe as Recipe, RecipeAgent as RecipeAgent, Setup as Setup
+    from demeanor.agents.recipe import Recipe as Recipe, RecipeAgent as RecipeAgent, Setup as Setup, reader as reader
     from demeanor.agents.registry import (
         BUILT_IN as BUILT_IN,
         CODING_AGENTS as CODING_AGENTS,
@@ -71,7 +71,7 @@ __getattr__ = lazy_names(
         "program": "AgentProgram",
         "python": "PythonAgent",
         "python_environment": "environment_of environment_settings eval_folders is_python is_wide",
-        "recipe": "Recipe RecipeAgent Setup",
+        "recipe": "Recipe RecipeAgent Setup reader",
         "registry": "BUILT_IN CODING_AGENTS adapter make_agent third_party",
         "session_logs.read": "is_half_of_another known_formats read_log_sessions",
     },

@@ -42,7 +42,7 @@ def _recorded(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """The recorded folders; what is not an absolute path is not one of them."""
     try:
         lines = record_file(environ).read_text("utf-8", "replace").splitlines()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     return tuple(Path(line) for line in lines if line.startswith("/"))
 

@@ -120,11 +120,16 @@ def installed(name: str, package: Package, folders: Sequence[Path]) -> dict[str,
         except OSError:
             continue
         programs |= {path.name: package.program_in(path) for path in versions if package.program_in(path).exists()}
-    return dict(sorted(programs.items()))
+    return dict(sorted(programs.items(), key=lambda item: _in_order(item[0])))
+
+
+def _in_order(version: str) -> list[tuple[int, str]]:
+    """A key that sorts 0.10.0 behind 0.9.0."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"[.+-]", version)]
 
 
 def find_program(name: str, package: Package, folders: Sequence[Path], version: str | None) -> Path | None:
-    """The program of an agent: `version` if it is given, else the tested version, any installed one, or one on PATH."""
+    """The program of an agent: `version` if it is given, else the tested one, the newest installed, or one on PATH."""
     programs = installed(name, package, folders)
     if version is not None:
         return programs.get(version)
@@ -134,6 +139,17 @@ def find_program(name: str, package: Package, folders: Sequence[Path], version: 
         return next(reversed(programs.values()))
     on_path = shutil.which(Path(package.program).name)
     return Path(on_path) if on_path else None
+
+
+def why_found(name: str, package: Package, folders: Sequence[Path]) -> str:
+    """Why `find_program` takes the program that it takes, if no version is given."""
+    versions = [*installed(name, package, folders)]
+    if not versions:
+        return f"found on PATH; the tested version is {package.version}"
+    if package.version not in versions:
+        return f"the newest that is installed; the tested version is {package.version}"
+    others = ", ".join(other for other in versions if other != package.version)
+    return f"the tested version; also installed: {others}" if others else "the tested version"
 
 
 def with_own_node(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from demeanor.agents.executables import started_by_path, with_executables
 from demeanor.agents.folders import agents_folders
 from demeanor.agents.mcp_servers import Servers, filled_servers
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
-from demeanor.agents.package import Package, find_program, installed_version, program_paths
+from demeanor.agents.package import Package, find_program, installed_version, program_paths, why_found
 from demeanor.agents.program import in_project, named_files, placeholder_values, project_command, read_paths
 from demeanor.config import Table
 from demeanor.core.values.agent import Ability, Orders, Task
@@ -144,6 +144,9 @@ class RecipeAgent:
     required_version: str | None = None
     """The version in the configuration."""
 
+    why: str = ""
+    """Why this program is used, and no other installed version."""
+
     @property
     def dialect(self) -> str:
         """The model API that it uses."""
@@ -264,11 +267,12 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
         dialect = table.choice("dialect", recipe.dialects, recipe.dialects[0])
         retries = table.whole("retries", least=0, most=20)
         overrides = read_overrides(table, keys=recipe.keys, modes=recipe.approval_modes, no_modes=recipe.no_modes)
+        program, why = _program(name, table, recipe, version)
         return RecipeAgent(
             name=name,
             recipe=recipe,
             setup=Setup(
-                program=_program(table, recipe, version),
+                program=program,
                 dialect=dialect or recipe.dialects[0],
                 retries=DEFAULT_RETRIES if retries is None else retries,
                 settings=overrides.settings,
@@ -277,15 +281,22 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
             pass_env=table.texts("pass_env"),
             reads=read_paths(table),
             required_version=version,
+            why=why,
         )
 
     return read
 
 
-def _program(table: Table, recipe: Recipe, version: str | None) -> tuple[str, ...]:
-    """`program` of the configuration, a string or a list of strings; else the installed program."""
+def _program(name: str, table: Table, recipe: Recipe, version: str | None) -> tuple[tuple[str, ...], str]:
+    """`program` of the configuration, a string or a list of strings; else the installed program. Also why."""
     words = table.words("program")
-    if not words:
-        found = find_program(recipe.name, recipe.package, agents_folders(os.environ), version)
-        return (str(found),) if found else ()
-    return project_command(table, (in_project(table, word) for word in words))
+    if words:
+        command = project_command(table, (in_project(table, word) for word in words))
+        return command, f"agents.{name}.program in the configuration"
+    folders = agents_folders(os.environ)
+    found = find_program(recipe.name, recipe.package, folders, version)
+    if found is None:
+        return (), ""
+    if version is not None:
+        return (str(found),), f"agents.{name}.version in the configuration"
+    return (str(found),), why_found(recipe.name, recipe.package, folders)

@@ -17,7 +17,7 @@ from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.text.codec import encode
 from demeanor.core.trees.open_files import require_open_files
-from demeanor.core.values.agent import Agent
+from demeanor.core.values.agent import Agent, version_note
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.fingerprints import PATH_TOOLS
@@ -193,6 +193,9 @@ def assemble(
     attempt: Attempt = partial(make_attempt, context=context)
     engines = {name: catalog.engine(name).prepare(plan, request, gateway, seed=seed) for name in plan_engines(plan)}
     notes = [note for engine in engines.values() for note in engine.notes]
+    if not on_cluster:
+        agents = map(catalog.agent, dict.fromkeys(cell.subject.agent for cell in plan.cells))
+        notes += filter(None, map(version_note, agents))
     if engines:
         attempt = _with_tasks(attempt, engines)
         notes += changed_task_notes(plan, request)

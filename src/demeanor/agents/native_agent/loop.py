@@ -194,10 +194,10 @@ def _call(conversation: Conversation, call: Mapping[str, str], messages: list[di
         "raw": "" if isinstance(arguments, dict) else raw,
         "result": result,
         "succeeded": succeeded,
-        "exit_code": exit_code,
         "seconds": round(time.monotonic() - started, 4),
         "witness": "log",
         "permission": permission,
+        **({} if exit_code is None else {"exit_code": exit_code}),
     }
     conversation.emit(event)
     conversation.steering.called(name, str(event["kind"]))

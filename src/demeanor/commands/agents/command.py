@@ -18,8 +18,9 @@ from demeanor.core.values.agent import Ability
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.agents import Recipe
+    from demeanor.agents import Recipe, RecipeAgent
     from demeanor.commands.agents.conformance.suite import AbilityResult
+    from demeanor.config import Config
 
 _ABILITIES = tuple(ability.value for ability in Ability)
 _LIST = ", ".join(_ABILITIES)
@@ -71,11 +72,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.agents import agents_folders
 
     if args.action == "install":
-        return _install(args.names, args.dir)
+        return _install(args.names, args.dir, load_config(args))
     if args.dir is not None:
         os.environ["DEMEANOR_AGENTS"] = str(args.dir.resolve())
     if args.action == "list":
-        return _list(args.names, agents_folders(os.environ), as_json=args.json)
+        return _list(args.names, load_config(args), agents_folders(os.environ), as_json=args.json)
     return _check(args)
 
 
@@ -115,6 +116,18 @@ def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
     print("  " + ", ".join(f"{count} {state}" for state, count in counts.items() if count) + "\n")
 
 
+def _chosen(config: Config, recipe: Recipe) -> RecipeAgent:
+    """The agent as a run would start it."""
+    from demeanor.agents import RecipeAgent, reader
+    from demeanor.config import Table
+    from demeanor.runner import Catalog
+
+    agent = Catalog(config=config, environ=os.environ).agent(recipe.name)
+    if isinstance(agent, RecipeAgent):
+        return agent
+    return reader(recipe)(recipe.name, Table({}, where="the defaults"))
+
+
 def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
     """Yield the recipes of the named agents, or of all."""
     from demeanor.agents import CODING_AGENTS, adapter, third_party
@@ -130,16 +143,16 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
             raise UnknownName("coding agent", name, known)
 
 
-def _facts(recipe: Recipe, folders: tuple[Path, ...]) -> dict[str, object]:
-    from demeanor.agents import find_program, installed, installed_version
+def _facts(recipe: Recipe, agent: RecipeAgent, folders: tuple[Path, ...]) -> dict[str, object]:
+    from demeanor.agents import installed
 
-    program = find_program(recipe.name, recipe.package, folders, None)
-    version = installed_version((str(program),), recipe.package, recipe.version_option) if program else None
+    program = agent.setup.program
     return {
         "name": recipe.name,
         "title": recipe.title,
-        "version": version,
-        "path": str(program) if program else None,
+        "version": agent.version(),
+        "why": agent.why,
+        "path": " ".join(program) or None,
         "versions": list(installed(recipe.name, recipe.package, folders)),
         "tried": recipe.package.version,
         "package": f"{recipe.package.manager}:{recipe.package.full_name}",
@@ -149,14 +162,16 @@ def _facts(recipe: Recipe, folders: tuple[Path, ...]) -> dict[str, object]:
     }
 
 
-def _list(names: list[str], folders: tuple[Path, ...], *, as_json: bool) -> ExitCode:
-    found = [_facts(recipe, folders) for recipe in _recipes(names)]
+def _list(names: list[str], config: Config, folders: tuple[Path, ...], *, as_json: bool) -> ExitCode:
+    found = [_facts(recipe, _chosen(config, recipe), folders) for recipe in _recipes(names)]
     if as_json:
         print(json.dumps(found, indent=2))
         return ExitCode.ACCEPTED
     for facts in found:
         where = f"{facts['version'] or 'version unknown'}  {facts['path']}" if facts["path"] else "not installed"
         print(f"{facts['name']:<15} {where}")
+        if facts["why"]:
+            print(f"{'':<15} {facts['why']}")
         dialects = facts["dialects"]
         print(f"{'':<15} speaks {', '.join(dialects) if isinstance(dialects, list) else dialects}")
         cannot = facts["cannot"]
@@ -170,7 +185,7 @@ def _list(names: list[str], folders: tuple[Path, ...], *, as_json: bool) -> Exit
     return ExitCode.ACCEPTED
 
 
-def _install(names: list[str], chosen: Path | None) -> ExitCode:
+def _install(names: list[str], chosen: Path | None, config: Config) -> ExitCode:
     """Install agents into the chosen folder, which is then recorded, or into the usual one."""
     from demeanor.agents import agents_folder, install
     from demeanor.core.values.errors import UsageError
@@ -179,14 +194,31 @@ def _install(names: list[str], chosen: Path | None) -> ExitCode:
         raise UsageError("no agent is named\n  → demeanor agents install NAME[@VERSION]")
     folder = chosen.resolve() if chosen else agents_folder(os.environ)
     versions = {name: version for name, _, version in (text.partition("@") for text in names)}
-    for recipe in list(_recipes(list(versions))):
+    recipes = list(_recipes(list(versions)))
+    for recipe in recipes:
+        _chosen(config, recipe)  # a mistake in its table is found before anything is installed
+    for recipe in recipes:
         program = install(recipe, versions.get(recipe.name) or None, folder, os.environ, _show_progress)
         mark_started()
         if chosen:
             _record(folder)
         print(f"{recipe.name} is ready: {program}")
-        print(f"try it: demeanor run --subject {recipe.name}:scripted")
+        print(_how_to_use(recipe, _chosen(config, recipe), program, versions.get(recipe.name)))
     return ExitCode.ACCEPTED
+
+
+def _how_to_use(recipe: Recipe, agent: RecipeAgent, program: Path, version: str | None) -> str:
+    """The command that runs what was just installed; if a run would use another version, the table that it needs."""
+    command = f"try it: demeanor run --subject {recipe.name}:scripted"
+    if not agent.setup.program or agent.setup.program[-1] == str(program):
+        return command
+    return (
+        f"runs use {recipe.name} {agent.version() or '(version unknown)'} instead: {agent.why}\n"
+        f"  → to use {version or recipe.package.version}, write in demeanor.toml:\n"
+        f"[agents.{recipe.name}]\n"
+        f'version = "{version or recipe.package.version}"\n'
+        f"{command}"
+    )
 
 
 def _record(folder: Path) -> None:

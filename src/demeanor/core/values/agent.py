@@ -245,6 +245,12 @@ def prints_events(agent: Agent) -> bool:
     return bool(getattr(agent, "prints_events", False))
 
 
+def version_note(agent: Agent) -> str:
+    """Which version runs, and why. Its attribute `why` has the reason; empty for an adapter without one."""
+    why = getattr(agent, "why", "")
+    return f"{agent.name} {agent.version() or '(version unknown)'} was used: {why}" if why else ""
+
+
 def asks_user(agent: Agent) -> bool:
     """Whether its program asks the gateway for the user's next message, instead of being started for each prompt.
 
