@@ -125,7 +125,7 @@ RECIPE = Recipe(
     package=Package(
         manager="npm",
         name="@anthropic-ai/claude-code-{platform}",
-        version="2.1.325",
+        version="2.1.327",
         program="node_modules/@anthropic-ai/claude-code-{platform}/claude",
     ),
     dialects=("anthropic",),

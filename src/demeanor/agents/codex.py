@@ -226,7 +226,7 @@ def _mcp(servers: Servers) -> Overrides:
 RECIPE = Recipe(
     name="codex",
     title="Codex",
-    package=Package(manager="npm", name="@openai/codex", version="0.166.0", program="node_modules/.bin/codex"),
+    package=Package(manager="npm", name="@openai/codex", version="0.169.0", program="node_modules/.bin/codex"),
     dialects=("openai-responses",),
     debug=Overrides(env={"RUST_LOG": "debug"}),
     orders=_orders,
