@@ -40,7 +40,7 @@ BROKEN = {
 }
 """Behaviour → the assertion that the bad model must break; to fail for another reason is not enough."""
 
-NO_SUB_AGENTS = "no tool on offer starts a sub-agent"
+NO_SUB_AGENTS = "can't do this (sub-agents)"
 NO_TOOLS = "no tool on offer can"
 ONE_PROMPT = "can't do this (turns)"
 NO_DENIAL = "can't do this (deny)"

@@ -21,7 +21,6 @@ from demeanor.agents.install_error import InstallError, explain
 from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
 from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
-from demeanor.core.started import mark_started
 from demeanor.core.trees.program_tree import program_tree
 from demeanor.core.values.errors import UsageError
 
@@ -233,7 +232,6 @@ def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = N
     outlives it.
     """
     shown = " ".join([Path(words[0]).name, *words[1:4]])
-    mark_started()
     try:
         whole_env = {**_installer_env(one), **(env or {})}
         with program_tree(words, cwd=one.folder, env=whole_env, stdout=subprocess.PIPE) as process:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config import Table, describe
+from demeanor.core.values.agent import Ability
 from demeanor.core.values.checks import DeclaredCheck, JudgeCheck
+from demeanor.core.values.errors import did_you_mean
 from demeanor.core.values.eval import Eval, Rehearsal, Source
 from demeanor.core.values.fault import Fault, parse_faults
 from demeanor.core.values.policy import Policy
@@ -43,6 +45,7 @@ from demeanor.define.mcp_table import mcp_schema, read_mcp
 from demeanor.define.template import checked_files
 from demeanor.define.user_table import read_user, read_user_table, user_schema
 
+_ABILITIES = tuple(ability.value.replace("-", "_") for ability in Ability)
 _ANSWER: Schema = {"enum": ["allow", "deny"]}
 _ANSWERS: Schema = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]}
 _BEHAVIOURS: Schema = {"anyOf": [{"$ref": "#/$defs/act"}, {"type": "array", "items": {"$ref": "#/$defs/act"}}]}
@@ -118,6 +121,14 @@ def _seconds(table: Table, key: str) -> float | None:
     if value is not None and not 0 < value < math.inf:
         table.fail(key, f"expected a number of seconds above 0, found {value:g}")
     return value
+
+
+def _needs(table: Table, key: str) -> tuple[str, ...]:
+    names = texts(table, key)
+    for name in names:
+        if name not in _ABILITIES:
+            table.fail(key, f"unknown ability {name!r}", did_you_mean(name, _ABILITIES, ", ".join(_ABILITIES)))
+    return names
 
 
 def _faults(table: Table, key: str) -> tuple[Fault, ...]:
@@ -238,6 +249,7 @@ EVAL_FIELDS = (
     _shared("tags", Eval, texts, STRINGS),
     _shared("suite", Eval, text, STRING),
     _shared("requires_env", Scenario, texts, STRINGS),
+    _shared("needs", Scenario, _needs, {"type": "array", "items": {"enum": list(_ABILITIES)}}),
     _shared(
         "network",
         Scenario,

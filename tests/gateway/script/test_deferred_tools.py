@@ -59,3 +59,12 @@ def test_a_tool_of_a_server_is_named_with_its_server(offered: str) -> None:
     called = turn(tools, (call(1, "grep_search", {}), "a"), (call(2, offered, {}), "b"))
     assert [result.text for result in called.results_of("github.search")] == ["b"]
     assert turn(("ToolSearch",)).call_named("github.search", {}).arguments == {"query": "github search"}
+
+
+def test_a_tool_of_a_server_may_be_offered_by_its_bare_name() -> None:
+    """With the name of its server it comes first, and a search for it."""
+    assert turn(("read", "lookup")).call_named("words.lookup", {}).name == "lookup"
+    assert turn(("lookup", "words_lookup")).call_named("words.lookup", {}).name == "words_lookup"
+    assert turn(("lookup", "ToolSearch")).call_named("words.lookup", {}).name == "ToolSearch"
+    after = turn(("lookup",), (call(1, "lookup", {"word": "x"}), "heron"))
+    assert [result.text for result in after.results_of("words.lookup")] == ["heron"]

@@ -285,7 +285,8 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
         Ability.DENY: scenario.approval.denies,
         Ability.MCP: bool(scenario.mcp),
     }
-    for ability, is_needed in needed.items():
+    named = dict.fromkeys((Ability(name.replace("_", "-")) for name in scenario.needs), True)
+    for ability, is_needed in (needed | named).items():
         if is_needed and ability in agent.cannot:
             return f"{agent.name} can't do this ({ability}): {agent.cannot[ability]}"
     if scenario.steer and not steers(agent):

@@ -148,6 +148,12 @@ class Scenario:
     requires_env: tuple[str, ...] = ()
     """Environment variables that the eval needs; if one is unset, the eval is reported as skipped."""
 
+    needs: tuple[str, ...] = ()
+    """What the agent must be able to do, such as `["sub_agents"]`: for an agent that can't, the eval is reported as
+    skipped. The names are the abilities of `demeanor agents check`. A check that reads `rig.sub_agents[0]` in any case
+    needs sub-agents without saying so.
+    """
+
     network: Network | None = None
     """What the agent can reach: `gateway`, `none` or `host`; see [Sandboxes](sandboxes.md)."""
 

@@ -28,6 +28,7 @@ from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, 
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
 from demeanor.define.eval_name import name_problem
 from demeanor.define.field import accepts, read_fields
+from demeanor.define.python.implied_needs import implied_needs
 from demeanor.define.template import checked_template
 
 _FUNCTIONS = ("setup", "passes_on", "fails_on", "user")
@@ -70,6 +71,7 @@ def eval_test(
     passes_on: Rehearsal | Sequence[Rehearsal] = (),
     fails_on: Rehearsal | Sequence[Rehearsal] = (),
     does_nothing_passes: bool = False,
+    needs: Sequence[str] = (),
     gaps: Sequence[str] = (),
     cases: Sequence[Mapping[str, Any]] | CaseFile | str | Path | None = None,
 ) -> Callable[[CheckFunction], Any]:
@@ -130,6 +132,7 @@ def _make_eval(
     found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
     if isinstance(found.get("files"), Path):
         found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
+    found["needs"] = tuple(dict.fromkeys((*found.get("needs", ()), *implied_needs(check))))
     marks = case.marks if case else ()
     checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra, fixtures=fixtures, marks=marks),)
     if file := found.pop("snapshot", None):

@@ -22,7 +22,8 @@ def named_call(
 ) -> tuple[str, Mapping[str, Any]]:
     """The next call, as its tool and arguments, to use the tool whose name ends with `name`; raises LookupError.
 
-    The tool of an MCP server may be named `SERVER.TOOL`, whatever the agent puts between the two.
+    The tool of an MCP server may be named `SERVER.TOOL`, whatever the agent puts between the two, and also if the agent
+    offers it by its bare name.
     """
     offered = [tool.name for tool in request.tools]
     if found := next((tool for tool in offered if _is_named(tool, name)), None):
@@ -33,6 +34,8 @@ def named_call(
         return _BRIDGE, {"name": found, "arguments": dict(given)}
     search = next((tool for tool in offered if tool.lower() in _SEARCHES), None)
     if search is None or any(call.name == search for call in _calls(request)):
+        if _bare(name) in offered:
+            return _bare(name), given
         raise LookupError(f"no tool on offer is named {name!r}; on offer: {', '.join(offered) or 'none'}")
     return search, {"query": name.replace(".", " ")}
 
@@ -40,7 +43,13 @@ def named_call(
 def calls_named(request: Request, name: str) -> set[str]:
     """The ids of the calls of the tool whose name ends with `name`."""
     called = {call.id: deferred_call(call.name, call.arguments or {})[0] for call in _calls(request)}
-    return {call for call, tool in called.items() if _is_named(tool, name)}
+    named = {call for call, tool in called.items() if _is_named(tool, name)}
+    return named or {call for call, tool in called.items() if tool == _bare(name)}
+
+
+def _bare(name: str) -> str:
+    """The name of a tool without its server's."""
+    return name.rpartition(".")[2]
 
 
 def _is_named(tool: str, name: str) -> bool:

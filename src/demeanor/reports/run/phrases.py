@@ -111,7 +111,7 @@ def _size(report: RunReport) -> str:
 
 
 def trial_counts(report: RunReport) -> str:
-    """`26 of 30 judged: 16 passed · 10 failed · 4 void`."""
+    """`26 of 30 judged: 16 passed · 10 failed · 4 void; 2 cells skipped`."""
     tallies = [cell.tally for cell in report.cells if cell.tally.skipped is None]
     counts = {
         "passed": sum(tally.passed for tally in tallies),
@@ -121,7 +121,8 @@ def trial_counts(report: RunReport) -> str:
     }
     planned, judged = sum(counts.values()), counts["passed"] + counts["failed"]
     parts = " · ".join(f"{number} {word}" for word, number in counts.items() if number)
-    return f"{judged} of {planned} judged: {parts}" if planned else "none"
+    left_out = f"; {count(len(skipped(report)), 'cell')} skipped" if skipped(report) else ""
+    return (f"{judged} of {planned} judged: {parts}" if planned else "none") + left_out
 
 
 def void_causes(tally: Tally) -> str:
