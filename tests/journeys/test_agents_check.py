@@ -264,3 +264,15 @@ def test_a_version_that_was_just_installed_is_used_or_the_message_says_how(proje
     assert older in listed()["path"]
     assert listed()["why"] == "agents.codex.version in the configuration"
     assert "instead" not in installed(f"codex@{older}")
+
+
+def test_a_registry_that_can_not_be_reached_is_exit_code_2(project: Project, tmp_path: Path):
+    """Nothing is left of the installation."""
+    for name, script in (("npm", "echo 'npm error code ENOTFOUND' >&2; exit 1"), ("node", "exit 0")):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    ran = project.demeanor("agents", "install", "goose", "--dir", str(tmp_path / "agents"), PATH=f"{tmp_path}/bin:/bin")
+    assert (ran.returncode, "npm can't reach its registry" in ran.stderr) == (2, True), ran.stderr
+    assert not [path for path in (tmp_path / "agents").rglob("*") if path.name != ".lock" and path.is_file()]

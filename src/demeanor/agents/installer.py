@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from demeanor.agents.install_error import InstallError, explain
 from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
 from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
+from demeanor.core.text.wording import count
 from demeanor.core.trees.program_tree import program_tree
 from demeanor.core.values.errors import UsageError
 
@@ -30,6 +32,8 @@ _VERSIONS = {
 }
 """Exact versions. `latest`, and for npm also `1.2`, mean another version every week."""
 _TIMEOUT = 1800.0
+_NEWS = 15.0
+"""Seconds between two messages about an installation."""
 _NPM = ("--no-audit", "--no-fund", "--no-update-notifier")
 
 
@@ -235,7 +239,7 @@ def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = N
     try:
         whole_env = {**_installer_env(one), **(env or {})}
         with program_tree(words, cwd=one.folder, env=whole_env, stdout=subprocess.PIPE) as process:
-            output, _ = process.communicate(timeout=_TIMEOUT)
+            output = _output(one, process)
     except subprocess.TimeoutExpired:
         raise one.failed(
             f"`{shown} …` did not finish within {_TIMEOUT:.0f} s", "check the network, then try again"
@@ -247,6 +251,19 @@ def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = N
         said = output.decode("utf-8", "replace")
         again = one.package.install.format(name=one.name, version=one.version)
         raise explain(one.name, one.version, one.package.manager, problem, said, install=again)
+
+
+def _output(one: _Installation, process: subprocess.Popen[bytes]) -> bytes:
+    """What an installer prints. It may work for minutes without a word, so the user is told how far it is."""
+    started = time.monotonic()
+    while (seconds := time.monotonic() - started) < _TIMEOUT:
+        try:
+            return process.communicate(timeout=min(_NEWS, _TIMEOUT - seconds))[0]
+        except subprocess.TimeoutExpired:
+            packages = sum(1 for _ in one.folder.glob("lib/python*/site-packages/*.dist-info"))
+            have = f", {count(packages, 'package')} in place" if packages else ""
+            one.tell(f"  still installing {one.name} {one.version}: {time.monotonic() - started:.0f} s{have}")
+    raise subprocess.TimeoutExpired(process.args, _TIMEOUT)
 
 
 def _installer_env(one: _Installation) -> dict[str, str]:
