@@ -19,7 +19,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import gate_rules  # noqa: E402 - started as a script, this folder is not a package yet
+from benchmarks import comparisons, gate_rules  # noqa: E402 - started as a script, this folder is not a package yet
 from benchmarks.nightly_scan import draw, nights_to_first_alarm, scan  # noqa: E402
 from benchmarks.plots import Line, Panel, Point, plots  # noqa: E402
 
@@ -185,6 +185,7 @@ TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "gate": ("statistics.md", gate_rules.rules_table),
     "gate-history": ("statistics.md", gate_rules.history_table),
     "gate-shared": ("statistics.md", gate_rules.shared_table),
+    "comparison": ("statistics.md", comparisons.comparison_table),
     "false-alarms": ("statistics.md", false_alarm_table),
     "drops": ("statistics.md", drop_table),
     "dates": ("statistics.md", date_table),

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from demeanor.core.values.evidence import Spent
-from demeanor.decide.comparison import CompareOutcome, compare, p_drop, smallest_detectable_drop
+from demeanor.core.values.history import RunCell
+from demeanor.decide.comparison import CompareOutcome, compare, p_drop, smallest_detectable_drop, to_look_at_again
 from tests.helpers.histories import night
 
 
@@ -41,7 +42,7 @@ def test_p_values_are_adjusted_for_the_number_of_evals() -> None:
     new = [night(1, 1 if i == 0 else 3, 2 if i == 0 else 0, eval=f"e{i}") for i in range(50)]
     among = next(one for one in compare(base, new).evals if one.eval == "e0")
     assert alone.p_value == among.p_value == pytest.approx(0.0080, abs=1e-4)
-    assert (alone.outcome, among.outcome) == (CompareOutcome.REGRESSED, CompareOutcome.UNDERPOWERED)
+    assert (alone.outcome, among.outcome) == (CompareOutcome.REGRESSED, CompareOutcome.SUSPICIOUS)
 
 
 def test_false_discoveries_of_both_directions_together_are_limited() -> None:
@@ -61,15 +62,77 @@ def draw(rng: random.Random, trials: int) -> int:
     return sum(rng.random() < 0.5 for _ in range(trials))
 
 
+def suite(*scores: tuple[int, int], number: int) -> list[RunCell]:
+    return [night(number, *score, eval=f"e{i}") for i, score in enumerate(scores)]
+
+
 @pytest.mark.parametrize(
-    ("base", "new", "evals", "told"),
-    [((3, 0), (3, 0), 1, False), ((3, 0), (2, 1), 1, False), ((3, 0), (1, 2), 2, False),
-     ((190, 10), (190, 10), 1, True), ((3, 0), (3, 0), 40, True), ((30, 0), (3, 27), 1, True)],
-)  # fmt: skip
-def test_it_says_when_it_cannot_tell(base: tuple[int, int], new: tuple[int, int], evals: int, told: bool) -> None:
-    """Too few trials for each eval, and no mean over many evals that excludes a large drop."""
-    sides = [[night(number, *score, eval=f"e{i}") for i in range(evals)] for number, score in ((0, base), (1, new))]
-    assert compare(*sides).can_tell is told
+    ("base", "new", "answer"),
+    [
+        ([(3, 0)], [(3, 0)], "undecided"),
+        ([(3, 0)] * 20, [(0, 3), *[(3, 0)] * 19], "undecided"),
+        ([(3, 0)] * 20, [(2, 1)] * 20, "worse"),
+        ([(10, 0)] * 50, [(9, 1)] * 50, "worse"),
+        ([(30, 0)], [(3, 27)], "worse"),
+        ([(190, 10)] * 3, [(190, 10)] * 3, "undecided"),
+        ([(99, 1)], [(99, 1)], "not worse"),
+        ([(20, 0)] * 40, [(20, 0)] * 40, "not worse"),
+        ([(20, 0)] * 40, [(16, 4), *[(20, 0)] * 39], "undecided"),
+    ],
+    ids=["few", "one-fell-of-few", "all-a-third", "all-ten-points", "clear", "few-evals", "one", "many", "suspicious"],
+)
+def test_it_is_not_worse_only_if_that_is_shown(
+    base: list[tuple[int, int]], new: list[tuple[int, int]], answer: str
+) -> None:
+    """The mean excludes a drop of the margin, and no eval is suspicious; worse, if one is, or if the mean fell."""
+    assert compare(suite(*base, number=0), suite(*new, number=1)).answer == answer
+
+
+def test_the_margin_decides_and_the_trials_that_are_needed_suffice() -> None:
+    """Five points by default; more trials, or a larger margin, make an answer of the same rates."""
+    sides = [suite(*[(19, 1)] * 8, number=n) for n in (0, 1)]
+    few = compare(*sides)
+    assert (few.answer, compare(*sides, margin=0.1).answer) == ("undecided", "not worse")
+    assert few.trials_needed is not None
+    rounds = -(-few.trials_needed // 20)
+    assert compare(*([cell for _ in range(rounds) for cell in side] for side in sides)).answer == "not worse"
+
+
+def test_a_cell_of_the_base_that_vanished_leaves_it_undecided() -> None:
+    """Removed, void, skipped or edited; not one that only the new side has."""
+    base, new = (suite(*[(20, 0)] * 40, number=n) for n in (0, 1))
+    for gone in ([], [night(1, 0, 0, eval="x", voided=3)], [night(1, 0, 0, eval="x", skipped=True)],
+                 [night(1, eval="x", eval_hash="h2")]):  # fmt: skip
+        found = compare([*base, night(0, eval="x")], [*new, *gone])
+        assert (found.answer, found.uncompared) == ("undecided", ("x/a:m",))
+    assert compare(base, [*new, night(1, eval="x")]).answer == "not worse"
+
+
+def test_a_second_look_decides_by_fresh_trials() -> None:
+    """What looked worse is found or cleared by them, and the mean stays that of the first look."""
+    base, new = suite(*[(10, 0)] * 50, number=0), suite((5, 5), *[(10, 0)] * 49, number=1)
+    first = compare(base, new)
+    assert (first.answer, to_look_at_again(first)) == ("undecided", {("e0", "a:m")})
+    looks = {}
+    for passed in (10, 17, 20):
+        last = compare(base, new, again=(suite((20, 0), number=2), suite((passed, 20 - passed), number=3)))
+        looks[passed] = (last.answer, next(cell for cell in last.evals if cell.eval == "e0"))
+        assert last.suite == first.suite
+    assert [answer for answer, _ in looks.values()] == ["worse", "undecided", "not worse"]
+    assert [cell.outcome for _, cell in looks.values()][:2] == [CompareOutcome.REGRESSED, CompareOutcome.SUSPICIOUS]
+    assert looks[10][1].again == ((20, 20), (10, 20))
+
+
+def test_a_second_look_that_is_mostly_void_clears_nothing() -> None:
+    """It tells less than the first."""
+    base, new = suite(*[(10, 0)] * 50, number=0), suite((0, 10), *[(10, 0)] * 49, number=1)
+    assert to_look_at_again(compare(base, new)) == {("e0", "a:m")}
+    assert compare(base, new, again=(suite((20, 0), number=2), suite((2, 0), number=3))).answer == "worse"
+
+
+def test_a_fall_of_the_mean_needs_no_second_look() -> None:
+    """The answer can't change."""
+    assert to_look_at_again(compare(suite((30, 0), number=0), suite((3, 27), number=1))) == frozenset()
 
 
 def test_the_suite_shows_a_drop_that_no_single_eval_shows() -> None:

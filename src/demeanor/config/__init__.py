@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Limit as Limit,
         NightRules as NightRules,
         ReplayRules as ReplayRules,
+        StatisticsRules as StatisticsRules,
     )
 
 __getattr__ = lazy_names(
@@ -43,6 +44,6 @@ __getattr__ = lazy_names(
         "providers": "KnownProvider WELL_KNOWN maker_of",
         "schema_table": "STRING Schema SchemaTable",
         "table": "Table describe path_problem",
-        "tables": "BuildRules EvidenceRules GateRules Limit NightRules ReplayRules SCOPES",
+        "tables": "BuildRules EvidenceRules GateRules Limit NightRules ReplayRules SCOPES StatisticsRules",
     },
 )

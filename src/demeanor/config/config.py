@@ -20,6 +20,7 @@ from demeanor.config.tables import (
     Limit,
     NightRules,
     ReplayRules,
+    StatisticsRules,
     read_budgets,
     read_build,
     read_evidence,
@@ -27,6 +28,7 @@ from demeanor.config.tables import (
     read_limits,
     read_nightly,
     read_replay,
+    read_statistics,
 )
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.executor_spec import ExecutorSpec
@@ -136,6 +138,11 @@ class Config:
     evidence: EvidenceRules = field(default_factory=EvidenceRules)
     """The share of planned trials that must be judged before a run accepts a cell: `always` (default: 1) for
     ALWAYS_PASSES, `usually` (default: two thirds) for other policies.
+    """
+
+    statistics: StatisticsRules = field(default_factory=StatisticsRules)
+    """What decisions over many evals tolerate: `margin`, a drop of the mean pass rate (default: 0.05); see
+    [Compare](compare.md).
     """
 
     fix: FixRules = field(default_factory=FixRules)
@@ -264,6 +271,7 @@ def read_settings(table: Table, path: Path) -> Config:
         nightly=read_nightly(table),
         gate=read_gate(table),
         evidence=read_evidence(table),
+        statistics=read_statistics(table),
         fix=read_fix_rules(table.table("fix")),
         judge=read_judge(table),
         build=read_build(table),

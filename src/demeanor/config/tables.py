@@ -95,6 +95,14 @@ class EvidenceRules:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StatisticsRules:
+    """What decisions over many evals tolerate."""
+
+    margin: float = 0.05
+    """A drop of the mean pass rate by less than this is tolerated (default: 0.05, five points)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRules:
     """How the project is built, in the working tree or in a checkout."""
 
@@ -182,6 +190,13 @@ def read_evidence(table: Table) -> EvidenceRules:
     with table.section("evidence") as own:
         always = own.number("always", least=0, most=1)
         return EvidenceRules(always=1.0 if always is None else always, usually=own.number("usually", least=0, most=1))
+
+
+def read_statistics(table: Table) -> StatisticsRules:
+    """The table `[statistics]`."""
+    with table.section("statistics") as own:
+        margin = own.number("margin", least=0.001, most=1)
+        return StatisticsRules() if margin is None else StatisticsRules(margin=margin)
 
 
 def read_build(table: Table) -> BuildRules:

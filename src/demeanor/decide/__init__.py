@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from demeanor.decide.comparison import (
         DETECT_LEVEL as DETECT_LEVEL,
         DETECT_POWER as DETECT_POWER,
+        MARGIN as MARGIN,
         CompareOutcome as CompareOutcome,
         Comparison as Comparison,
         Counts as Counts,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         Shift as Shift,
         compare as compare,
         p_drop as p_drop,
+        to_look_at_again as to_look_at_again,
     )
     from demeanor.decide.night_cells import (
         changes as changes,
@@ -45,7 +47,8 @@ __getattr__ = lazy_names(
     {
         "baseline": "Baseline NIGHTS baseline_of",
         "change_points": "rate_histories",
-        "comparison": "CompareOutcome Comparison Counts DETECT_LEVEL DETECT_POWER EvalComparison Shift compare p_drop",
+        "comparison": "CompareOutcome Comparison Counts DETECT_LEVEL DETECT_POWER EvalComparison MARGIN Shift compare"
+        " p_drop to_look_at_again",
         "night_cells": "changes count fingerprints since_change",
         "policies": "EXPECTED decide empty_exit_code exit_code",
         "shifts": "NoticedShift RateShift latest_shifts rate_shifts shifts_within",

@@ -1,8 +1,12 @@
-"""The rules of a comparison: which evals regressed, and were there enough trials to detect it?
+"""The rules of a comparison: did the new side get worse, and were there enough trials to say that it did not?
 
 Every eval is compared with itself by Boschloo's exact test, and the p-values are adjusted for the number of evals
 (Benjamini and Hochberg). For evals without a significant difference, the smallest detectable drop shows how much that
-means. The mean over the suite shows small drops that no single eval can show.
+means. The mean over the suite shows small drops that no single eval can show: the new side is worse if the interval of
+the mean is below 0, and not worse only if it excludes a drop of `margin` and no eval is suspicious.
+
+A second look is possible: fresh trials of the evals that look worse, which are tested by these trials only, so that few
+tests need to be adjusted for. The mean is that of the first look, because the second has only evals that looked worse.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from math import fsum
-from typing import TypeAlias, TypedDict
+from math import ceil, fsum
+from statistics import NormalDist
+from typing import Literal, TypeAlias, TypedDict
 
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
@@ -20,17 +25,23 @@ from demeanor.decide.night_cells import count, fingerprints
 from demeanor.statistics import (
     Count,
     Difference,
+    Interval,
     adjusted,
     boschloo,
     detectable_drop,
     fisher,
+    newcombe,
     paired_difference,
     paired_rates,
     region_of,
+    student_factor,
 )
 
 Counts = tuple[int, int]
 """Passed and judged trials."""
+
+
+CompareAnswer: TypeAlias = Literal["worse", "not worse", "undecided"]
 
 
 class CompareOutcome(StrEnum):
@@ -38,6 +49,9 @@ class CompareOutcome(StrEnum):
 
     REGRESSED = "regressed"
     """It passes less often, significantly."""
+
+    SUSPICIOUS = "suspicious"
+    """It may pass less often: a drop like this is seen by chance in less than one of ten."""
 
     IMPROVED = "improved"
     """It passes more often, significantly."""
@@ -66,13 +80,13 @@ class EvalComparison:
     """The result."""
 
     base: Counts
-    """Passed and judged trials of the base."""
+    """Passed and judged trials of the base, without those of the second look."""
 
     new: Counts
-    """Passed and judged trials of the new side."""
+    """Passed and judged trials of the new side, without those of the second look."""
 
     p_value: float
-    """The p-value of the observed difference (Boschloo's test, one-sided)."""
+    """The p-value of the difference (Boschloo's test, two-sided); of the second look, if there was one, for a drop."""
 
     adjusted: float
     """The p-value, adjusted for the number of evals (Benjamini and Hochberg)."""
@@ -82,6 +96,9 @@ class EvalComparison:
 
     notes: tuple[str, ...] = ()
     """Remarks, such as several fingerprints on one side."""
+
+    again: tuple[Counts, Counts] | None = None
+    """Passed and judged trials of the second look, of the base and of the new side; None if there was none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +125,16 @@ class Shift:
 
     level: float = 0.95
     """The confidence level of the interval."""
+
+    @property
+    def fell(self) -> bool:
+        """Whether its interval is below 0."""
+        return self.high is not None and self.high < 0
+
+    @property
+    def hidden(self) -> float:
+        """The size of a drop that its interval does not exclude."""
+        return self.base if self.low is None else max(0.0, -self.low)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,23 +165,53 @@ class Comparison:
     incomparable: tuple[tuple[str, str], ...] = ()
     """Evals that can't be compared, with the reason."""
 
+    uncompared: tuple[str, ...] = ()
+    """Those of them that the base has results of, so that a drop could be hidden in them."""
+
     level: float = 0.1
     """The false discovery rate: the share of false alarms among regressed and improved evals together."""
 
     concern: float = 0.2
     """The size of a drop that a comparison must be able to detect."""
 
+    margin: float = 0.05
+    """A drop of the mean pass rate by less than this is tolerated."""
+
+    trials_needed: int | None = None
+    """The trials per eval and side that tell a drop of the mean by `margin` from no change (4 times of 5); None
+    if it fell, or there is no interval."""
+
     @property
-    def can_tell(self) -> bool:
-        """Whether there is an answer: a difference, enough trials of an eval, or a mean that excludes a large drop."""
-        counted = [one for one in self.evals if one.policy is not Policy.USUALLY_FAILS]
-        if not counted or any(one.outcome is not CompareOutcome.UNDERPOWERED for one in counted):
-            return True
-        return self.suite is not None and self.suite.low is not None and self.suite.low > -self.concern
+    def counted(self) -> tuple[EvalComparison, ...]:
+        """The evals that count, which are those that are not USUALLY_FAILS."""
+        return tuple(cell for cell in self.evals if cell.policy is not Policy.USUALLY_FAILS)
+
+    @property
+    def suspicious(self) -> tuple[EvalComparison, ...]:
+        """The evals that may have regressed."""
+        return tuple(cell for cell in self.counted if cell.outcome is CompareOutcome.SUSPICIOUS)
+
+    @property
+    def answer(self) -> CompareAnswer:
+        """Whether the new side is worse."""
+        fell = self.suite is not None and self.suite.fell
+        if fell or any(cell.outcome is CompareOutcome.REGRESSED for cell in self.counted):
+            return "worse"
+        sure = self.suite is not None and self.suite.low is not None and self.suite.low > -self.margin
+        return "not worse" if sure and not self.suspicious and not self.uncompared else "undecided"
 
 
 LEVEL = 0.10
 """The false discovery rate: the share of false alarms among regressed and improved evals."""
+
+MARGIN = 0.05
+"""A drop of the mean pass rate by less than this is tolerated, unless the configuration says otherwise."""
+
+SUSPICION = 0.10
+"""An eval is suspicious if the one-sided p-value of its drop is at most this."""
+
+SECOND_LEVEL = 0.025
+"""The share of false alarms among the evals that regressed in a second look."""
 
 CONCERN = 0.20
 """An eval that can't detect a drop of this size is underpowered."""
@@ -168,47 +225,101 @@ Key: TypeAlias = tuple[str, str]
 Pairs: TypeAlias = dict[Key, tuple[list[RunCell], list[RunCell]]]
 """The cells of the base and of the new side."""
 
+Scores: TypeAlias = Mapping[Key, tuple[Counts, Counts]]
+"""Passed and judged trials of the base and of the new side."""
+
 _MAX_BOSCHLOO = 40_000
 """With more pairs of counts, Boschloo's test is too slow; Fisher's is used, which is slightly more conservative."""
 
 _ORDER = list(CompareOutcome)
 
 
-def compare(base: Iterable[RunCell], new: Iterable[RunCell]) -> Comparison:
-    """Compare `new` with `base` by eval and subject; by eval only if each side has one subject and they differ."""
-    pairs, left_out = pair_up(list(base), list(new))
+def compare(
+    base: Iterable[RunCell],
+    new: Iterable[RunCell],
+    *,
+    again: tuple[Iterable[RunCell], Iterable[RunCell]] = ((), ()),
+    margin: float = MARGIN,
+) -> Comparison:
+    """Compare `new` with `base` by eval and subject; by eval only if each side has one subject and they differ.
+
+    `again` are fresh trials of suspicious evals, of the base and of the new side.
+    """
+    pairs, left_out, uncompared = pair_up(list(base), list(new))
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
     policies = {key: b[-1].policy for key, (_, b) in pairs.items()}
     known_bad = {key for key, policy in policies.items() if policy is Policy.USUALLY_FAILS}
     p_values = {key: p_change(a, b) for key, (a, b) in scores.items()}
     limits = _adjusted_apart(p_values, known_bad)
+    second = _enough(scores, {key: (_score(a), _score(b)) for key, (a, b) in pair_up(*map(list, again))[0].items()})
+    p_again = {key: p_drop(a, b) for key, (a, b) in second.items()}
+    limits |= dict(zip(p_again, adjusted([*p_again.values()]), strict=True))
     evals = []
-    for (name, subject), (a, b) in scores.items():
-        p, limit = p_values[name, subject], limits[name, subject]
-        detectable = smallest_detectable_drop(a, b[1])
+    for key, (a, b) in scores.items():
+        last_base, last_new = second.get(key, (a, b))
+        detectable = smallest_detectable_drop(last_base, last_new[1])
+        outcome = _outcome(last_base, last_new, limits[key], detectable, level=SECOND_LEVEL if key in second else LEVEL)
         evals.append(
             EvalComparison(
-                eval=name,
-                subject=subject,
-                policy=policies[name, subject],
-                outcome=_outcome(a, b, limit, detectable),
+                eval=key[0],
+                subject=key[1],
+                policy=policies[key],
+                outcome=outcome,
                 base=a,
                 new=b,
-                p_value=p,
-                adjusted=limit,
+                p_value=p_again.get(key, p_values[key]),
+                adjusted=limits[key],
                 detectable_drop=detectable,
-                notes=_notes(*pairs[name, subject]),
+                notes=_notes(*pairs[key]),
+                again=second.get(key),
             )
         )
+    counted = {key: score for key, score in scores.items() if key not in known_bad}
+    suite = suite_shift(counted)
     return Comparison(
         evals=tuple(sorted(evals, key=lambda one: (_ORDER.index(one.outcome), one.p_value, one.eval, one.subject))),
-        suite=suite_shift({key: score for key, score in scores.items() if key not in known_bad}),
+        suite=suite,
         known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}),
         incomparable=tuple(left_out),
+        uncompared=uncompared,
         level=LEVEL,
         concern=CONCERN,
+        margin=margin,
+        trials_needed=_trials_needed(suite, [*counted.values()], margin),
         **usage_shifts(pairs),
     )
+
+
+def to_look_at_again(first: Comparison) -> frozenset[Key]:
+    """The evals, with their subjects, that need fresh trials: all that look worse, unless the mean fell in any case."""
+    if first.suite is not None and first.suite.fell:
+        return frozenset()
+    worse = (CompareOutcome.REGRESSED, CompareOutcome.SUSPICIOUS)
+    return frozenset((cell.eval, cell.subject) for cell in first.counted if cell.outcome in worse)
+
+
+def _enough(first: Scores, second: Scores) -> Scores:
+    """The second looks that had no fewer judged trials than the first: others, of which most are void, tell less."""
+    return {
+        key: (base, new)
+        for key, (base, new) in second.items()
+        if key in first and base[1] >= first[key][0][1] and new[1] >= first[key][1][1]
+    }
+
+
+def _trials_needed(suite: Shift | None, scores: Sequence[tuple[Counts, Counts]], margin: float) -> int | None:
+    """Those that follow from the mean pass rate; more, if this comparison already had as many and was unlucky."""
+    if suite is None or suite.low is None or suite.fell:
+        return None
+    counts = [count for pair in scores for count in pair]
+    student = student_factor(suite.level, suite.evals - 1 or 1000)  # the interval of a single eval is not Student's
+    reach = (student + NormalDist().inv_cdf(DETECT_POWER)) / margin
+    judged = sum(trials for _, trials in counts)
+    rate = (sum(passed for passed, _ in counts) + 0.5) / (judged + 1)
+    planned = ceil(2 * rate * (1 - rate) / len(scores) * reach**2)
+    tried = ceil(judged / len(counts))
+    width = (suite.value - suite.low) / student
+    return planned if planned > tried else max(2 * tried, ceil(tried * (width * reach) ** 2))
 
 
 def _adjusted_apart(found: Mapping[Key, float], known_bad: Collection[Key]) -> dict[Key, float]:
@@ -219,22 +330,25 @@ def _adjusted_apart(found: Mapping[Key, float], known_bad: Collection[Key]) -> d
     }
 
 
-def pair_up(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[Pairs, list[tuple[str, str]]]:
-    """The cells of both sides by eval and subject; and the evals that can't be compared, with the reason."""
+def pair_up(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[Pairs, list[tuple[str, str]], tuple[str, ...]]:
+    """The cells of both sides by eval and subject; the evals that can't be compared, with the reason; and those of
+    them that the base has results of."""
     here, there = ({cell.subject for cell in side} for side in (base, new))
     crossed = len(here) == len(there) == 1 and here != there
     a, b = _grouped(base, crossed=crossed), _grouped(new, crossed=crossed)
     label = f"{next(iter(here))} → {next(iter(there))}" if crossed else ""
-    pairs, left_out = {}, []
+    pairs, left_out, uncompared = {}, [], []
     for key in sorted({*a, *b}):
         name = key[0] if crossed else f"{key[0]}/{key[1]}"
         ours, theirs = a.get(key, []), b.get(key, [])
         why = _why_not(ours, theirs)
         if why:
             left_out.append((name, why))
+            if any(cell.judged and cell.policy is not Policy.USUALLY_FAILS for cell in ours):
+                uncompared.append(name)
         else:
             pairs[key[0], label or key[1]] = (ours, theirs)
-    return pairs, left_out
+    return pairs, left_out, tuple(uncompared)
 
 
 def p_drop(base: Counts, new: Counts) -> float:
@@ -264,10 +378,12 @@ def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
     return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=DETECT_POWER)
 
 
-def _outcome(base: Counts, new: Counts, p: float, detectable: float | None) -> CompareOutcome:
-    if p <= LEVEL:
-        dropped = new[0] * base[1] < base[0] * new[1]
+def _outcome(base: Counts, new: Counts, p: float, detectable: float | None, *, level: float) -> CompareOutcome:
+    dropped = new[0] * base[1] < base[0] * new[1]
+    if p <= level:
         return CompareOutcome.REGRESSED if dropped else CompareOutcome.IMPROVED
+    if dropped and p_drop(base, new) <= SUSPICION:
+        return CompareOutcome.SUSPICIOUS
     return CompareOutcome.UNDERPOWERED if detectable is None or detectable > CONCERN else CompareOutcome.NO_EVIDENCE
 
 
@@ -306,7 +422,7 @@ def _score(cells: Iterable[RunCell]) -> Counts:
     return passed, passed + failed
 
 
-def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]]) -> Shift | None:
+def suite_shift(scores: Scores) -> Shift | None:
     """The mean difference of pass rates. All evals have the same weight; the subjects of an eval are averaged."""
     strata: dict[str, tuple[list[Count], list[Count]]] = {}
     for (name, _), (base, new) in scores.items():
@@ -316,10 +432,13 @@ def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]]) -> Shift | None:
     if not strata:
         return None
     a, b = [pair[0] for pair in strata.values()], [pair[1] for pair in strata.values()]
-    return _difference(_mean_rate(a), _mean_rate(b), paired_rates(a, b), len(strata))
+    interval: Difference | Interval | None = paired_rates(a, b)
+    if len(strata) == 1:  # the subjects of the only eval are the pairs
+        interval = paired_rates([[c] for c in a[0]], [[c] for c in b[0]]) or newcombe(a[0][0], b[0][0])
+    return _difference(_mean_rate(a), _mean_rate(b), interval, len(strata))
 
 
-def _difference(before: float, after: float, found: Difference | None, evals: int) -> Shift:
+def _difference(before: float, after: float, found: Difference | Interval | None, evals: int) -> Shift:
     low, high = (found.low, found.high) if found else (None, None)
     return Shift(base=before, new=after, value=after - before, low=low, high=high, evals=evals)
 

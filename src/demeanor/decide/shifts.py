@@ -69,9 +69,15 @@ class RateShift:
         return f"{first[:7]}..{last[:7]}" if first and last and first != last else ""
 
     @property
+    def stretches(self) -> tuple[str, str]:
+        """The nights up to the change and those since, as `demeanor compare` names them: a single night of each would
+        have too few trials."""
+        return f"..{self.last_before.name}", f"{self.first_after.name}.."
+
+    @property
     def compare(self) -> str:
-        """The command that compares both nights."""
-        return f"demeanor compare {shlex.quote(self.last_before.name)} {shlex.quote(self.first_after.name)}"
+        """The command that compares the nights up to the change with those since."""
+        return f"demeanor compare {' '.join(map(shlex.quote, self.stretches))}"
 
     @property
     def bisect(self) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from demeanor.runner.budget import (
         BudgetSpent as BudgetSpent,
         RunBudget as RunBudget,
+        Spending as Spending,
         budget_limits as budget_limits,
         check_budgets as check_budgets,
         out_of_money as out_of_money,
@@ -118,7 +119,7 @@ __getattr__ = lazy_names(
         "agent_start": "start_eval start_subjects",
         "assemble": "check_sandbox open_sandbox run_info",
         "attempt": "capture_errors path_tools",
-        "budget": "BudgetSpent RunBudget budget_limits check_budgets out_of_money",
+        "budget": "BudgetSpent RunBudget Spending budget_limits check_budgets out_of_money",
         "cassettes": "cassette_problems",
         "catalog": "BARE_AGENTS Catalog NATIVE SCRIPTED",
         "checks": "Checks build_workspace open_checks",

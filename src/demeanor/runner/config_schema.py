@@ -40,6 +40,7 @@ from demeanor.config import (
     ReplayRules,
     Schema,
     SchemaTable,
+    StatisticsRules,
     read_settings,
 )
 from demeanor.core.values.executor_spec import ExecutorSpec
@@ -56,6 +57,7 @@ _DOCUMENTED: Mapping[str, Sequence[type]] = {
     "nightly": [NightRules],
     "gate": [GateRules],
     "evidence": [EvidenceRules],
+    "statistics": [StatisticsRules],
     "fix": [FixRules],
     "judge": [JudgeRules],
     "build": [BuildRules],

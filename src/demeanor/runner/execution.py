@@ -201,11 +201,13 @@ def execute(
     return _result(run, stop, started, interrupted=interrupted)
 
 
-def execute_together(runs: Mapping[str, PreparedRun], *, ui: UI) -> dict[str, RunResult]:
+def execute_together(
+    runs: Mapping[str, PreparedRun], *, ui: UI, spending: Spending | None = None
+) -> dict[str, RunResult]:
     """Execute several runs at the same time, by label. They share their slots, their trials interleave, and the first
-    budget that their spending reaches stops all of them."""
+    budget that their spending reaches stops all of them. `spending` is what earlier runs of the same budget spent."""
     slots = asyncio.Semaphore(max(run.context.executor.slots for run in runs.values()))
-    stop, spending, started = Stop(), Spending(), time.monotonic()
+    stop, spending, started = Stop(), spending or Spending(), time.monotonic()
     with ui.progress(joint_plan(runs), ()) as show:
 
         def labelled(label: str, news: Progress) -> None:

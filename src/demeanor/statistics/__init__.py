@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         clustered_mean as clustered_mean,
         paired_difference as paired_difference,
         paired_rates as paired_rates,
+        student_factor as student_factor,
     )
     from demeanor.statistics.power import (
         SampleSize as SampleSize,
@@ -94,7 +95,7 @@ __getattr__ = lazy_names(
         "intervals": "Interval jeffreys wilson wilson_of_mean",
         "judge_error": "LabelledCounts cohens_kappa corrected_interval rogan_gladen",
         "operating": "Stop operate",
-        "paired": "Count Difference clustered_mean paired_difference paired_rates",
+        "paired": "Count Difference clustered_mean paired_difference paired_rates student_factor",
         "power": (
             "SampleSize Test detectable_drop exact_trials_per_side fails_that_surprise region_of "
             "trials_against_known trials_per_side"

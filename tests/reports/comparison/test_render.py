@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.render.terminal import Screen
 from demeanor.reports.comparison.render import compare_markdown, compare_terminal
-from demeanor.reports.comparison.report import Side, compare_report
+from demeanor.reports.comparison.report import COMPARE_DOCUMENT, Side, compare_report
 from tests.helpers.decision_reports import a_comparison, compare, side
 from tests.helpers.histories import night
 
@@ -28,7 +29,7 @@ def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
 def test_markdown_shows_the_same() -> None:
     """One row per eval."""
     text = compare_markdown(a_comparison())
-    assert "| regressed | `worse` | usually | `a:m` | 30/30 | 10/30 | &lt;0.001 |" in text
+    assert "| regressed | `worse` | usually | `a:m` | 30/30 | 10/30 |  | &lt;0.001 |" in text
 
 
 def test_what_is_true_of_several_evals_is_noted_once_in_every_format() -> None:
@@ -65,8 +66,10 @@ def test_a_known_failure_that_got_worse_rejects_nothing() -> None:
     base, new = known_bad("a", "r1", 20, same=(99, 1)), known_bad("b", "r2", 0, same=(99, 1))
     report = compare_report(base, new, compare(base.cells, new.cells))
     assert report.exit_code is ExitCode.ACCEPTED
-    first = compare_terminal(report).splitlines()[0]
-    assert first == "No regression found: 1 no evidence of 1 cell; 1 regressed of 1 known failure"
+    assert report.summary == (
+        "Not worse by 5 points on average: the mean pass rate may have fallen by up to 4.5 points; "
+        "1 no evidence of 1 cell; 1 regressed of 1 known failure"
+    )
     alone = compare((c for c in base.cells if c.eval == "same"), (c for c in new.cells if c.eval == "same"))
     assert [one.adjusted for one in report.comparison.evals if one.eval == "same"] == [alone.evals[0].adjusted]
     worse = known_bad("b", "r2", 0, same=(0, 10))
@@ -78,9 +81,22 @@ def test_too_few_trials_are_undecided() -> None:
     base, new = side("a", "r1", same=(3, 0)), side("b", "r2", same=(3, 0))
     report = compare_report(base, new, compare(base.cells, new.cells))
     assert report.exit_code is ExitCode.UNDECIDED
-    expected = "Can't tell: the only cell has too few trials to detect a drop of 20 points"
-    assert compare_terminal(report).startswith(expected)
+    expected = (
+        "Can't tell: the mean pass rate may have fallen by up to 56.1 points, and 5 are too many; "
+        "about 418 trials per eval and side would show a drop of 5 points"
+    )
+    assert " ".join(compare_terminal(report).split()).startswith(expected)
     assert expected in compare_markdown(report)
+    assert (report.summary, json.loads(COMPARE_DOCUMENT.write(report))["summary"]) == (expected, expected)
+
+
+def test_not_worse_says_what_single_cells_could_hide() -> None:
+    """Many evals with few trials each: the mean is known, and no single eval."""
+    scores = {f"e{i}": (10, 0) for i in range(60)}
+    base, new = side("a", "r1", **scores), side("b", "r2", **scores)
+    report = compare_report(base, new, compare(base.cells, new.cells))
+    assert report.exit_code is ExitCode.ACCEPTED
+    assert report.summary.endswith("; single cells could hide more: 60 underpowered of 60 cells")
 
 
 def test_a_cell_that_is_not_compared_is_named_with_its_subject() -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,13 @@ from demeanor.cli import (
     subject_arguments,
     trial_arguments,
 )
+from demeanor.core.text.wording import count
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.config import Config
-    from demeanor.reports.comparison import CompareReport
+    from demeanor.reports.comparison import CompareReport, Side
 
 _TRIALS = 10
 _PLANNED = (0.95, 0.80)
@@ -42,7 +44,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "sides",
         nargs="*",
         metavar="A B",
-        help="two runs, subjects, branches or commits in the history; with --base one commit (default: HEAD); with"
+        help="two runs, stretches of nights (..NIGHT, NIGHT.., NIGHT..NIGHT), subjects, branches or commits in the"
+        " history; with --base one commit (default: HEAD); with"
         " --plan two pass rates (default: 95%% 80%%)",
     )
     parser.add_argument(
@@ -58,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--last",
         type=positive_int,
         metavar="N",
-        help="runs of a branch or nights of a subject (default: 7; two subjects of one run: that run)",
+        help="runs of a branch, or nights of a subject or stretch (default: 7; two subjects of one run: that run)",
     )
     parser.add_argument(
         "--across", action="store_true", help="count also the runs of each side before its subject last changed (◆)"
@@ -70,7 +73,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     subject_arguments(parser)
     how = parser.add_argument_group("how, with --base")
     how.add_argument(
-        "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
+        "--trials",
+        type=positive_int,
+        metavar="N",
+        help=f"trials per eval, subject and side (default: {_TRIALS}), and twice as many again of what looks worse",
     )
     trial_arguments(how)
     on_argument(how)
@@ -150,10 +156,10 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
         if not (args.across or config.nightly.across):
             base, new, changed = latest_versions(base, new)
             notes += changed
-        if not args.allow_identical:
+        if not args.allow_identical and "nights" not in {base.kind, new.kind}:  # a hosted model may change by itself
             notes += refuse_identical(Catalog(config=config, environ=os.environ), base, new)
         notes += stored_price_notes(history, [*base.runs, *new.runs])
-    return make_comparison(base, new, notes=notes)
+    return make_comparison(base, new, margin=config.statistics.margin, notes=notes)
 
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events: bool) -> tuple[CompareReport, bool]:
@@ -161,9 +167,10 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     from demeanor.cli import make_ui
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
-    from demeanor.commands.compare.workflow import prepare_sides, side_results
+    from demeanor.commands.compare.workflow import prepare_sides, second_look, side_results
+    from demeanor.decide import compare, to_look_at_again
     from demeanor.reports.comparison import make_comparison
-    from demeanor.runner import collect_evals, execute_together, select_evals
+    from demeanor.runner import Spending, collect_evals, execute_together, select_evals
 
     ui = make_ui(events=events)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
@@ -183,16 +190,27 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
             log=ui.log,
             allow_identical=args.allow_identical,
         )
-        found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
-    interrupted = any(result.interrupted for result in found)
-    base, new = map(side_results, sides.values())
-    notes = [result.stopped for result in found if result.stopped]
+        spending = Spending()
+        results_of = partial(execute_together, ui=ui, spending=spending)
+        ran = [*results_of({label: side.run for label, side in sides.items()}).values()]
+        base, new = map(side_results, sides.values())
+        again: tuple[Side, Side] | None = None
+        chosen = to_look_at_again(compare(base.cells, new.cells))
+        if chosen and not any(result.stopped or result.interrupted for result in ran):
+            ui.log(f"looking again: fresh trials of {count(len(chosen), 'cell')} that looked worse")
+            fresh = second_look(sides, chosen, results=results)
+            ran += results_of({label: side.run for label, side in fresh.items()}).values()
+            again = (side_results(fresh["base"]), side_results(fresh["new"]))
+    interrupted = any(result.interrupted for result in ran)
+    notes = [result.stopped for result in ran if result.stopped]
     notes += (
         ["interrupted: some trials are missing; to get them, run the command again, which repeats all of them"]
         if interrupted
         else []
     )
-    notes += [note for result in found for note in result.notes]
+    notes += [note for result in ran for note in result.notes]
     notes += [*left_out, *tried_notes(config, known, {one.name for one in evals}, revisions)]
     notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
-    return make_comparison(base, new, notes=tuple(dict.fromkeys(notes))), interrupted
+    margin = config.statistics.margin
+    report = make_comparison(base, new, again=again, margin=margin, notes=tuple(dict.fromkeys(notes)))
+    return report, interrupted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,10 +14,14 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan
+from demeanor.decide import EvalComparison
 from demeanor.reports.comparison import CompareReport, Side
 from demeanor.results import history_of_run
 from demeanor.runner import Catalog, PreparedRun, check_sandbox, plan_evals, prepare, shared_cluster
 from demeanor.vcs import Checkout, checked_out, resolve
+
+SECOND = 2
+"""The trials of the second look, as a multiple of those of the first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +33,9 @@ class CompareSide:
 
     run: PreparedRun
     """The run of its trials."""
+
+    catalog: Catalog
+    """Its agents and models."""
 
 
 def prepare_sides(
@@ -61,11 +68,30 @@ def prepare_sides(
     sides = {
         label: CompareSide(
             checkout=checkout,
+            catalog=catalog,
             run=prepare(catalog, _without(plan, same), request, results, commit=checkout.commit),
         )
         for label, checkout, catalog, plan in zip(("base", "new"), checkouts, catalogs, plans, strict=True)
     }
     return sides, [f"{name} is not compared: it uses no file of a commit" for name in same]
+
+
+def second_look(
+    sides: Mapping[str, CompareSide], chosen: Collection[tuple[str, str]], *, results: Path
+) -> dict[str, CompareSide]:
+    """Both sides with a run of fresh trials of the chosen evals and subjects, twice as many as in the first look."""
+    return {label: _again(side, chosen, results) for label, side in sides.items()}
+
+
+def _again(side: CompareSide, chosen: Collection[tuple[str, str]], results: Path) -> CompareSide:
+    request = side.run.request
+    fresh = replace(request, seed=None if request.seed is None else request.seed + 1)  # not the same trials again
+    cells = tuple(
+        replace(cell, trials=tuple(replace(cell.trials[0], number=n + 1) for n in range(SECOND * len(cell.trials))))
+        for cell in side.run.plan.cells
+        if (cell.eval.name, str(cell.subject)) in chosen
+    )
+    return replace(side, run=prepare(side.catalog, Plan(cells=cells), fresh, results, commit=side.checkout.commit))
 
 
 def _without(plan: Plan, subjects: Collection[str]) -> Plan:
@@ -91,12 +117,13 @@ def compare_decisions(report: CompareReport) -> tuple[KeptDecision, ...]:
             subject=one.subject,
             answer=one.outcome.value,
             rule="boschloo",
-            reason=f"{one.base[0]} of {one.base[1]} → {one.new[0]} of {one.new[1]}, p = {one.p_value:.2g}",
+            reason=_reason(one),
             run=report.new.runs[-1] if report.new.runs else None,
             commit=report.new.commit,
             evidence={
                 "base": list(one.base),
                 "new": list(one.new),
+                "again": one.again,
                 "p_value": one.p_value,
                 "adjusted": one.adjusted,
                 "base_runs": list(report.base.runs),
@@ -105,3 +132,10 @@ def compare_decisions(report: CompareReport) -> tuple[KeptDecision, ...]:
         )
         for one in report.comparison.evals
     )
+
+
+def _reason(cell: EvalComparison) -> str:
+    """`10 of 10 → 6 of 10, again 20 of 20 → 11 of 20, p = 0.0004`."""
+    looks = [(cell.base, cell.new), *([cell.again] if cell.again else [])]
+    counts = ", again ".join(f"{base[0]} of {base[1]} → {new[0]} of {new[1]}" for base, new in looks)
+    return f"{counts}, p = {cell.p_value:.2g}"

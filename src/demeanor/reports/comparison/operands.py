@@ -1,4 +1,4 @@
-"""Find the two sides of a comparison in the history: runs, branches, commits or subjects.
+"""Find the two sides of a comparison in the history: runs, stretches of nights, branches, commits or subjects.
 
 A run with uncommitted changes belongs neither to its branch nor to its commit: you can compare it only by its own name.
 """
@@ -18,7 +18,7 @@ from demeanor.reports.comparison.report import Side
 from demeanor.results import find_past_run
 
 NIGHTS = 7
-"""The number of runs of a branch, or nights of a subject."""
+"""The number of runs of a branch, or nights of a subject or stretch."""
 
 
 def sides_of(
@@ -45,12 +45,12 @@ def _subject_in(name: str, run: PastRun, cells: Sequence[RunCell]) -> Side:
 
 
 def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS, results: Path | None = None) -> Side:
-    """The side with this name: a run, else a subject, else a branch, else a commit."""
-    found = _run(history, name, results) or _subject(history, name, nights) or _branch(history, name, nights)
-    found = found or _commit(history, name, root)
+    """The side with this name: a run, else a stretch of nights, a subject, a branch or a commit."""
+    found = _run(history, name, results) or _stretch(history, name, nights) or _subject(history, name, nights)
+    found = found or _branch(history, name, nights) or _commit(history, name, root)
     if found is None:
         raise UsageError(
-            f"{name!r} is not a run, subject, branch or commit in the history\n"
+            f"{name!r} is not a run, stretch of nights, subject, branch or commit in the history\n"
             f"  → to check out and run a commit: demeanor compare --base {name}"
         )
     return found
@@ -62,6 +62,25 @@ def _run(history: History, name: str, results: Path | None) -> Side | None:
     except UnknownName:
         return None
     return _sum_up(history, run.name, "run", (run,))
+
+
+def _stretch(history: History, name: str, nights: int) -> Side | None:
+    """`A..B`: the nights from A to B; `..B`: the last ones up to B; `A..`: the first ones from A on. All are on the
+    branch of the night that is named."""
+    first, dots, last = name.partition("..")
+    if not dots or not (first or last):
+        return None
+    try:
+        ends = [history.run(end) for end in (first, last) if end]
+    except UnknownName:
+        return None
+    every = history.runs(kind="nightly", branch=ends[-1].info.branch)[::-1]
+    runs = [run for run in every if not run.info.dirty or run in ends]
+    runs = [run for run in runs if not first or run.info.started >= ends[0].info.started]
+    runs = [run for run in runs if not last or run.info.started <= ends[-1].info.started]
+    if not (first and last):
+        runs = runs[:nights] if first else runs[-nights:]
+    return _sum_up(history, name, "nights", tuple(reversed(runs))) if runs else None
 
 
 def _subject(history: History, name: str, nights: int) -> Side | None:

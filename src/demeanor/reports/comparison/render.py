@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from rich.text import Text
 
 from demeanor.core.text.percent import rate
-from demeanor.core.text.wording import all_of, count, one_line
+from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.evidence import Spent
-from demeanor.core.values.exit_code import ExitCode
-from demeanor.decide import CompareOutcome, Counts, Shift
+from demeanor.decide import CompareOutcome, EvalComparison, Shift
 from demeanor.render import (
     Column,
     Screen,
@@ -25,13 +24,14 @@ from demeanor.render import (
     table,
     text_column,
 )
+from demeanor.reports.comparison.phrases import interval, score
 from demeanor.reports.comparison.report import CompareReport, SideNote
 from demeanor.reports.run import POLICIES, policy_word
 
 _DETECTABLE = "detectable"
-_ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)
 _STYLES = {
     CompareOutcome.REGRESSED: "bold red",
+    CompareOutcome.SUSPICIOUS: "bold yellow",
     CompareOutcome.IMPROVED: "bold green",
     CompareOutcome.NO_EVIDENCE: "",
     CompareOutcome.UNDERPOWERED: "yellow",
@@ -49,20 +49,6 @@ def compare_markdown(report: CompareReport) -> str:
     return "\n".join(_markdown(report)) + "\n"
 
 
-def headline(report: CompareReport) -> str:
-    """The result in one sentence."""
-    if not report.comparison.evals:
-        return "Undecided: no eval can be compared"
-    if report.exit_code is ExitCode.UNDECIDED:
-        cells = sum(report.counts.values())
-        few = "has too few trials" if cells == 1 else "have too few trials"
-        drop = f"{report.comparison.concern * 100:.0f} points"
-        return f"Can't tell: {all_of(cells, 'cell')} {few} to detect a drop of {drop}"
-    verdict = "Regressed" if report.exit_code is ExitCode.REJECTED else "No regression found"
-    found = [_outcomes(report.counts, "cell"), _outcomes(report.known_bad, "known failure")]
-    return f"{verdict}: {'; '.join(part for part in found if part)}"
-
-
 def all_notes(report: CompareReport) -> list[str]:
     """The notes of the comparison and of its evals; what is true of several evals once."""
     found: dict[str, list[str]] = {}
@@ -72,21 +58,15 @@ def all_notes(report: CompareReport) -> list[str]:
     return [*report.notes, *(f"{', '.join(dict.fromkeys(evals))}: {note}" for note, evals in found.items())]
 
 
-def _outcomes(counts: Mapping[str, int], noun: str) -> str:
-    """`1 regressed, 2 improved of 3 cells`; empty if there are none."""
-    parts = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _ORDER if counts[outcome])
-    return f"{parts} of {count(sum(counts.values()), noun)}" if parts else ""
-
-
 def _side(side: SideNote) -> str:
     """`commit main (0123456789ab), 1 run`."""
     commit = f" ({side.commit[:12]})" if side.commit else ""
     return f"{side.kind} {side.name}{commit}, {count(len(side.runs), 'run')}"
 
 
-def _score(counts: Counts) -> str:
-    """`57/60`."""
-    return f"{counts[0]}/{counts[1]}"
+def _again(cell: EvalComparison) -> str:
+    """`20/20 → 11/20`: the second look; empty if there was none."""
+    return f"{score(cell.again[0])} → {score(cell.again[1])}" if cell.again else ""
 
 
 def _drop(value: float | None) -> str:
@@ -99,6 +79,7 @@ def _shifts(report: CompareReport) -> Iterator[tuple[str, str]]:
     found = report.comparison
     if found.suite is not None:
         yield "pass rate", _points(found.suite)
+        yield "margin", f"a drop of less than {found.margin * 100:g} points is tolerated: margin in [statistics]"
     if found.known_bad is not None:
         yield "known bad", f"{_points(found.known_bad)} USUALLY_FAILS, not part of the pass rate"
     rows: tuple[tuple[str, Shift | None, Callable[[float], str]], ...] = (
@@ -115,9 +96,7 @@ def _shifts(report: CompareReport) -> Iterator[tuple[str, str]]:
 
 
 def _points(shift: Shift) -> str:
-    change = f"{shift.value * 100:+.1f} points"
-    if shift.low is not None and shift.high is not None:
-        change += f" [{shift.low * 100:+.1f} to {shift.high * 100:+.1f}]"
+    change = f"{shift.value * 100:+.1f} points{interval(shift)}"
     rates = f"{percent(shift.base)} → {percent(shift.new)}"
     return f"{rates}, {change}, mean over {count(shift.evals, 'eval')}"
 
@@ -137,7 +116,7 @@ def _money(value: float) -> str:
 
 
 def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
-    yield from paragraph(headline(report), screen, exit_style(report.exit_code))
+    yield from paragraph(report.summary, screen, exit_style(report.exit_code))
     for label, side in (("base", report.base), ("new", report.new)):
         yield from _labelled(label, _side(side), screen)
     lines = table(_columns(report, screen), screen)
@@ -156,6 +135,9 @@ def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
     level = rate(report.comparison.level)
     note = f"at most {level} of the regressed and improved together are false alarms (Boschloo, Benjamini-Hochberg)"
     yield from paragraph(note, screen, "dim")
+    if any(cell.again for cell in report.comparison.evals):
+        note = "again: fresh trials of what looked worse at first; p, adjusted and the outcome are of these trials"
+        yield from paragraph(note, screen, "dim")
     if _DETECTABLE in lines[0].plain:
         note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
         yield from paragraph(note, screen, "dim")
@@ -175,27 +157,30 @@ def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
         subjects = [one_line(one.subject, width=300) for one in evals]
         yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
     yield text_column("policy", [policy_word(one.policy, screen.width) for one in evals], screen, rank=4)
-    yield text_column("base", [_score(one.base) for one in evals], screen, align="right")
-    yield text_column("new", [_score(one.new) for one in evals], screen, align="right")
+    yield text_column("base", [score(one.base) for one in evals], screen, align="right")
+    yield text_column("new", [score(one.new) for one in evals], screen, align="right")
+    if any(one.again for one in evals):
+        yield text_column("again", [_again(one) for one in evals], screen, align="right")
     yield text_column("p", [p_value(one.p_value) for one in evals], screen, align="right", rank=2)
     yield text_column("adjusted", [p_value(one.adjusted) for one in evals], screen, align="right", rank=1)
     yield text_column(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], screen, align="right", rank=3)
 
 
 def _markdown(report: CompareReport) -> Iterator[str]:
-    yield markdown.headline(headline(report), report.exit_code) + "\n"
+    yield markdown.headline(report.summary, report.exit_code) + "\n"
     yield f"- base: {_code(_side(report.base))}"
     yield f"- new: {_code(_side(report.new))}\n"
-    yield "| Outcome | Eval | Policy | Subject | Base | New | p | adjusted | detectable drop |"
-    yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: |"
+    yield "| Outcome | Eval | Policy | Subject | Base | New | Again | p | adjusted | detectable drop |"
+    yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: | --: |"
     for one in report.comparison.evals:
         cells = [
             one.outcome.value,
             _code(one.eval),
             POLICIES[one.policy],
             _code(one.subject),
-            _score(one.base),
-            _score(one.new),
+            score(one.base),
+            score(one.new),
+            _again(one),
             p_value(one.p_value).replace("<", "&lt;"),
             p_value(one.adjusted).replace("<", "&lt;"),
             _drop(one.detectable_drop),

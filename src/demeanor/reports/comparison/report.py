@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
-from demeanor.decide import CompareOutcome, Comparison, EvalComparison, compare
+from demeanor.decide import MARGIN, CompareOutcome, Comparison, EvalComparison, compare
 from demeanor.render import ReportDocument
+from demeanor.reports.comparison.phrases import summary
 from demeanor.statistics import SampleSize
 
 
-def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:
-    """Compare two sides."""
-    return compare_report(base, new, compare(base.cells, new.cells), notes=notes)
+def make_comparison(
+    base: Side,
+    new: Side,
+    *,
+    again: tuple[Side, Side] | None = None,
+    margin: float = MARGIN,
+    notes: tuple[str, ...] = (),
+) -> CompareReport:
+    """Compare two sides; `again` are the runs of a second look."""
+    if again is None:
+        return compare_report(base, new, compare(base.cells, new.cells, margin=margin), notes=notes)
+    comparison = compare(base.cells, new.cells, again=(again[0].cells, again[1].cells), margin=margin)
+    base, new = (replace(side, runs=(*side.runs, *more.runs)) for side, more in zip((base, new), again, strict=True))
+    return compare_report(base, new, comparison, notes=notes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +39,7 @@ class Side:
     """The name of the run; of another side, as given by the user."""
 
     kind: str
-    """`run`, `subject`, `branch` or `commit`."""
+    """`run`, `nights`, `subject`, `branch` or `commit`."""
 
     runs: tuple[str, ...]
     """Its runs, oldest first."""
@@ -47,7 +59,7 @@ class SideNote:
     """The name of the run; of another side, as given by the user."""
 
     kind: str
-    """`run`, `subject`, `branch` or `commit`."""
+    """`run`, `nights`, `subject`, `branch` or `commit`."""
 
     runs: tuple[str, ...]
     """Its runs, oldest first."""
@@ -69,6 +81,9 @@ class CompareReport:
     comparison: Comparison
     """The differences."""
 
+    summary: str
+    """The answer in one sentence, with the size of a drop that could be hidden."""
+
     counts: Mapping[str, int]
     """Outcome → number of evals, without USUALLY_FAILS."""
 
@@ -76,8 +91,8 @@ class CompareReport:
     """Outcome → number of USUALLY_FAILS evals."""
 
     exit_code: ExitCode
-    """Rejected if an eval regressed that is not USUALLY_FAILS; undecided if no eval can be compared, or none has
-    enough trials.
+    """Rejected if an eval regressed that is not USUALLY_FAILS, or the mean pass rate fell; accepted only if the mean
+    excludes a drop of the margin, nothing is suspicious, and every cell of the base was compared; else undecided.
     """
 
     notes: tuple[str, ...] = field(default=())
@@ -88,18 +103,25 @@ COMPARE_DOCUMENT = ReportDocument("compare", CompareReport)
 """The JSON document of this report."""
 
 
+_EXIT_CODES = {
+    "worse": ExitCode.REJECTED,
+    "not worse": ExitCode.ACCEPTED,
+    "undecided": ExitCode.UNDECIDED,
+}
+
+
 def compare_report(base: Side, new: Side, comparison: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:
     """Make the report."""
-    known_bad = [one for one in comparison.evals if one.policy is Policy.USUALLY_FAILS]
-    counts = _counts(one for one in comparison.evals if one.policy is not Policy.USUALLY_FAILS)
-    code = ExitCode.REJECTED if counts[CompareOutcome.REGRESSED] else ExitCode.ACCEPTED
+    counts = _counts(comparison.counted)
+    known_bad = _counts(cell for cell in comparison.evals if cell.policy is Policy.USUALLY_FAILS)
     return CompareReport(
         base=_note(base),
         new=_note(new),
         comparison=comparison,
+        summary=summary(comparison, counts, known_bad),
         counts=counts,
-        known_bad=_counts(known_bad),
-        exit_code=code if comparison.evals and comparison.can_tell else ExitCode.UNDECIDED,
+        known_bad=known_bad,
+        exit_code=_EXIT_CODES[comparison.answer],
         notes=notes,
     )
 

@@ -50,13 +50,10 @@ class RateDifference:
     """New minus base."""
 
     low: float
-    """The lower end of its 95 % interval (Newcombe)."""
+    """The lower end of its interval (Newcombe), wide enough that those of all evals together are right in 95 %."""
 
     high: float
     """The upper end."""
-
-    flip: int
-    """-1 if most trials passed in the base and most fail now, 1 for the opposite, else 0."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,18 +88,21 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     version = history.database.version()
     base, new, changed = context.cached(("sides", a, b), version, lambda: _sides(context, history, a, b))
     state = context.state([*base.runs, *new.runs])
-    report: CompareReport = context.cached(("compare", a, b), state, lambda: make_comparison(base, new, notes=changed))
+    report: CompareReport = context.cached(
+        ("compare", a, b),
+        state,
+        lambda: make_comparison(base, new, margin=context.config.statistics.margin, notes=changed),
+    )
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))
-    changes = [rate_change(one) for one in report.comparison.evals]
-    flips = {"fell": sum(one.flip < 0 for one in changes), "rose": sum(one.flip > 0 for one in changes)}
+    evals = report.comparison.evals
+    changes = [rate_change(cell, number=len(evals)) for cell in evals[:MOST_ROWS]]
     return values | {
         "report": report,
         "notes": all_notes(report),
         "prompts": prompts,
         "last_base": base.runs[-1],
         "last_new": new.runs[-1],
-        "changes": changes[:MOST_ROWS],
-        "flips": flips,
+        "changes": changes,
         "trajectories": _trajectories(context, base, new, query),
     }
 
@@ -116,12 +116,11 @@ def _sides(context: PageContext, history: SqlHistory, a: str, b: str) -> tuple[S
     return base, new, (*changed, *stored_price_notes(history, [*base.runs, *new.runs]))
 
 
-def rate_change(one: EvalComparison) -> RateDifference:
-    """The difference of one eval with its interval."""
-    before, after = (passed / judged for passed, judged in (one.base, one.new))
-    low, high = newcombe(one.base, one.new)
-    flip = (after > 0.5) - (before > 0.5) if 0.5 not in (before, after) else 0
-    return RateDifference(value=after - before, low=low, high=high, flip=flip)
+def rate_change(cell: EvalComparison, *, number: int) -> RateDifference:
+    """The difference of one of `number` evals, in its last look, with its interval (corrected by Bonferroni)."""
+    base, new = cell.again or (cell.base, cell.new)
+    low, high = newcombe(base, new, level=1 - 0.05 / number)
+    return RateDifference(value=new[0] / new[1] - base[0] / base[1], low=low, high=high)
 
 
 def _trajectories(context: PageContext, base: Side, new: Side, query: Mapping[str, str]) -> ComparedTrajectories | None:
