@@ -9,6 +9,11 @@ from demeanor.core.values.tally import Estimate
 UNKNOWN = "n/a"
 
 
+def of_k(value: float | None, *, rough: bool) -> str:
+    """pass@k or pass^k: `~96 %` if it is only estimated from the pass rate."""
+    return ("~" if rough and value is not None else "") + percent(value)
+
+
 def percent(value: float | None) -> str:
     """`67 %`; `<1 %` and `>99 %` near the ends."""
     if value is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from demeanor.statistics.at_k import pass_at_k as pass_at_k, pass_hat_k as pass_hat_k
+    from demeanor.statistics.at_k import is_rough as is_rough, pass_at_k as pass_at_k, pass_hat_k as pass_hat_k
     from demeanor.statistics.binomial import at_least as at_least, table as table
     from demeanor.statistics.bisection import (
         Belief as Belief,
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "at_k": "pass_at_k pass_hat_k",
+        "at_k": "is_rough pass_at_k pass_hat_k",
         "binomial": "at_least table",
         "bisection": "Belief Tries believe most_telling",
         "change": "MIN_NIGHTS NIGHTS_BETWEEN_FALSE_ALARMS RateChange find_changes",

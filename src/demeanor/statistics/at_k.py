@@ -1,7 +1,7 @@
 """pass@k and pass^k: the probability that at least one of k trials passes, and that all of them pass.
 
-The unbiased estimators average over all choices of k among n trials, so they need n >= k and are undefined (None, never
-0) below that.
+With more than k trials, the unbiased estimators average over all choices of k of them. With no more, these could only
+say 0 or 100 %, or nothing at all; then the observed rate is taken for the true one (the plug-in estimate).
 """
 
 from __future__ import annotations
@@ -10,20 +10,29 @@ from math import comb
 
 
 def pass_at_k(judged: int, passed: int, k: int) -> float | None:
-    """The probability that at least one of `k` trials passes, unbiased (Chen et al. 2021); None if judged < k."""
+    """The probability that at least one of `k` trials passes (unbiased: Chen et al. 2021); None without a trial."""
     _validate(judged, passed, k)
-    if judged < k:
+    if judged == 0:
         return None
+    if is_rough(judged, k):
+        return 1 - (1 - passed / judged) ** k
     choices = comb(judged, k)
     return (choices - comb(judged - passed, k)) / choices
 
 
 def pass_hat_k(judged: int, passed: int, k: int) -> float | None:
-    """The probability that all of `k` trials pass, unbiased (Yao et al. 2024); None if judged < k."""
+    """The probability that all of `k` trials pass (unbiased: Yao et al. 2024); None without a trial."""
     _validate(judged, passed, k)
-    if judged < k:
+    if judged == 0:
         return None
+    if is_rough(judged, k):
+        return (passed / judged) ** k
     return comb(passed, k) / comb(judged, k)
+
+
+def is_rough(judged: int, k: int) -> bool:
+    """Whether so few trials were judged that only the plug-in estimate is possible, which reports mark with `~`."""
+    return 0 < judged <= k > 1
 
 
 def _validate(judged: int, passed: int, k: int) -> None:

@@ -121,16 +121,18 @@ def test_voids_are_no_fails_for_those_tools(cell: Callable[..., Cell], report: C
     assert [one["status"] for one in found["cells"]] == ["PASS", "VOID"]
 
 
-def test_undefined_numbers_are_null_and_not_zero(cell: Callable[..., Cell], report: Callable[..., RunReport]) -> None:
-    """Two trials say nothing of pass@3."""
+def test_two_trials_estimate_pass_at_3_by_their_rate(
+    cell: Callable[..., Cell], report: Callable[..., RunReport]
+) -> None:
+    """A void trial counts for nothing."""
     found = document(report([(cell("a", trials=2), [Pass(), NO])]))
     assert found["results"][0]["metrics"] == {
         "passAt1": 0.5,
-        "passAt3": None,
-        "passCaret3": None,
+        "passAt3": 0.875,
+        "passCaret3": 0.125,
         "flakinessScore": 1.0,
     }
-    assert (found["summary"]["passAt1Overall"], found["summary"]["passAt3Overall"]) == (0.5, None)
+    assert (found["summary"]["passAt1Overall"], found["summary"]["passAt3Overall"]) == (0.5, 0.875)
 
 
 def test_the_overall_numbers_are_means_over_results(
@@ -144,7 +146,7 @@ def test_the_overall_numbers_are_means_over_results(
         "failed": 1,
         "flaky": 0,
         "passAt1Overall": 0.5,
-        "passAt3Overall": 0.0,
+        "passAt3Overall": 0.5,
     }
 
 

@@ -89,10 +89,10 @@ class Tally:
     """The pass rate with its interval; None if no trial was judged."""
 
     pass_at: Mapping[int, float | None] = field(default_factory=dict)
-    """k → the probability that at least one of k trials passes; None if fewer than k were judged."""
+    """k → the probability that at least one of k trials passes (estimated from the rate, if at most k were judged)."""
 
     pass_hat: Mapping[int, float | None] = field(default_factory=dict)
-    """k → the probability that all of k trials pass; None if fewer than k were judged."""
+    """k → the probability that all of k trials pass (estimated from the rate, if at most k were judged)."""
 
     spent: Spent = field(default_factory=Spent)
     """What all attempts used, as far as it is known."""

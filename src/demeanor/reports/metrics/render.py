@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Mean, Summary
 from demeanor.render import Column, Screen, numbers as figures, paint, paragraph, table
 from demeanor.reports.metrics.classify import Classified
 from demeanor.reports.metrics.report import Analysis, AnalysisRow
-from demeanor.reports.run import known_bad, policy_word
+from demeanor.reports.run import ROUGH, known_bad, policy_word
+from demeanor.statistics import is_rough
 
 _EXAMPLES = 3
 
@@ -65,9 +67,12 @@ def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen:
     yield Column(title="policy", cells=[*policies, *([Text()] if mean else [])])
     yield column("passed", _counts)
     yield column("pass rate", lambda row: figures.rate(row.tally.rate), figures.rate(one.rate))
-    for k in found.ks[1:]:
-        yield column(f"pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=3)
-        yield column(f"pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=2)
+    tallies = [row.tally for row in rows]
+    more = any(0 < tally.passed < tally.judged for tally in tallies)  # else both would only repeat the pass rate
+    for k in found.ks[1:] if more else ():
+        rough = any(is_rough(tally.judged, k) for tally in tallies if tally.policy is not Policy.USUALLY_FAILS)
+        yield column(f"pass@{k}", _at(k), _mean(one.pass_at.get(k), rough=rough), rank=3)
+        yield column(f"pass^{k}", _hat(k), _mean(one.pass_hat.get(k), rough=rough), rank=2)
     yield column("flakiness", lambda row: figures.UNKNOWN if row.flakiness is None else f"{row.flakiness:.2f}", rank=4)
     yield column("void", lambda row: str(row.tally.voided or ""), rank=5)
     yield column("time", lambda row: figures.duration(row.tally.spent.seconds) if row.tally.attempts else "", rank=7)
@@ -77,11 +82,11 @@ def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen:
 
 
 def _at(k: int) -> Callable[[AnalysisRow], str]:
-    return lambda row: figures.percent(row.tally.pass_at.get(k))
+    return lambda row: figures.of_k(row.tally.pass_at.get(k), rough=is_rough(row.tally.judged, k))
 
 
 def _hat(k: int) -> Callable[[AnalysisRow], str]:
-    return lambda row: figures.percent(row.tally.pass_hat.get(k))
+    return lambda row: figures.of_k(row.tally.pass_hat.get(k), rough=is_rough(row.tally.judged, k))
 
 
 def _counts(row: AnalysisRow) -> str:
@@ -90,8 +95,8 @@ def _counts(row: AnalysisRow) -> str:
     return f"{row.tally.passed} of {row.tally.judged}" if row.tally.judged else "no data"
 
 
-def _mean(mean: Mean | None) -> str:
-    return figures.percent(mean.value if mean else None)
+def _mean(mean: Mean | None, *, rough: bool) -> str:
+    return figures.of_k(mean.value if mean else None, rough=rough)
 
 
 def _notes(found: Analysis) -> Iterator[str]:
@@ -102,6 +107,8 @@ def _notes(found: Analysis) -> Iterator[str]:
         )
     if any(row.mixed for row in found.rows):
         yield "◆ trials of different versions of the subject are in one row" + (" (--across)" if found.across else "")
+    if any(is_rough(row.tally.judged, k) and row.flakiness for row in found.rows for k in found.ks[1:]):
+        yield ROUGH
     yield from (f"note: {one_line(note, width=400)}" for note in found.notes)
     yield "flakiness: 0 means always the same result, 1 a coin toss; see the interval of the rate for its reliability"
 

@@ -38,8 +38,9 @@ def _case(cell: CellReport) -> JUnitCase:
 def _properties(cell: CellReport) -> Iterator[tuple[str, str]]:
     tally = cell.tally
     for k in tally.pass_at:
-        yield f"pass@{k}", figures.percent(tally.pass_at[k])
-        yield f"pass^{k}", figures.percent(tally.pass_hat.get(k))
+        at, hat = words.passes_of_k(cell, k)
+        yield f"pass@{k}", at
+        yield f"pass^{k}", hat
     yield "cost", figures.money(tally.spent, tally.unpriced)
     for note in price_notes(note for record in cell.records for note in record.notes):
         yield "cost note", note

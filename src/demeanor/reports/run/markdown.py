@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from demeanor.core.text.wording import count, one_line, opening
-from demeanor.core.values.tally import Mean, Summary
+from demeanor.core.values.tally import Summary
 from demeanor.render import code_block, escape, fit, headline, inline_code, numbers as figures, table_row
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
@@ -34,18 +34,21 @@ def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
 
 
 def _table(report: RunReport, summary: Summary) -> Iterator[str]:
-    k = words.shown_k(report)
+    cells = report.of_subject(summary.subject)
+    k = words.shown_k(cells)
     ks = [f"pass@{k}", f"pass^{k}"] if k > 1 else []
     head = ["Status", "Eval", "Policy", "Trials", "Pass rate [95 %]", *ks, "Time", "Tokens", "Cost"]
     yield f"### {_code(summary.subject)}\n"
     yield table_row(head)
     yield table_row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
-    for cell in report.of_subject(summary.subject):
+    for cell in cells:
         yield table_row(_cells(cell, k))
     if summary.judged > 1:
-        means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
+        means = words.mean_passes_of_k(summary, cells, k) if k > 1 else ()
         name = f"mean of {count(summary.judged, 'eval')}"
         yield table_row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
+    if k > 1 and any("~" in value for cell in cells for value in words.passes_of_k(cell, k)):
+        yield f"\n{words.ROUGH}"
     for group in report.case_groups:
         if group.subject == summary.subject:
             yield f"\n{words.case_group(group)}"
@@ -63,7 +66,7 @@ def _cells(cell: CellReport, k: int) -> list[str]:
     ]
     if found.attempts == 0:
         return [*first, *[""] * (6 if k > 1 else 4)]
-    passes = [figures.percent(found.pass_at.get(k)), figures.percent(found.pass_hat.get(k))] if k > 1 else []
+    passes = words.passes_of_k(cell, k) if k > 1 else ()
     spent = found.spent
     used = [
         figures.duration(spent.seconds),
@@ -143,12 +146,6 @@ def _trials(outcomes: Sequence[str]) -> str:
     if len(outcomes) <= 12:
         return "".join(_MARKS[outcome] for outcome in outcomes)
     return " ".join(f"{outcomes.count(name)}{sign}" for name, sign in _MARKS.items() if name in outcomes)
-
-
-def _mean(mean: Mean | None, summary: Summary) -> str:
-    if mean is None:
-        return figures.UNKNOWN
-    return figures.percent(mean.value) + ("" if mean.evals == summary.judged else f" ({count(mean.evals, 'eval')})")
 
 
 def _code(text: str) -> str:

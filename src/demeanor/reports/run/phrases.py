@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from demeanor.core.text.wording import count, one_line
@@ -13,6 +13,7 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.tally import CaseGroup, Status, Summary, Tally
 from demeanor.render import numbers
 from demeanor.reports.run.failure_groups import Failure
+from demeanor.statistics import is_rough
 
 if TYPE_CHECKING:
     from demeanor.reports.run.report import CellReport, Collection, RunReport
@@ -70,9 +71,30 @@ def outcomes(cell: CellReport) -> list[str]:
     return [record.verdict.outcome for record in cell.trials] + ["missing"] * cell.tally.missing
 
 
-def shown_k(report: RunReport) -> int:
-    """The k of the columns pass@k and pass^k: 3, or less if no cell has three trials. With 1 there are no columns."""
-    return min(3, max((sum(_sizes(cell)) for cell in report.cells), default=1))
+ROUGH = "~ estimated from the pass rate, for lack of more trials"
+"""What the mark of a rough estimate means."""
+
+
+def shown_k(cells: Sequence[CellReport]) -> int:
+    """The k of the columns pass@k and pass^k: 3, or less if no cell has three trials. 1 means that there are none,
+    because every eval always passed or always failed, and they would only repeat the pass rate."""
+    if not any(0 < cell.tally.passed < cell.tally.judged for cell in cells):
+        return 1
+    return min(3, max(sum(_sizes(cell)) for cell in cells))
+
+
+def passes_of_k(cell: CellReport, k: int) -> tuple[str, str]:
+    """pass@k and pass^k of a cell."""
+    found, rough = cell.tally, is_rough(cell.tally.judged, k)
+    return numbers.of_k(found.pass_at.get(k), rough=rough), numbers.of_k(found.pass_hat.get(k), rough=rough)
+
+
+def mean_passes_of_k(summary: Summary, cells: Sequence[CellReport], k: int) -> tuple[str, str]:
+    """The means of pass@k and pass^k of a subject."""
+    rough = any(is_rough(c.tally.judged, k) for c in cells if c.tally.policy is not Policy.USUALLY_FAILS)
+    means = (summary.pass_at.get(k), summary.pass_hat.get(k))
+    at, hat = (numbers.of_k(mean.value if mean else None, rough=rough) for mean in means)
+    return at, hat
 
 
 def headline(report: RunReport) -> str:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.core.values.tally import Mean, Summary
+from demeanor.core.values.tally import Summary
 from demeanor.render import (
     STYLES,
     Column,
@@ -71,16 +71,9 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
     yield from lines
     notes = [words.case_group(one) for one in report.case_groups if one.subject == summary.subject]
     notes += [words.known_bad(summary)] if summary.known_bad else []
-    notes += _footnotes(report, summary) if "pass^" in lines[0].plain else []
+    notes += [words.ROUGH] if any("~" in line.plain for line in lines) and "pass^" in lines[0].plain else []
     for note in notes:
         yield from paragraph(note, screen, "dim")
-
-
-def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
-    k = words.shown_k(report)
-    mean = summary.pass_at.get(k)
-    if mean is not None and mean.evals < summary.judged:
-        yield f"pass@{k} and pass^{k}: mean of {count(mean.evals, 'eval')} with at least {k} judged trials"
 
 
 def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, screen: Screen) -> Iterator[Column]:
@@ -105,11 +98,11 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
     if any(cell.tally.voided for cell in cells):
         yield figure("void", lambda cell: words.void_causes(cell.tally), rank=1)
-    k = words.shown_k(report)
+    k = words.shown_k(cells)
     if k > 1:
-        at, hat = summary.pass_at.get(k), summary.pass_hat.get(k)
-        yield figure(f"pass@{k}", lambda cell: figures.percent(cell.tally.pass_at.get(k)), _mean(at), rank=2)
-        yield figure(f"pass^{k}", lambda cell: figures.percent(cell.tally.pass_hat.get(k)), _mean(hat), rank=1)
+        at, hat = words.mean_passes_of_k(summary, cells, k)
+        yield figure(f"pass@{k}", lambda cell: words.passes_of_k(cell, k)[0], at, rank=2)
+        yield figure(f"pass^{k}", lambda cell: words.passes_of_k(cell, k)[1], hat, rank=1)
     yield figure("time", lambda cell: figures.duration(cell.tally.spent.seconds), rank=3)
     yield figure("tokens", lambda cell: figures.tokens(cell.tally.spent, cell.tally.uncounted), rank=5)
     yield figure("cost", lambda cell: figures.money(cell.tally.spent, cell.tally.unpriced), rank=4)
@@ -126,10 +119,6 @@ def _figure(text: str, cell: CellReport, screen: Screen) -> Text:
     if cell.tally.attempts == 0:
         return Text()
     return Text(screen.safe(text), "dim" if text == figures.UNKNOWN else "")
-
-
-def _mean(mean: Mean | None) -> str:
-    return figures.percent(mean.value if mean else None)
 
 
 def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Iterator[Text]:
