@@ -11,7 +11,7 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import asks_judge, judge_identity
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.ports import History
-from demeanor.statistics import Interval, LabelledCounts, corrected_interval, rogan_gladen
+from demeanor.statistics import LabelledCounts, judge_error
 
 CALIBRATED = "calibrated"
 COUNTS = "counts"
@@ -43,11 +43,8 @@ class CorrectedRate:
 
 def corrected_rate(subject: str, passed: int, judged: int, labels: LabelledCounts) -> CorrectedRate:
     """The rate with its interval."""
-    rate = rogan_gladen(passed / judged, labels.sensitivity, labels.specificity)
-    found: Interval = corrected_interval(passed, judged, labels)
-    return CorrectedRate(
-        subject=subject, passed=passed, judged=judged, rate=rate, low=min(found.low, rate), high=max(found.high, rate)
-    )
+    rate, interval = judge_error.corrected_rate(passed, judged, labels)
+    return CorrectedRate(subject=subject, passed=passed, judged=judged, rate=rate, low=interval.low, high=interval.high)
 
 
 def calibrations(history: History, evals: Iterable[Eval]) -> dict[str, LabelledCounts]:

@@ -1,9 +1,9 @@
 """Rates that a fallible judge measured, corrected for its errors, and its agreement with people.
 
-A judge with the sensitivity `se` (it passes what is good) and the specificity `sp` (it fails what is bad) reports the
-rate `q = p * se + (1 - p) * (1 - sp)`. Rogan and Gladen (1978) solve that for `p`. Both error rates are estimated from
-labels, so the interval of Lang and Reiczigel (2014) includes their uncertainty. A judge with `se + sp <= 1` is no
-better than a coin: nothing can be concluded from its answers.
+The correction is stratified by the judge's verdict: the share of good trials of those that it passed, and of those
+that it failed, are estimated each from its own labels. So it does not matter whether people label all trials or mostly
+failures, as they do; sensitivity and specificity, by which Rogan and Gladen (1978) correct, would be those of the
+labelled trials only. A judge with `se + sp <= 1` is no better than a coin: nothing can be concluded from it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-from demeanor.statistics.intervals import Interval
+from demeanor.statistics.intervals import Interval, wilson
 
 
 class LabelledCounts(NamedTuple):
@@ -41,6 +41,21 @@ class LabelledCounts(NamedTuple):
         return self.passed_bad + self.failed_bad
 
     @property
+    def passed(self) -> int:
+        """Labelled trials that the judge passed."""
+        return self.passed_good + self.passed_bad
+
+    @property
+    def failed(self) -> int:
+        """Labelled trials that the judge failed."""
+        return self.failed_good + self.failed_bad
+
+    @property
+    def good_by_verdict(self) -> tuple[float, float]:
+        """The share of good trials among those that it passed, and among those that it failed."""
+        return self.passed_good / self.passed, self.failed_good / self.failed
+
+    @property
     def sensitivity(self) -> float:
         """The share of good trials that it passed."""
         return self.passed_good / self.good
@@ -56,29 +71,20 @@ class LabelledCounts(NamedTuple):
         return self.good > 0 and self.bad > 0 and self.sensitivity + self.specificity > 1
 
 
-def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float:
-    """The true rate behind a measured one, between 0 and 1."""
-    if sensitivity + specificity <= 1:
-        raise ValueError(f"sensitivity={sensitivity}, specificity={specificity}: their sum must be above 1")
-    return min(1.0, max(0.0, (rate + specificity - 1) / (sensitivity + specificity - 1)))
-
-
-def corrected_interval(passed: int, judged: int, labels: LabelledCounts, *, level: float = 0.95) -> Interval:
-    """The interval of the true rate, by Lang and Reiczigel: the error rates are estimates too."""
+def corrected_rate(passed: int, judged: int, labels: LabelledCounts, *, level: float = 0.95) -> tuple[float, Interval]:
+    """The true rate behind a measured one, with its interval (MOVER, from Wilson's intervals of its three parts)."""
     if judged < 1 or not labels.informative:
         raise ValueError(f"judged={judged}, labels={labels}: there is nothing to conclude from these answers")
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    rate, trials = (passed + z * z / 2) / (judged + z * z), judged + z * z
-    se, good = (labels.passed_good + 1) / (labels.good + 2), labels.good + 2
-    sp, bad = (labels.failed_bad + 1) / (labels.bad + 2), labels.bad + 2
-    if se + sp <= 1:
-        return Interval(0.0, 1.0)
-    true = (rate + sp - 1) / (se + sp - 1)
-    of_se, of_sp = se * (1 - se) / good, sp * (1 - sp) / bad
-    shift = 2 * z * z * (true * of_se - (1 - true) * of_sp)
-    variance = (rate * (1 - rate) / trials + true**2 * of_se + (1 - true) ** 2 * of_sp) / (se + sp - 1) ** 2
-    half = z * math.sqrt(variance)
-    return Interval(min(1.0, max(0.0, true + shift - half)), max(0.0, min(1.0, true + shift + half)))
+    share, good_passed, good_failed = passed / judged, *labels.good_by_verdict
+    gain = good_passed - good_failed
+    low, high = wilson(passed, judged, level=level)
+    passes = wilson(labels.passed_good, labels.passed, level=level)
+    fails = wilson(labels.failed_good, labels.failed, level=level)
+    rate = share * good_passed + (1 - share) * good_failed
+    below, above = (share - low, high - share) if gain > 0 else (high - share, share - low)
+    down = (gain * below, share * (good_passed - passes.low), (1 - share) * (good_failed - fails.low))
+    up = (gain * above, share * (passes.high - good_passed), (1 - share) * (fails.high - good_failed))
+    return rate, Interval(max(0.0, rate - math.hypot(*down)), min(1.0, rate + math.hypot(*up)))
 
 
 def cohens_kappa(labels: LabelledCounts, *, level: float = 0.95) -> tuple[float, Interval] | None:
