@@ -184,7 +184,6 @@ def _row(cells: Iterator[str]) -> str:
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "gate": ("statistics.md", gate_rules.rules_table),
     "gate-history": ("statistics.md", gate_rules.history_table),
-    "gate-shared": ("statistics.md", gate_rules.shared_table),
     "comparison": ("statistics.md", comparisons.comparison_table),
     "false-alarms": ("statistics.md", false_alarm_table),
     "drops": ("statistics.md", drop_table),

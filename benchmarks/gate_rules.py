@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from demeanor.core.text.percent import share
 from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate import check_in
-from demeanor.decide.gate.effort import EFFORTS, SECOND_LOOK, STANDARD, Effort
-from demeanor.decide.gate.frontier import average_rates, plan_after
+from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
+from demeanor.decide.gate.frontier import average_rates
 from demeanor.statistics.operating import Stop, operate
 from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
 
@@ -161,67 +161,6 @@ def false_alarms(base: float) -> Iterator[float]:
     yield check_in.error_rates([base]).rows[0].chance
     for past in HISTORIES:
         yield average_rates((base,), past=past, base=base, effort=STANDARD)[0].chance
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shared:
-    """Three subjects of one eval that share evidence, all with the same rate."""
-
-    missed: float
-    """The share of cells that are accepted."""
-
-    trials: float
-    """Mean trials per cell."""
-
-
-def shared(rate: float, *, past: tuple[int, int] = (57, 3)) -> Shared:
-    """Exactly: the own plans of the three subjects, and a second look if another subject was rejected."""
-    own, second = plan_after(*past, STANDARD), plan_after(*past, SECOND_LOOK)
-    found = operate(lambda p, f: f"{p} {f}" if own.stop(p, f) == "accept" else own.stop(p, f), rate, cap=own.cap)
-    accepted = {answer: chance for answer, chance in found.chances.items() if answer != "reject"}
-    alone = sum(accepted.values())
-    again_missed = again_trials = 0.0
-    for answer, chance in accepted.items():
-        passed, failed = map(int, answer.split())
-        missed, trials = _second_look(second, passed, failed, rate)
-        again_missed, again_trials = again_missed + chance * missed, again_trials + chance * trials
-    looked_at = 1 - alone**2  # another of the three is rejected
-    return Shared(missed=alone * alone**2 + looked_at * again_missed, trials=found.trials + looked_at * again_trials)
-
-
-def _second_look(plan: SequentialPlan, passed: int, failed: int, rate: float) -> tuple[float, float]:
-    """How often the plan accepts from here, and its further trials."""
-    if plan.stop(passed, failed):
-        return float(plan.stop(passed, failed) == "accept"), 0.0
-    found = operate(lambda p, f: plan.stop(passed + p, failed + f), rate, cap=plan.cap - passed - failed)
-    return found.chance("accept"), found.trials
-
-
-def alone(rate: float, trials: float, *, past: tuple[int, int] = (57, 3)) -> float:
-    """The share of missed cells that are decided one by one, with so many trials per healthy cell.
-
-    Plans are interpolated: no plan has exactly this many.
-    """
-    fewer, missed = 0.0, 1.0
-    for step in range(400):
-        more = 1 + step / 100
-        effort = replace(STANDARD, small_drop=STANDARD.small_drop * more, large_drop=STANDARD.large_drop * more)
-        plan = plan_after(*past, effort)
-        now, then = operate(plan.stop, 0.95, cap=plan.cap).trials, operate(plan.stop, rate, cap=plan.cap)
-        if now >= trials:
-            return missed + (trials - fewer) / (now - fewer) * (1 - then.chance("reject") - missed)
-        fewer, missed = now, 1 - then.chance("reject")
-    raise ValueError(f"trials={trials}: no effort takes so many")
-
-
-def shared_table() -> Iterator[str]:
-    """Three subjects that drop together."""
-    healthy = shared(0.95)
-    yield "| three subjects drop from 95 % to | missed, decided one by one | missed, with shared evidence | fewer |"
-    yield "|---|--:|--:|--:|"
-    for rate in (0.8, 0.7, 0.5):
-        one_by_one, together = alone(rate, healthy.trials), shared(rate).missed
-        yield f"| {rate * 100:.0f} % | {share(one_by_one)} | {share(together)} | {share(1 - together / one_by_one)} |"
 
 
 FALSE_ALARMS = 0.008

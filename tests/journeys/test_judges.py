@@ -272,7 +272,7 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     rows = [f"{row},{folder.name}" for row in rows]
     project.write(labels_csv="\n".join(["trial,label,run", *rows]))
 
-    unmeasured = project.demeanor("gate", "--seed", "5")
+    unmeasured = project.demeanor("gate", "--policy", "all", "--seed", "5")
     assert "its judge is not calibrated, so it can't block" in " ".join(unmeasured.stdout.split())
     none = project.demeanor("validate", "--calibrate", "asks_first")
     assert (none.returncode, "there are no labels" in none.stderr) == (2, True), none.stdout + none.stderr
@@ -285,7 +285,7 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     assert report["consistency"]["value"] == 1.0
     assert report["rates"][0]["low"] <= sum(passed.values()) / 60 <= report["rates"][0]["high"]
 
-    gated = project.demeanor("gate", "--seed", "5")
+    gated = project.demeanor("gate", "--policy", "all", "--seed", "5")
     assert gated.returncode == 1, "now it blocks: " + gated.stdout
     project.write(labels_csv="\n".join(["trial,label,run", *(row.replace("bad", "good") for row in rows[:30])]))
     undecided = project.demeanor("validate", "--calibrate", "asks_first", "--labels", "labels.csv")
@@ -319,6 +319,6 @@ def test_the_project_can_trust_a_judge_by_name(project: Project):
     write(project)
     project.write(demeanor_toml=CONFIG + 'trusted = ["asks_first"]\n', evals__eval_asks_py=CALIBRATED)
     shutil.rmtree(project.folder / "evals/rude")
-    gated = project.demeanor("gate")
+    gated = project.demeanor("gate", "--policy", "all")
     assert gated.returncode == 0, gated.stdout
     assert "not calibrated" not in gated.stdout

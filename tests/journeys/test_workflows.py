@@ -120,6 +120,8 @@ def test_every_night_is_kept_whatever_its_verdict(repository: Repository) -> Non
 def test_a_pull_request_is_gated_and_commented(repository: Repository) -> None:
     """The gate sees the nights, a bad change fails the job, and the comment job needs only the artifact."""
     repository.commit(CONFIG.format(command=GOOD))
+    early = repository.runner.run(PULL_REQUEST)
+    assert (early.success, "but the history has no night" in early.summary) == (False, True)
     assert repository.runner.run(NIGHTLY).success
     repository.git("checkout", "--quiet", "-b", "change")
     repository.commit(CONFIG.format(command=BAD))
@@ -197,7 +199,8 @@ def test_gitlab_jobs_run_where_bubblewrap_does_not_work(repository: Repository) 
     assert DOCTOR in jobs[".evals"]["before_script"]
     checked = project.demeanor(*DOCTOR.split()[1:], PATH=str(tools), TMPDIR=str(temporary))
     assert "ok       sandbox landlock " in checked.stdout, checked.stderr
-    variables = {"DEMEANOR_PACKAGE": jobs[".evals"]["variables"]["DEMEANOR_PACKAGE"]}
+    variables = {"DEMEANOR_PACKAGE": jobs[".evals"]["variables"]["DEMEANOR_PACKAGE"], "CI_DEFAULT_BRANCH": "main"}
+    repository.git("remote", "add", "origin", str(project.folder))
     for command, ended in ((GOOD, 0), (BAD, 1)):
         repository.commit(CONFIG.format(command=command))
         for job in ("evals-nightly", "evals-gate"):

@@ -60,8 +60,8 @@ class GateRules:
     thorough: bool = False
     """Whether a gate runs more trials to miss fewer drops, as with `--thorough`."""
 
-    confirm: int = 0
-    """Fresh trials that confirm a rejection: one of them must fail too."""
+    confirm: int = 3
+    """Fresh trials that confirm a rejection: one of them must fail too (default: 3; 0 for none)."""
 
     budget_usd: float | None = None
     """The budget of a gate."""
@@ -175,7 +175,7 @@ def read_gate(table: Table) -> GateRules:
         return GateRules(
             subjects=own.texts("subjects"),
             thorough=own.flag("thorough"),
-            confirm=own.whole("confirm", least=0, most=100) or 0,
+            confirm=3 if (confirm := own.whole("confirm", least=0, most=100)) is None else confirm,
             budget_usd=own.number("budget_usd", least=0),
             max_trials=own.whole("max_trials", least=1),
             empty=cast("Literal['pass', 'undecided'] | None", own.choice("empty", ("pass", "undecided"))),

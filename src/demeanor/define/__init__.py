@@ -25,7 +25,11 @@ if TYPE_CHECKING:
         without_links as without_links,
     )
     from demeanor.define.folder.cline_folder import folder_name as folder_name, looks_like_cline as looks_like_cline
-    from demeanor.define.past_policies import policy_history as policy_history
+    from demeanor.define.past_policies import (
+        policies_at as policies_at,
+        policies_in as policies_in,
+        policy_history as policy_history,
+    )
     from demeanor.define.promotion_file import (
         NAME as NAME,
         read_promotions as read_promotions,
@@ -56,7 +60,7 @@ __getattr__ = lazy_names(
         "eval_fields": "EVAL_FIELDS",
         "field": "Field field_docs read_fields text without_links",
         "folder.cline_folder": "folder_name looks_like_cline",
-        "past_policies": "policy_history",
+        "past_policies": "policies_at policies_in policy_history",
         "promotion_file": "NAME read_promotions write_promotions",
         "python.decorator": "eval_test take_created",
         "python.import_file": "evals_in evals_of is_eval_file reject_lost",

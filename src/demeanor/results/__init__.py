@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         COUNTS as COUNTS,
         CorrectedRate as CorrectedRate,
         corrected_rate as corrected_rate,
+        lost_calibrations as lost_calibrations,
         uncalibrated as uncalibrated,
     )
     from demeanor.results.expected_cost import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         promoted_by_hand as promoted_by_hand,
         unrecorded_promotions as unrecorded_promotions,
     )
+    from demeanor.results.recent import RecentCell as RecentCell, recent_cells as recent_cells
     from demeanor.results.resume import (
         Stale as Stale,
         resumed_request as resumed_request,
@@ -91,7 +93,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "baselines": "baselines_of edited_since eval_hashes latest_nights",
-        "calibrations": "COUNTS CorrectedRate corrected_rate uncalibrated",
+        "calibrations": "COUNTS CorrectedRate corrected_rate lost_calibrations uncalibrated",
         "expected_cost": "CellEstimate PlanEstimate estimate_plan",
         "find_trial": "find_record",
         "fork_scan": "SCAN_FILE stored_scan",
@@ -99,6 +101,7 @@ __getattr__ = lazy_names(
         "labels": "Label labels_of_file labels_of_notes",
         "nights": "CountedNights counted_nights night_filter",
         "promotions": "manual_promotion promoted_by_hand unrecorded_promotions",
+        "recent": "RecentCell recent_cells",
         "resume": "Stale resumed_request stale_attempts",
         "runs": "StoredRun find_past_run find_stored_run request_of_run runs_before runs_with_eval",
         "sent_prompt": "LocatedInstruction locate sent_instructions",

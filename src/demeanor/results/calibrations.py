@@ -71,6 +71,13 @@ def uncalibrated(history: History, evals: Sequence[Eval], config: Config) -> Map
     }
 
 
+def lost_calibrations(history: History, uncalibrated: Mapping[str, str]) -> Mapping[str, str]:
+    """Of these evals, those whose judge was calibrated before it changed; each with what to do."""
+    stored = history.last_decisions("calibrate") if uncalibrated else {}
+    was = {name for name, kept in stored.items() if kept.answer == CALIBRATED}
+    return {name: f"its judge has changed; {why}" for name, why in uncalibrated.items() if name in was}
+
+
 def _counts(kept: KeptDecision, one: Eval) -> LabelledCounts | None:
     """The counts of a stored calibration; None if the judge has changed since, or tells nothing."""
     numbers = kept.evidence.get(COUNTS)

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
         baseline_ends as baseline_ends,
     )
     from demeanor.statistics.sequential_plan import (
-        Answer as Answer,
         SequentialPlan as SequentialPlan,
         Weighted as Weighted,
         optimal_plan as optimal_plan,
@@ -96,7 +95,7 @@ __getattr__ = lazy_names(
             "trials_against_known trials_per_side"
         ),
         "rate_change": "RateChangeTest RateDirection baseline_ends",
-        "sequential_plan": "Answer SequentialPlan Weighted optimal_plan",
+        "sequential_plan": "SequentialPlan Weighted optimal_plan",
         "sprt": "Sprt",
         "streak": "chance_of_streak",
     },

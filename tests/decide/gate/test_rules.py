@@ -10,6 +10,8 @@ from hypothesis import given, strategies as st
 from demeanor.core.values.error_rates import RATES
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
+from demeanor.core.values.tally import Tally
+from demeanor.decide import decide
 from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always, check_in
 from demeanor.decide.gate.cell import GateAnswer, GateCell
@@ -60,6 +62,17 @@ def test_a_void_is_a_failure_in_doubt(past: Baseline | None) -> None:
     assert answer(cell([1, 1, 1], past=past, worst=(True,) * 3)).decision.answer == "accept"
     always = answer(cell([1, 1, 1], policy=Policy.ALWAYS_PASSES, worst=(True, False, True, True)))
     assert (always.decision.answer, always.more) == ("undecided", 0)
+
+
+def test_the_check_in_rule_is_that_of_a_run() -> None:
+    """For all outcomes of three trials, by the same name; fresh trials do not change it."""
+    for outcomes in itertools.product([0, 1], repeat=3):
+        tally = Tally(
+            eval="e", subject="a:m", policy=Policy.USUALLY_PASSES, passed=sum(outcomes), failed=3 - sum(outcomes)
+        )
+        (found,) = gate([cell(outcomes, checked_in=True)], confirm=3)
+        judged = decide(tally)
+        assert (found.decision.answer, found.decision.rule) == (judged.answer, judged.rule)
 
 
 def test_two_of_three_never_asks_for_a_trial_that_cannot_change_the_answer() -> None:

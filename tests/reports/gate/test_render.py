@@ -23,8 +23,9 @@ def test_the_answer_comes_first_and_no_line_is_too_long(width: int) -> None:
 
 
 def test_the_error_rates_of_the_applied_rules_are_shown() -> None:
-    """So that the reader can judge how reliable an answer is."""
-    text = " ".join(gate_terminal(*a_gate(), Screen(width=100)).split())
+    """On request, so that the reader can judge how reliable an answer is."""
+    assert "every_trial: ALWAYS" not in gate_terminal(*a_gate(), Screen(width=400))
+    text = " ".join(gate_terminal(*a_gate(), Screen(width=100), explain=True).split())
     assert "every_trial: ALWAYS_PASSES: 3 trials" in text
     assert (
         "For 2 cells that are expected to pass 95 % of the time: it rejects 0.69 % at 95 %, 24 % at 80 %, 85 % at 50 %"

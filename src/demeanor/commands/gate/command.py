@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ from demeanor.core.values.exit_code import ExitCode
 if TYPE_CHECKING:
     from demeanor.commands.gate.comment import PullRequest
     from demeanor.config import Config
+    from demeanor.render import Screen
+    from demeanor.reports.gate import GateReport
+    from demeanor.reports.run import RunReport
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +46,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--policy",
         choices=("always", "all"),
-        default="all",
-        help="always: no USUALLY_PASSES evals, except those that the change adds or edits (default: all)",
+        help="always: the ALWAYS_PASSES evals, and those that the change adds or edits; all: every eval (default: all"
+        " if evals are named, otherwise always)",
     )
     how.add_argument(
         "--base",
@@ -57,8 +61,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--accept-removed",
         action="append",
         default=[],
-        metavar="NAME",
-        help="accept that the change removes this eval; without it, the gate is undecided; repeatable",
+        metavar="EVAL[/SUBJECT]",
+        help="accept that the change removes this eval or cell, or lowers its policy; */SUBJECT accepts all cells of a "
+        "subject; without it, the gate is undecided; repeatable",
     )
     trial_arguments(how)
     on_argument(how)
@@ -69,6 +74,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     told = "print only the gate's report, as JSON, and progress events as lines of JSON on standard error"
     out.add_argument("--json", action="store_true", help=told)
+    out.add_argument(
+        "--explain", action="store_true", help="also print the error rates of the rules (always in gate.json)"
+    )
     out.add_argument("--junit", type=new_file, metavar="FILE", help="also write a JUnit report")
     out.add_argument(
         "--comment", action="store_true", help="on GitHub: also write the summary as a comment on the pull request"
@@ -117,7 +125,6 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         gate_decisions,
         gate_files,
         gate_notes,
-        gate_terminal,
         make_gate_report,
         make_gate_state,
         require_removed,
@@ -131,8 +138,8 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     request = request_of(args, command="gate", build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
     with open_project_history(config, os.environ, results=results) as history:
-        state = make_gate_state(catalog, request, history, os.environ, base=args.base)
-    require_removed(state, args.accept_removed)
+        state = make_gate_state(catalog, request, history, os.environ, base=args.base, accepted=args.accept_removed)
+    require_removed(state)
     state.round()
     plan = state.planned()
     if args.dry_run:
@@ -145,15 +152,16 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     report = make_report(
         result,
         plan=state.planned(),
-        notes=gate_notes(state, stopped=result.stopped is not None, accepted=args.accept_removed),
+        notes=gate_notes(state, stopped=result.stopped is not None),
         decide=lambda tally: decisions[tally.eval, tally.subject],
         collection=state.collection,
     )
-    empty, accepted = empty_exit_code(config, os.environ), args.accept_removed
-    report = replace(report, exit_code=final_exit_code(state, report.exit_code, empty=empty, accepted=accepted))
-    gate_report = make_gate_report(state, report, accepted=accepted)
+    empty = empty_exit_code(config, os.environ)
+    report = replace(report, exit_code=final_exit_code(state, report.exit_code, empty=empty))
+    gate_report = make_gate_report(state, report)
     unkept = keep_decisions(config, os.environ, results, gate_decisions(state, gate_report))
-    gate_report = replace(gate_report, notes=(*gate_report.notes, *unkept))
+    report = replace(report, notes=(*report.notes, *unkept))
+    gate_report = replace(gate_report, notes=report.notes)
     publish(
         report,
         result.folder,
@@ -162,10 +170,18 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         junit=args.junit,
         **gate_files(gate_report),
     )
-    print_report(args, gate_report, GATE_DOCUMENT, lambda found, screen: gate_terminal(found, report, screen))
+    shown = partial(_shown, run=report, explain=args.explain)
+    print_report(args, gate_report, GATE_DOCUMENT, shown)
     if place is not None:
         _comment(place, result.folder / "summary.md")
     return report.exit_code
+
+
+def _shown(report: GateReport, screen: Screen, *, run: RunReport, explain: bool) -> str:
+    """The report for the terminal."""
+    from demeanor.reports.gate import gate_terminal
+
+    return gate_terminal(report, run, screen, explain=explain)
 
 
 def _comment(place: PullRequest, summary: Path) -> None:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from demeanor.decide.gate.frontier import CellRates as CellRates
     from demeanor.decide.gate.rules import gate as gate, next_trials as next_trials
     from demeanor.decide.gate.suite import GateSuite as GateSuite
+    from demeanor.decide.gate.unjudged import (
+        Unjudged as Unjudged,
+        weaker as weaker,
+        weaker_policies as weaker_policies,
+    )
 
 __getattr__ = lazy_names(
     __name__,
@@ -29,5 +34,6 @@ __getattr__ = lazy_names(
         "frontier": "CellRates",
         "rules": "gate next_trials",
         "suite": "GateSuite",
+        "unjudged": "Unjudged weaker weaker_policies",
     },
 )

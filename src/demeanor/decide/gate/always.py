@@ -48,17 +48,13 @@ def decide(cell: GateCell, rule: str, answer: Literal["accept", "reject"], reaso
     return GateAnswer(cell=cell, decision=Decision(answer=answer, rule=rule, reason=reason))
 
 
-def ask_for(
-    cell: GateCell, rule: str, more: int, reason: str, *, doubt: float = 1.0, waits: bool = False
-) -> GateAnswer:
-    """No answer yet: ask for `more` trials, unless too many are void. A cell that `waits` depends on other cells."""
-    if given_up(cell) and not waits:
+def ask_for(cell: GateCell, rule: str, more: int, reason: str, *, doubt: float = 1.0) -> GateAnswer:
+    """No answer yet: ask for `more` trials, unless too many are void."""
+    if given_up(cell):
         reason = f"{reason}; given up, because {count(cell.voided, 'trial')} {'is' if cell.voided == 1 else 'are'} void"
         return GateAnswer(cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason))
-    reason = f"{reason}; {more} more needed" if more else f"{reason}; it depends on the results of the other cells"
-    return GateAnswer(
-        cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason), more=more, doubt=doubt
-    )
+    decision = Decision(answer="undecided", rule=rule, reason=f"{reason}; {more} more needed")
+    return GateAnswer(cell=cell, decision=decision, more=more, doubt=doubt)
 
 
 def given_up(cell: GateCell) -> bool:

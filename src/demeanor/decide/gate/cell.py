@@ -39,6 +39,9 @@ class GateCell:
     """Its nightly results for the current version of the eval; None if there are none. An empty baseline is compared
     with the rate that a plan expects without nights."""
 
+    checked_in: bool = False
+    """Whether the change adds or edits the eval, so that the check-in rule decides whatever its nights were."""
+
     key: bool = True
     """Whether the subject is one of the key subjects, which decide the gate."""
 
@@ -56,16 +59,19 @@ class GateAnswer:
     """The cell."""
 
     decision: Decision
-    """The decision; undecided as long as `more` is above 0."""
+    """The decision; undecided as long as `more` is above 0, except in a second look."""
 
     more: int = 0
-    """The number of further trials needed now: the fewest that can decide it."""
+    """The number of further trials wanted now: the fewest that can decide it, or those of a second look."""
 
     used: int | None = None
     """The number of trials that a rejection depends on, the rest are fresh; None if it can't be confirmed."""
 
     rates: CellRates | None = None
     """The error rates of its rule, for its own history; None for ALWAYS_PASSES and skipped cells."""
+
+    suspected: bool = False
+    """Whether an accepted cell looks worse after a second look, as another subject of its eval was rejected."""
 
     doubt: float = 0.0
     """How uncertain the decision is, 0 to 1; with a limited budget, the most uncertain cell comes first."""

@@ -1,6 +1,7 @@
-"""The check-in rule `two_of_three`, for a cell without nights: a new or edited eval, or one that never ran at night.
+"""The check-in rule `two_of_three`, for a new or edited eval, and for one that never ran at night.
 
-There is no rate to compare with, so the policy itself decides: at least two of three trials must pass.
+There is no rate to compare with, so the policy itself decides, as in a run and a night: at least two of three trials
+must pass. So a rejection of a new or edited eval is not confirmed by fresh trials; its author can run them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ NEEDED = 2
 
 
 def applies_to(cell: GateCell) -> bool:
-    """Whether the cell has no nights to compare with."""
-    return cell.past is None
+    """Whether the cell has no nights to compare with, or none that count."""
+    return cell.past is None or cell.checked_in
 
 
 def judge(cell: GateCell) -> GateAnswer:
@@ -65,5 +66,5 @@ def _judge(cell: GateCell) -> GateAnswer:
             return decide(cell, NAME, "accept", f"{passed} of {used} passed, at least two of three")
         if answer == "reject":
             reason = f"{passed} of {used} passed, fewer than two of three"
-            return replace(decide(cell, NAME, "reject", reason), used=used)
+            return replace(decide(cell, NAME, "reject", reason), used=None if cell.checked_in else used)
     return ask_for(cell, NAME, max(NEEDED - passed, 1), f"{passed} of {len(cell.outcomes)} passed")

@@ -12,9 +12,6 @@ SMALL_DROP = 0.80 / 0.95
 LARGE_DROP = 0.50 / 0.95
 """The drops that a plan is made for, as a share of the healthy rate: from 95 % to 80 %, and to 50 %."""
 
-SHARED = 6.0
-"""How many times more likely a drop is, once another subject of the same eval was rejected."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effort:
@@ -44,13 +41,3 @@ THOROUGH = Effort(name="thorough", false_alarm=51.29, small_drop=6.62, large_dro
 
 EFFORTS = (STANDARD, THOROUGH)
 """The default, and that of a thorough gate."""
-
-SECOND_LOOK = Effort(
-    name="second look",
-    false_alarm=THOROUGH.false_alarm,
-    small_drop=THOROUGH.small_drop * SHARED,
-    large_drop=THOROUGH.large_drop * SHARED,
-    cap=THOROUGH.cap,
-    first=1,
-)
-"""For an accepted cell whose eval was rejected with another subject."""

@@ -3,24 +3,23 @@
 Each cell follows a plan that is made for its own history. The trials are taken in the order of their numbers, and those
 after the plan's answer are ignored, so an answer never changes.
 
-The subjects of an eval share evidence: if one of them is rejected, those that were accepted get a second look with a
-more thorough plan, because a change that breaks an eval for one subject often breaks it for others. So a cell is
-accepted only when no other subject of its eval can still be rejected by its own plan.
+If a subject of an eval is rejected, the others get a second look with more trials, because a change that breaks an eval
+for one subject often breaks it for others. It only tells whom to suspect: it comes after the confirmation of the
+rejection, and never rejects a cell, since looking again at many healthy cells would blame some of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from demeanor.core.text.percent import rate as percent
 from demeanor.core.text.wording import count
 from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.decide.gate.always import ask_for, decide, given_up
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.effort import SECOND_LOOK, STANDARD, Effort
+from demeanor.decide.gate.effort import STANDARD, THOROUGH, Effort
 from demeanor.decide.gate.frontier import EXPECTED, average_rates, cell_rates, expected_rate, plan_after
-from demeanor.statistics import Answer, SequentialPlan
 
 NAME = "optimal"
 
@@ -29,62 +28,49 @@ PAST_RATE = EXPECTED
 """The history that error rates are calculated for, unless another one is given."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Followed:
-    """A cell and where its plan stands."""
-
-    cell: GateCell
-    plan: SequentialPlan
-    used: int
-    answer: Answer | None
-
-
-def judge(cells: Sequence[GateCell], *, effort: Effort = STANDARD) -> list[GateAnswer]:
-    """One answer per cell, in order."""
-    followed = [_follow(cell, effort) for cell in cells]
-    by_eval: dict[str, list[_Followed]] = {}
-    for one in followed:
-        by_eval.setdefault(one.cell.eval, []).append(one)
-    answers = [_answer(one, [other for other in by_eval[one.cell.eval] if other is not one]) for one in followed]
-    return [replace(one, rates=cell_rates(*_past(one.cell), effort)) for one in answers]
-
-
-def _follow(cell: GateCell, effort: Effort) -> _Followed:
+def judge(cell: GateCell, *, effort: Effort = STANDARD) -> GateAnswer:
+    """The answer of a cell's own plan."""
     plan = plan_after(*_past(cell), effort)
     used, answer = plan.follow(cell.outcomes)
-    return _Followed(cell=cell, plan=plan, used=used, answer=answer)
-
-
-def _answer(one: _Followed, others: Sequence[_Followed]) -> GateAnswer:
-    """The answer of a cell, given the other subjects of its eval."""
-    if one.answer is None:
-        return _ask(one.cell, one.plan)
-    if one.answer == "reject":
-        return replace(decide(one.cell, NAME, "reject", _score(one.cell, one.used)), used=one.used)
-    rejected = [other.cell.subject for other in others if other.answer == "reject"]
-    if rejected:
-        return _second_look(one, rejected[0])
-    waiting = [other.cell.subject for other in others if other.answer is None and not given_up(other.cell)]
-    if waiting:
-        return ask_for(one.cell, NAME, 0, _score(one.cell, one.used), waits=True)
-    return decide(one.cell, NAME, "accept", _score(one.cell, one.used))
-
-
-def _second_look(one: _Followed, rejected: str) -> GateAnswer:
-    """A more thorough plan for a cell that its own plan accepts."""
-    plan = plan_after(*_past(one.cell), SECOND_LOOK)
-    used, answer = plan.follow(one.cell.outcomes, start=one.used)
-    why = f"second look, because {rejected} was rejected"
     if answer is None:
-        return _ask(one.cell, plan, why)
-    return replace(decide(one.cell, NAME, answer, f"{_score(one.cell, used)}; {why}"), used=used)
+        passed, judged = sum(cell.outcomes), len(cell.outcomes)
+        doubt = plan.doubts[passed, judged - passed]
+        found = ask_for(cell, NAME, plan.fewest(passed, judged - passed), _score(cell, judged), doubt=doubt)
+    else:
+        found = decide(cell, NAME, answer, _score(cell, used))
+    return replace(found, used=used if answer == "reject" else None, rates=cell_rates(*_past(cell), effort))
 
 
-def _ask(cell: GateCell, plan: SequentialPlan, why: str = "") -> GateAnswer:
-    passed, judged = sum(cell.outcomes), len(cell.outcomes)
-    score = f"{_score(cell, judged)}; {why}" if why else _score(cell, judged)
-    doubt = plan.doubts[passed, judged - passed]
-    return ask_for(cell, NAME, plan.fewest(passed, judged - passed), score, doubt=doubt)
+def second_looks(answers: Sequence[GateAnswer], *, effort: Effort = STANDARD) -> list[GateAnswer]:
+    """The answers; a cell that its own plan accepts is looked at again if another subject of its eval is rejected."""
+    rejected: dict[str, str] = {}
+    for one in answers:
+        if one.decision.answer == "reject":
+            rejected.setdefault(one.cell.eval, one.cell.subject)
+    return [
+        _second_look(one, rejected[one.cell.eval], effort)
+        if one.decision.answer == "accept" and one.decision.rule == NAME and one.cell.eval in rejected
+        else one
+        for one in answers
+    ]
+
+
+def _second_look(answer: GateAnswer, rejected: str, effort: Effort) -> GateAnswer:
+    cell = answer.cell
+    used, own = plan_after(*_past(cell), effort).follow(cell.outcomes)
+    if own == "reject":  # its own plan rejected it, and fresh trials did not confirm that
+        return answer
+    plan = plan_after(*_past(cell), THOROUGH)
+    used, seen = plan.follow(cell.outcomes, start=used)
+    if seen is None:
+        passed, judged = sum(cell.outcomes), len(cell.outcomes)
+        more = 0 if given_up(cell) else plan.fewest(passed, judged - passed)
+        return replace(answer, more=more, doubt=0.0)
+    if seen == "accept":
+        return answer
+    reason = f"{answer.decision.reason}; also suspected, because {rejected} was rejected: {sum(cell.outcomes[:used])}"
+    decision = replace(answer.decision, reason=f"{reason} of {used} passed in all")
+    return replace(answer, decision=decision, suspected=True)
 
 
 def _score(cell: GateCell, used: int) -> str:
@@ -98,7 +84,8 @@ def _score(cell: GateCell, used: int) -> str:
 
 
 def _past(cell: GateCell) -> tuple[int, int]:
-    return (cell.past.passed, cell.past.failed) if cell.past else (0, 0)
+    """The history that its plan is made for. One night is none: a bad first one must not make failing normal."""
+    return (cell.past.passed, cell.past.failed) if cell.past and cell.past.nights > 1 else (0, 0)
 
 
 def error_rates(

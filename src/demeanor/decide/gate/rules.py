@@ -22,43 +22,38 @@ def gate(cells: Sequence[GateCell], *, effort: Effort = STANDARD, confirm: int =
     """One answer per cell from the trials so far, in the order of the cells.
 
     ALWAYS_PASSES evals must pass every trial, and USUALLY_FAILS evals are skipped. Of USUALLY_PASSES evals, a cell with
-    nights follows its optimal plan, and one without must pass two of three. A rejection is confirmed by `confirm`
-    fresh trials: one of them must fail too. A cell is accepted only if it would be with every void trial that its agent
-    may have brought about counted as a fail.
+    nights follows its optimal plan, and one without, or of a new or edited eval, must pass two of three. A rejection is
+    confirmed by `confirm` fresh trials: one of them must fail too; that of a new or edited eval is not. A cell is
+    accepted only if it would be with every void trial that its agent may have brought about counted as a fail. A
+    confirmed rejection gives the other subjects of its eval a second look, which changes no answer.
     """
-    answers = _judged(cells, effort, confirm)
-    doubted = [
-        len(answer.cell.worst) > len(answer.cell.outcomes) and answer.decision.answer == "accept" for answer in answers
-    ]
-    if not any(doubted):
-        return answers
-    worst = [replace(cell, outcomes=cell.worst) if doubt else cell for cell, doubt in zip(cells, doubted, strict=True)]
-    pairs = zip(answers, _judged(worst, effort, confirm), doubted, strict=True)
-    return tuple(_despite_voids(answer, other) if doubt else answer for answer, other, doubt in pairs)
+    answers = [_despite_voids(cell, effort, confirm) for cell in cells]
+    return tuple(optimal.second_looks(answers, effort=effort))
 
 
-def _despite_voids(answer: GateAnswer, worst: GateAnswer) -> GateAnswer:
-    """An accepted cell: undecided if its void trials could be failures that would be too many."""
+def _despite_voids(cell: GateCell, effort: Effort, confirm: int) -> GateAnswer:
+    """The answer of a cell: not accepted if its void trials could be failures that would be too many."""
+    answer = _confirmed(cell, effort, confirm)
+    voids = len(cell.worst) - len(cell.outcomes)
+    if answer.decision.answer != "accept" or voids <= 0:
+        return answer
+    worst = _confirmed(replace(cell, outcomes=cell.worst), effort, confirm)
     if worst.decision.answer == "accept":
         return answer
-    voids = len(answer.cell.worst) - len(answer.cell.outcomes)
     reason = f"{answer.decision.reason}, but {too_many_voids(voids)}"
     decision = replace(answer.decision, answer="undecided", reason=reason)
     return replace(answer, decision=decision, more=worst.more, doubt=worst.doubt)
 
 
-def _judged(cells: Sequence[GateCell], effort: Effort, confirm: int) -> tuple[GateAnswer, ...]:
-    """The answers without regard to void trials."""
-    answers, planned = {}, []
-    for cell in cells:
-        if always.applies_to(cell):
-            answers[id(cell)] = always.judge(cell)
-        elif check_in.applies_to(cell):
-            answers[id(cell)] = check_in.judge(cell)
-        else:
-            planned.append(cell)
-    answers |= {id(answer.cell): answer for answer in optimal.judge(planned, effort=effort)}
-    return tuple(confirm_rejection(answers[id(cell)], confirm) for cell in cells)
+def _confirmed(cell: GateCell, effort: Effort, confirm: int) -> GateAnswer:
+    """The answer of the cell's own rule, without regard to void trials."""
+    if always.applies_to(cell):
+        answer = always.judge(cell)
+    elif check_in.applies_to(cell):
+        answer = check_in.judge(cell)
+    else:
+        answer = optimal.judge(cell, effort=effort)
+    return confirm_rejection(answer, confirm)
 
 
 def error_rates(

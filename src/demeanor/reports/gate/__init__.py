@@ -8,7 +8,7 @@ from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from demeanor.reports.gate.render import error_rates_line as error_rates_line, gate_terminal as gate_terminal
-    from demeanor.reports.gate.report import GATE_DOCUMENT as GATE_DOCUMENT
+    from demeanor.reports.gate.report import GATE_DOCUMENT as GATE_DOCUMENT, GateReport as GateReport
     from demeanor.reports.gate.rounds import (
         GateState as GateState,
         final_exit_code as final_exit_code,
@@ -24,7 +24,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "render": "error_rates_line gate_terminal",
-        "report": "GATE_DOCUMENT",
+        "report": "GATE_DOCUMENT GateReport",
         "rounds": (
             "GateState final_exit_code gate_decisions gate_files gate_notes make_gate_report make_gate_state "
             "require_removed"

@@ -31,19 +31,21 @@ from demeanor.reports.run import POLICIES, RunReport, details, policy_word
 
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _ERROR_RATES = "Error rates of the rules, by true pass rate"
+_GONE = "Gone since the nights or the base commit"
 _RATES = (0.95, 0.8, 0.5)
 _MAX_OPEN = 30
+_MAX_NAMED = 5
 _MAX_ROWS = 1000
 
 
-def gate_terminal(report: GateReport, run: RunReport, screen: Screen | None = None) -> str:
-    """The report as text for `screen`."""
+def gate_terminal(report: GateReport, run: RunReport, screen: Screen | None = None, *, explain: bool = False) -> str:
+    """The report as text for `screen`; with `explain`, it states the error rates of the rules."""
     screen = screen or Screen()
-    return paint(_terminal(report, run, screen), screen)
+    return paint(_terminal(report, run, screen, explain), screen)
 
 
 def gate_markdown(report: GateReport) -> str:
-    """The report as markdown, for the summary of a CI job or a comment."""
+    """The report as markdown, above the details of its run in the summary of a CI job or a comment."""
     return "\n".join(_markdown(report)) + "\n"
 
 
@@ -55,28 +57,66 @@ def headline(report: GateReport) -> str:
     if report.exit_code is ExitCode.INTERRUPTED:
         return "Interrupted: the gate has no answer"
     if report.empty:
-        return "Nothing was gated: no selected eval can block a merge" + _unaccepted(report)
+        return "Nothing was gated: no selected eval can block a merge" + _gaps(report)
     if report.exit_code is ExitCode.REJECTED:
         more = f", {undecided} undecided" if undecided else ""
         return f"Must not merge: {rejected} of {count(ran, 'cell')} rejected{more}"
     if report.exit_code is ExitCode.ACCEPTED:
         return f"May merge: {every} accepted"
     if ran == 0:
-        return "Undecided: no eval could run" + _unaccepted(report)
+        return "Undecided: no eval could run" + _gaps(report)
     if not undecided:
-        return f"Undecided: {every} accepted" + _unaccepted(report)
-    return f"Undecided: {undecided} of {count(ran, 'cell')} undecided" + _unaccepted(report)
+        return f"Undecided: {every} accepted" + _gaps(report)
+    return f"Undecided: {undecided} of {count(ran, 'cell')} undecided" + _gaps(report)
 
 
-def _unaccepted(report: GateReport) -> str:
-    were = "was" if len(report.removed) == 1 else "were"
-    return f", but {count(len(report.removed), 'eval')} {were} removed" if report.removed else ""
+def sentences(report: GateReport) -> Iterator[str]:
+    """What was rejected, by which trials, and how often a gate like this is wrong: a sentence each."""
+    rejected = report.answered("reject")
+    for row in rejected[:_MAX_NAMED]:
+        past = f"; {row.past.passed} of {row.past.judged} at night" if row.past is not None and row.past.judged else ""
+        tried = f"passed {row.passed} of {row.judged}" if row.judged else one_line(row.decision.reason, width=400)
+        yield f"Rejected: {one_line(row.eval)} · {one_line(row.subject)} {tried}{past}."
+    if len(rejected) > _MAX_NAMED:
+        yield f"Rejected: {len(rejected) - _MAX_NAMED} more, see the table."
+    for row in report.rows:
+        if row.suspected:
+            yield f"Also suspected: {one_line(row.eval)} · {one_line(row.subject)} passed {row.passed} of {row.judged}."
+    if report.suite is not None:
+        yield f"A healthy change is blocked {_often(report.suite.now.blocks)}."
+    if (checked_in := sum(row.decision.rule == "two_of_three" for row in report.rows)) > 0:
+        yield (
+            f"{count(checked_in, 'cell')} without nights had to pass two of three trials. That says little yet: an "
+            "eval that passes half of the time does so in every second case. Its nights will show its rate."
+        )
 
 
-def _removal(report: GateReport) -> Iterator[tuple[str, str]]:
-    """Each removed eval, and how to accept its removal."""
-    for name, place in list(report.removed.items())[:_MAX_OPEN]:
-        yield name, (f"was in {place}; " if place else "") + f"to accept: --accept-removed {shlex.quote(name)}"
+def _often(chance: float) -> str:
+    if chance >= 0.5:
+        return f"in {share(chance)} of cases"
+    return f"about 1 time in {round(1 / chance)}" if chance >= 0.001 else "less than 1 time in 1000"
+
+
+def _gaps(report: GateReport) -> str:
+    """What is missing for a yes."""
+    parts = []
+    if report.removed:
+        parts.append(f"{count(len(report.removed), 'eval')} {'was' if len(report.removed) == 1 else 'were'} removed")
+    if report.unjudged:
+        parts.append(
+            f"{len(report.unjudged)} {'is' if len(report.unjudged) == 1 else 'are'} no longer judged as before"
+        )
+    parts += [text.partition(":")[0].partition(" →")[0] for text in report.unknown]
+    return f", but {', and '.join(parts)}" if parts else ""
+
+
+def _to_accept(report: GateReport) -> Iterator[tuple[str, str]]:
+    """Everything that is gone, and how to accept it."""
+    gone = {name: f"was in {place}" if place else "" for name, place in report.removed.items()} | dict(report.unjudged)
+    for name, what in list(gone.items())[:_MAX_OPEN]:
+        yield name, (f"{what}; " if what else "") + f"to accept: --accept-removed {shlex.quote(name)}"
+    if len(gone) > _MAX_OPEN:
+        yield f"{len(gone) - _MAX_OPEN} more", "see gate.json"
 
 
 def error_rates_line(found: ErrorRates) -> str:
@@ -99,8 +139,10 @@ def _score(row: GateRow) -> str:
     return f"{row.passed}/{row.judged}" + (f" +{row.voided} void" if row.voided else "")
 
 
-def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]:
+def _terminal(report: GateReport, run: RunReport, screen: Screen, explain: bool) -> Iterator[Text]:
     yield from paragraph(headline(report), screen, exit_style(report.exit_code))
+    for sentence in sentences(report):
+        yield from paragraph(sentence, screen)
     yield Text()
     yield from table(_columns(report, screen), screen)
     undecided = report.answered("undecided")
@@ -111,12 +153,15 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Te
             yield from _reason(row, screen)
         if len(undecided) > _MAX_OPEN:
             yield Text(screen.safe(f"… and {len(undecided) - _MAX_OPEN} more, see gate.json"), "dim")
-    if report.removed:
+    if gone := list(_to_accept(report)):
         yield Text()
-        yield Text("Removed evals", "bold")
-        for name, what in _removal(report):
-            yield from paragraph(f"{one_line(name)}: {one_line(what)}", screen, indent=4)
-    if report.characteristics:
+        yield Text(_GONE, "bold")
+        for name, what in gone:
+            yield from paragraph(f"{one_line(name)}: {one_line(what, width=400)}", screen, indent=4)
+    for text in report.unknown:
+        yield Text()
+        yield from paragraph(f"Unknown: {one_line(text, width=600)}", screen)
+    if explain and report.characteristics:
         yield Text()
         yield Text(_ERROR_RATES, "bold")
         for found in report.characteristics:
@@ -152,6 +197,8 @@ def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
 def _markdown(report: GateReport) -> Iterator[str]:
     yield markdown.headline(headline(report), report.exit_code)
     yield ""
+    for sentence in sentences(report):
+        yield f"{markdown.escape(sentence)}\n"
     yield "| Decision | Eval | Subject | Policy | Change | Passed | History | Why |"
     yield "| --- | --- | --- | --- | --- | --: | --- | --- |"
     for row in report.rows[:_MAX_ROWS]:
@@ -170,17 +217,11 @@ def _markdown(report: GateReport) -> Iterator[str]:
         )
     if len(report.rows) > _MAX_ROWS:
         yield f"\n… and {count(len(report.rows) - _MAX_ROWS, 'more row')}, see gate.json."
-    if report.removed:
-        yield "\nRemoved evals:\n"
-        yield from (f"- {_code(name)}: {_code(what)}" for name, what in _removal(report))
-    if report.characteristics:
-        yield f"\n{_ERROR_RATES}:\n"
-    for found in report.characteristics:
-        yield f"- {_code(error_rates_line(found))}"
-    for sentence in report.suite.sentences() if report.suite else ():
-        yield f"- {_code(sentence)}"
-    for note in report.notes:
-        yield f"\nNote: {_code(note)}"
+    if gone := list(_to_accept(report)):
+        yield f"\n{_GONE}:\n"
+        yield from (f"- {_code(name)}: {_code(what)}" for name, what in gone)
+    for text in report.unknown:
+        yield f"\nUnknown: {_code(text)}"
 
 
 def _code(text: str) -> str:

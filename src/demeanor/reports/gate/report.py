@@ -48,10 +48,13 @@ class GateRow:
     """Its history: nights with the same version of the eval."""
 
     wanted: int
-    """Trials that are still needed."""
+    """Trials that are still wanted."""
 
     rates: CellRates | None = None
     """The error rates of the cell's rule, for its own history; None for ALWAYS_PASSES and skipped cells."""
+
+    suspected: bool = False
+    """Whether it was accepted, but looks worse too after a second look, because another subject was rejected."""
 
     @property
     def judged(self) -> int:
@@ -93,6 +96,13 @@ class GateReport:
     removed: Mapping[str, str] = field(default_factory=dict)
     """The evals that the change removes and that were not accepted, by name, each with its file, if known."""
 
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """The cells, and evals with all their cells, that were judged before the change, and now are not, or by a weaker
+    policy, and that were not accepted; by name, each with what happened to it."""
+
+    unknown: tuple[str, ...] = ()
+    """What the gate does not know in CI, each with the line that repairs the workflow. If anything, it is undecided."""
+
     def answered(self, answer: str) -> tuple[GateRow, ...]:
         """The rows with this answer."""
         return tuple(row for row in self.rows if row.decision.answer == answer)
@@ -114,6 +124,8 @@ def gate_report(
     notes: tuple[str, ...] = (),
     empty: bool = False,
     removed: Mapping[str, str] | None = None,
+    unjudged: Mapping[str, str] | None = None,
+    unknown: tuple[str, ...] = (),
 ) -> GateReport:
     """Make the report from the run and the gate's answers."""
     rows = tuple(
@@ -128,6 +140,7 @@ def gate_report(
             voided=one.cell.voided,
             past=one.cell.past,
             rates=one.rates,
+            suspected=one.suspected,
             wanted=one.more,
         )
         for one in answers
@@ -143,4 +156,6 @@ def gate_report(
         notes=notes,
         empty=empty,
         removed=removed or {},
+        unjudged=unjudged or {},
+        unknown=unknown,
     )

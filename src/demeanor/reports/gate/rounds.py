@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
@@ -29,6 +29,7 @@ from demeanor.decide.gate import (
     Effort,
     GateAnswer,
     GateCell,
+    Unjudged,
     applied_rates,
     gate,
     gate_suite,
@@ -37,8 +38,10 @@ from demeanor.decide.gate import (
     unrejectable_notes,
 )
 from demeanor.define import Edit, Edits, edits
+from demeanor.reports.gate.cells_before import GateScope, unjudged_cells
 from demeanor.reports.gate.render import gate_markdown
 from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
+from demeanor.reports.gate.unknown import unknown
 from demeanor.reports.run import Collection, RunReport, since_commit, since_night
 from demeanor.results import (
     CountedNights,
@@ -47,9 +50,11 @@ from demeanor.results import (
     edited_since,
     eval_hashes,
     latest_nights,
+    lost_calibrations,
     manual_promotion,
     night_filter,
     promoted_by_hand,
+    recent_cells,
     uncalibrated,
 )
 from demeanor.runner import DEFAULT_TIMEOUT, Catalog, collect_evals, eval_paths, plan_evals, select_evals
@@ -101,6 +106,15 @@ class GateState:
     uncalibrated: Mapping[str, str] = field(default_factory=dict)
     """The evals whose judge is not calibrated, which can't block a merge; each with the reason."""
 
+    unjudged: tuple[Unjudged, ...] = ()
+    """What the change takes away from the gate."""
+
+    accepted: tuple[str, ...] = ()
+    """The removed evals, and the names of what is not judged any more, that the user accepts."""
+
+    unknown: tuple[str, ...] = ()
+    """What the gate does not know in CI, each with the line that repairs the workflow."""
+
     notes: tuple[str, ...] = ()
     """Remarks about the history."""
 
@@ -117,15 +131,25 @@ class GateState:
         """One answer per cell from the trials so far, in the order of the plan."""
         cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
         rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
+        missed = {one.name: one.why for one in self.missed()}
         left_out = {
             cell.id: skip(cells[cell.id], self.uncalibrated[cell.eval.name])
             for cell in self.plan.cells
             if cell.eval.name in self.uncalibrated and cell.id not in rejected
         }
-        found = rejected | left_out
+        missing = {cell.id: _undecided(cells[cell.id], why) for cell in self.plan.cells if (why := missed.get(cell.id))}
+        found = left_out | missing | rejected
         judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in found]
         found |= {answer.cell.name: answer for answer in gate(judged, effort=self.effort, confirm=self.confirm)}
         return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
+
+    def missed(self) -> tuple[Unjudged, ...]:
+        """What the change takes away from the gate without being accepted."""
+        return tuple(one for one in self.unjudged if not one.accepted_by(self.accepted))
+
+    def removed(self) -> Mapping[str, str]:
+        """The evals that the change removes without being accepted, by name, each with its file, if known."""
+        return {name: place for name, place in self.collection.removed.items() if name not in self.accepted}
 
     def round(self) -> list[Trial]:
         """The trials of the next round, the most doubtful cells first; none if all cells are decided."""
@@ -185,6 +209,7 @@ class GateState:
             voided=ended.count(None),
             worst=tuple(how or False for number, how in ended_by_number if how is not None or number in doubtful),
             past=self.pasts.get(cell.id),
+            checked_in=cell.eval.name in self.edited,
             key=not self.key_subjects or subject in self.key_subjects,
         )
 
@@ -196,6 +221,10 @@ class GateState:
 def _skipped(known: GateCell, cell: Cell) -> GateAnswer:
     reason = f"not run: {cell.skipped}"
     return GateAnswer(cell=known, decision=Decision(answer="skipped", rule="none", reason=reason))
+
+
+def _undecided(known: GateCell, why: str) -> GateAnswer:
+    return GateAnswer(cell=known, decision=Decision(answer="undecided", rule="none", reason=why))
 
 
 def _by_hand(known: GateCell, why: str) -> GateAnswer:
@@ -210,11 +239,13 @@ def make_gate_state(
     environ: Mapping[str, str],
     *,
     base: str | None = None,
+    accepted: Sequence[str] = (),
 ) -> GateState:
     """The initial state: the selected evals, and all evals that the change adds or edits."""
     config = catalog.config
     every = collect_evals(config, request.paths)
-    chosen = {one.name for one in select_evals(every, replace(request, policy=request.policy or "all"))}
+    matching = select_evals(every, replace(request, policy="all"))
+    chosen = {one.name for one in select_evals(every, request)}
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
     if base is not None and held.problem:
         raise unusable_base(config.root, base, held.problem)
@@ -226,23 +257,44 @@ def make_gate_state(
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
     )
+    every_subject = not (request.subjects or request.model)
+    key_subjects = frozenset(_key(catalog, config) if every_subject else ())
+    collection = _collection(every, held, history, counted, everything=not request.paths)
+    left_out = uncalibrated(history, _evals(plan), config)
+    changed_judges = lost_calibrations(history, left_out)
+    scope = GateScope(
+        evals=matching,
+        others={*collection.removed, *(one.name for one in every)} - {one.name for one in matching},
+        every_policy=chosen.issuperset(one.name for one in matching),
+        every_path=not request.paths,
+        every_subject=every_subject,
+        judged={
+            cell.id: cell.skipped or changed_judges.get(cell.eval.name)
+            for cell in plan.cells
+            if not key_subjects or str(cell.subject) in key_subjects
+        },
+    )
+    recent = recent_cells(history, counted)
     return GateState(
         plan=plan,
         effort=THOROUGH if config.gate.thorough else STANDARD,
         confirm=config.gate.confirm,
-        key_subjects=frozenset(() if request.subjects or request.model else _key(catalog, config)),
+        key_subjects=key_subjects,
         pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
         hashes=hashes,
         edited=edited,
         base=held,
-        collection=_collection(every, held, history, counted, everything=not request.paths),
+        collection=collection,
         timeout=config.timeout or DEFAULT_TIMEOUT,
         timeout_override=request.timeout,
         max_trials=config.gate.max_trials,
         by_hand=(
             promoted_by_hand(history, _evals(plan), config.root) if config.gate.manual_promotion == "reject" else {}
         ),
-        uncalibrated=uncalibrated(history, _evals(plan), config),
+        uncalibrated=left_out,
+        unjudged=tuple(unjudged_cells(scope, recent, config, held)),
+        accepted=tuple(accepted),
+        unknown=unknown(config, environ, held, counted),
         notes=counted.notes,
     )
 
@@ -273,12 +325,12 @@ class GateFiles(TypedDict):
     files: Mapping[str, str]
 
 
-def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ()) -> tuple[str, ...]:
-    """Remarks for the report. `accepted` are the removed evals that the user accepts."""
-    unneeded = [name for name in accepted if name not in state.collection.removed]
-    notes = [f"--accept-removed {name}: no eval of this name was removed" for name in unneeded]
+def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
+    """Remarks for the report."""
+    unneeded = [name for name in state.accepted if not _acceptable(state, name)]
+    notes = [f"--accept-removed {name}: nothing of this name was removed" for name in unneeded]
     answers = state.answers()
-    needed = sum(one.more for one in answers)
+    needed = sum(one.more for one in answers if one.decision.answer == "undecided")
     if needed and not stopped and state.max_trials is not None:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
     if state.base.problem:
@@ -291,11 +343,15 @@ def gate_notes(state: GateState, *, stopped: bool, accepted: Sequence[str] = ())
     return (*notes, *unrejectable_notes(answers), *state.notes)
 
 
-def require_removed(state: GateState, accepted: Sequence[str]) -> None:
+def _acceptable(state: GateState, name: str) -> bool:
+    return name in state.collection.removed or any(one.accepted_by({name}) for one in state.unjudged)
+
+
+def require_removed(state: GateState) -> None:
     """Refuse an accepted name that was not removed while another removal is not accepted: it is probably misspelt."""
-    if others := [name for name in state.collection.removed if name not in accepted]:
-        for name in (one for one in accepted if one not in state.collection.removed):
-            raise UnknownName("removed eval", name, others, where="--accept-removed")
+    if others := [*state.removed(), *(one.name for one in state.missed())]:
+        for name in (one for one in state.accepted if not _acceptable(state, one)):
+            raise UnknownName("removed eval or cell", name, others, where="--accept-removed")
 
 
 def nothing_gated(state: GateState) -> bool:
@@ -304,14 +360,15 @@ def nothing_gated(state: GateState) -> bool:
     return all(cell.id in ignored and cell.skipped is None for cell in state.plan.cells)
 
 
-def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode, accepted: Container[str]) -> ExitCode:
-    """The exit code of a gate, from that of its run: `empty` if nothing was gated; a removed eval must be accepted."""
+def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode) -> ExitCode:
+    """The exit code of a gate, from that of its run: `empty` if nothing was gated. It accepts only if what it judged
+    before, and does not judge now, was accepted by name."""
     code = empty if nothing_gated(state) and found is not ExitCode.INTERRUPTED else found
-    unaccepted = [name for name in state.collection.removed if name not in accepted]
-    return ExitCode.UNDECIDED if unaccepted and code is ExitCode.ACCEPTED else code
+    gaps = state.removed() or state.missed() or state.unknown
+    return ExitCode.UNDECIDED if gaps and code is ExitCode.ACCEPTED else code
 
 
-def make_gate_report(state: GateState, report: RunReport, *, accepted: Container[str] = ()) -> GateReport:
+def make_gate_report(state: GateState, report: RunReport) -> GateReport:
     """Make the report."""
     answers = state.answers()
     return gate_report(
@@ -324,7 +381,9 @@ def make_gate_report(state: GateState, report: RunReport, *, accepted: Container
         suite=gate_suite(answers, confirm=state.confirm),
         notes=report.notes,
         empty=nothing_gated(state),
-        removed={name: place for name, place in state.collection.removed.items() if name not in accepted},
+        removed=state.removed(),
+        unjudged={one.name: one.why for one in state.missed()},
+        unknown=state.unknown,
     )
 
 

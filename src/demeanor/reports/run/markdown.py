@@ -20,10 +20,12 @@ _MOST_BYTES = 900_000
 _REASON_LINES = 40
 
 
-def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
-    """The report as Markdown of about `most_bytes` bytes at most; details that do not fit are left out."""
-    parts = [headline(words.headline(report), report.exit_code)]
-    parts += ["\n".join(_table(report, summary)) for summary in report.summaries]
+def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES, lead: str = "") -> str:
+    """The report as Markdown of about `most_bytes` bytes at most; details that do not fit are left out.
+
+    `lead` is another report of the same run, which takes the place of the answer and of the tables."""
+    parts = [lead.rstrip("\n")] if lead else [headline(words.headline(report), report.exit_code)]
+    parts += [] if lead else ["\n".join(_table(report, summary)) for summary in report.summaries]
     parts += fit(
         list(_details(report)),
         most_bytes - sum(len(part.encode()) for part in parts),

@@ -127,7 +127,7 @@ def publish(
 ) -> None:
     """Write the report files, without secrets: into the run folder, to `junit`, and to the summary of a GitHub job.
 
-    `lead` is put before the summary; `files` are further files for the run folder.
+    `lead` takes the place of the run's own answer and tables in the summary; `files` are further files of the run.
     """
     try:
         for name, text in (files or {}).items():
@@ -144,7 +144,7 @@ def _write(
     from demeanor.reports.run.to_json import json_pieces
 
     write_pieces(folder / "report.json", map(redactor.text, json_pieces(report)))
-    summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
+    summary = redactor.text(markdown(report, lead=lead))
     write_atomically(folder / "summary.md", summary)
     if junit is not None:
         from demeanor.reports.run.junit import junit_report as junit_xml
