@@ -79,7 +79,7 @@ def test_the_configuration_names_the_subject(project: Project) -> None:
     ("options", "message"),
     [
         (("--agent", "claude"), "unknown agent 'claude'\n  → did you mean 'claude-code'?"),
-        (("--model", "gpt-5"), "--model: 'mistral-5' is not PROVIDER/MODEL"),
+        (("--model", "mistral-5"), "--model: 'mistral-5' is not PROVIDER/MODEL"),
         (("--model", "anthropc/x"), "unknown provider 'anthropc'\n  → did you mean 'anthropic'?"),
     ],
 )
