@@ -105,8 +105,10 @@ class ModelRegistry:
         return tuple(self._provider_cache.values())
 
     def is_configured(self, name: str) -> bool:
-        """Whether a name means a model of the configuration, of a known provider, or of this machine. The bare name of a
-        model does not: people may write one as a subject, but agents have such names of their own for side models."""
+        """Whether a name means a model of the configuration, of a known provider, or of this machine.
+
+        The bare name of a provider's model does not: agents have such names of their own for side models.
+        """
         return name in {*self.names(), *WEIGHTS} or self._is_provider_model(name)
 
     def model(self, name: str, where: Path | str | None = None) -> Upstream:
