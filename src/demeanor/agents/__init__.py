@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         PACKAGE_ROOT as PACKAGE_ROOT,
         find_executable as find_executable,
         package_paths as package_paths,
+        why_missing as why_missing,
     )
     from demeanor.agents.folders import (
         agents_folder as agents_folder,
@@ -60,7 +61,7 @@ __getattr__ = lazy_names(
     {
         "acp": "AcpAgent",
         "command": "CommandAgent",
-        "executables": "PACKAGE_ROOT find_executable package_paths",
+        "executables": "PACKAGE_ROOT find_executable package_paths why_missing",
         "folders": "agents_folder agents_folders record_file record_folder",
         "installer": "install install_package",
         "jsonl": "json_objects",

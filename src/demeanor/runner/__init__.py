@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from demeanor.runner.agent_start import start_eval as start_eval, start_subjects as start_subjects
+    from demeanor.runner.agent_start import (
+        start_agents as start_agents,
+        start_eval as start_eval,
+        start_subjects as start_subjects,
+    )
     from demeanor.runner.assemble import (
         check_sandbox as check_sandbox,
         open_sandbox as open_sandbox,
@@ -116,7 +120,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "agent_start": "start_eval start_subjects",
+        "agent_start": "start_agents start_eval start_subjects",
         "assemble": "check_sandbox open_sandbox run_info",
         "attempt": "capture_errors path_tools",
         "budget": "BudgetSpent RunBudget Spending budget_limits check_budgets out_of_money",

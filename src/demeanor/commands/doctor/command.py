@@ -11,14 +11,17 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.cli import config_argument, load_config, sandbox_argument, with_sandbox
+from demeanor.cli import config_argument, load_config, make_ui, sandbox_argument, with_sandbox
 from demeanor.config import Config, read_config
 from demeanor.core.installation import install_extra
 from demeanor.core.text.wording import printable
 from demeanor.core.trees.git import require_git
+from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.capture import NOTE_REMEDY
 from demeanor.core.values.errors import DemeanorError, UsageError
 from demeanor.core.values.exit_code import ExitCode
@@ -190,10 +193,12 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
 
 def _started(catalog: Catalog, names: Sequence[str]) -> tuple[Mapping[str, Record], str]:
     """Start the agents in the sandbox; also returns why others are not started."""
-    from demeanor.commands.doctor.agent_start import start_agents
+    from demeanor.runner import start_agents
 
     try:
-        return start_agents(catalog, names), "only sandboxes keep it from calling a model of its own"
+        with TemporaryDirectory(prefix=temp_prefix()) as folder:
+            records = start_agents(catalog, names, Path(folder), make_ui(quiet=True, kept=False))
+        return records, "only sandboxes keep it from calling a model of its own"
     except DemeanorError as error:
         return {}, str(error).partition("\n")[0]
 
