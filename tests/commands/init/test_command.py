@@ -59,11 +59,14 @@ def test_gitlab_jobs_have_node_for_agents_and_share_the_history(project: Project
         assert jobs[".evals"]["cache"]["unprotect"] is jobs["evals-gate"]["cache"]["unprotect"] is True
 
 
-def test_keys_are_passed_by_name_to_the_jobs_that_run_agents(project: Project) -> None:
+def test_keys_are_passed_by_name_to_the_steps_that_run_agents(project: Project) -> None:
+    """Not to pip, nor to anything else that the job runs."""
     project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini")
     for path in (project.folder / ".github/workflows").iterdir():
         jobs = yaml.safe_load(path.read_text())["jobs"]
-        assert jobs["evals"]["env"]["OPENAI_API_KEY"] == "${{ secrets.OPENAI_API_KEY }}"
+        (step,) = (step for step in jobs["evals"]["steps"] if "secrets." in str(step))
+        assert step["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
+        assert "demeanor gate" in step["run"] or "demeanor nightly" in step["run"]
         assert [name for name, job in jobs.items() if "OPENAI_API_KEY" in str(job)] == ["evals"]
 
 
@@ -78,7 +81,10 @@ def test_the_configuration_names_the_subject(project: Project) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--agent", "claude"), "unknown agent 'claude'\n  → did you mean 'claude-code'?\n  → or the command that starts your own"),
+        (
+            ("--agent", "claude"),
+            "unknown agent 'claude'\n  → did you mean 'claude-code'?\n  → or the command that starts your own",
+        ),
         (("--model", "mistral-5"), "--model: 'mistral-5' is not PROVIDER/MODEL"),
         (("--model", "anthropc/x"), "unknown provider 'anthropc'\n  → did you mean 'anthropic'?"),
     ],

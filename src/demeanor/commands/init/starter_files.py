@@ -36,6 +36,9 @@ CI: Mapping[str, Mapping[str, str]] = {
 """CI service → its starter files and where they are written."""
 
 
+_FORK = {"github-fork.yml": ".github/workflows/evals-fork.yml"}
+"""The workflow for pull requests of forks, which have no keys."""
+
 SMOKE = {"github-smoke.yml": ".github/workflows/evals-smoke.yml"}
 """The workflow of `--smoke` and where it is written."""
 
@@ -54,6 +57,19 @@ _OWN_AGENT = """\
 # [agents.mine]
 # adapter = "command"
 # command = ["my-agent", "--prompt", "{prompt}"]
+"""
+
+_WITHOUT_KEY = """\
+if [ -z "${name}" ]; then
+  echo "::notice title=Evals::nothing was gated, because this job has no {name} (a fork, Dependabot, or not set up yet)"
+  exit 0
+fi
+"""
+
+_BUDGET = """
+# A run that has used this much stops, and says which trials are missing.
+[budgets.run]
+tokens = 5_000_000
 """
 
 _ABOUT_CALLS = "rig.calls"
@@ -98,7 +114,10 @@ class StarterChoice:
 def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
     """The path and the text of every file."""
     targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci], **(SMOKE if choice.smoke else {})}
+    if choice.ci == "github" and _keys(choice):
+        targets |= _FORK
     sources = _AGENT_SOURCES.get(choice.agent, ("src/**", "prompts/**", *(choice.own.files if choice.own else ())))
+    keys = [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)]
     blocks = {
         "subjects": [_subjects(choice)],
         "default": [] if choice.own else _DEFAULT.splitlines(),
@@ -107,7 +126,10 @@ def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
         "package": [package_line(installed_from(), _extra(choice))],
         "install": [command for command, _ in _downloads(choice)],
         "node": [] if choice.agent == NATIVE or choice.own else ["apt-get update && apt-get install --yes nodejs npm"],
-        "keys": [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)],
+        "keys": keys,
+        "env": ["env:", *(f"  {line}" for line in keys)] if keys else [],
+        "without_key": [line for name in _keys(choice) for line in _WITHOUT_KEY.format(name=name).splitlines()],
+        "budget": _BUDGET.splitlines() if _keys(choice) else [],
         "key_names": _keys(choice) or ["(none is needed)"],
     }
     folder = files("demeanor.commands.init") / "starter"
