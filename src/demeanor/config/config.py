@@ -230,7 +230,7 @@ def read_config(start: Path, file: Path | None = None) -> Config:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file; raises BadInput with the line if it is invalid."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror}", where=path) from None
     except UnicodeDecodeError:
