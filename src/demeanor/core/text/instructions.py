@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from demeanor.core.text.volatile_text import with_placeholders
 from demeanor.core.values.exchange import Request
 from demeanor.core.values.messages import Text
 
@@ -29,6 +28,14 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _TAG = re.compile(r"\s*</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?>\s*$")
 _SENTENCE_END = re.compile(r"""[.!?]["'”’)\]*`]*\s+(?=["'“‘(\[*`<]*[A-Z0-9])""")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|al)|\b[A-Z])\.\s+$", re.IGNORECASE)
+_DATES = re.compile(
+    r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
+    r"|\b\d{1,2}/\d{1,2}/\d{4}\b"
+    r"|\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?"
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r" \d{1,2}(?:st|nd|rd|th)?,? \d{4}\b"
+)
+_IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,3 +238,13 @@ def _sentences(text: str, start: int, end: int) -> Iterator[PromptSpan]:
         end = len(text[:end].rstrip())  # what comes before it keeps its line
     if text[first:end].strip():
         yield PromptSpan(kind="sentence", start=first, end=end)
+
+
+def with_placeholders(text: str, facts: Mapping[str, str]) -> str:
+    """The text with placeholders for `workspace`, `home` and `agent` of the facts, for dates and for ids."""
+    for name in ("workspace", "home", "agent"):
+        if facts.get(name):
+            text = text.replace(facts[name], f"<{name}>")
+            as_folder = re.sub(r"[^A-Za-z0-9]", "-", facts[name])  # agents name folders after it
+            text = text.replace(as_folder, f"<{name}>")
+    return _IDS.sub("<id>", _DATES.sub("<date>", text))

@@ -6,6 +6,7 @@ prompts. A trial is numbered within its eval, whatever was removed, so that all 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import UsageError
+from demeanor.core.values.eval import Eval
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.record import Record
@@ -25,15 +27,17 @@ from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.decide import Baseline
 from demeanor.observe import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
-from demeanor.plugins.lab.cover.likely import shared_words, text_of
 from demeanor.plugins.lab.cover.operators import change, changeable
 from demeanor.plugins.lab.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
 from demeanor.reports.prompt_coverage import CoverOperator
 from demeanor.statistics import Tries
 from demeanor.store import RunFolder, read_capture
+from demeanor.vcs import words_of
 
 _MOST_VOIDS = 3
 _NOTHING: frozenset[str] = frozenset()
+_SHORTEST = 4
+"""Shorter words say little."""
 
 
 @dataclass(kw_only=True)
@@ -304,3 +308,27 @@ def checked_plan(plan: Plan, max_trials: int | None) -> Plan:
         needed = f"{count(least, 'trial')} are needed, one per eval, to see the prompt"
         raise UsageError(f"--max-trials {max_trials}: {needed}\n  → {remedy}")
     return plan
+
+
+def shared_words(evals: Mapping[str, str], instructions: Mapping[str, str]) -> dict[tuple[str, str], float]:
+    """Eval and instruction → how many words they share; words that many instructions have count less.
+
+    Those that share more are tried first. A wrong guess costs trials, but changes no answer.
+    """
+    words = {
+        instruction: {word for word in words_of(text) if len(word) >= _SHORTEST}
+        for instruction, text in instructions.items()
+    }
+    counts = Counter(word for own in words.values() for word in own)
+    weight = {word: math.log((1 + len(words)) / number) for word, number in counts.items()}
+    shared = {}
+    for name, text in evals.items():
+        spoken = set(words_of(text))
+        for instruction, own in words.items():
+            shared[name, instruction] = math.fsum(sorted(weight[word] for word in own & spoken))
+    return shared
+
+
+def text_of(eval_: Eval) -> str:
+    """What an eval speaks of: its name, its description and its prompts."""
+    return "\n".join((eval_.name.replace("_", " "), eval_.description, *map(str, eval_.scenario.prompts)))
