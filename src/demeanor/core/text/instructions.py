@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -185,6 +185,24 @@ def _sections(text: str) -> Iterator[PromptSpan]:
 def _parts(text: str) -> Iterator[PromptSpan]:
     """List items, sentences and code blocks."""
     block: int | None = None
+    lines: list[tuple[int, str]] = []  # since the last code block
+    for start, line in _lines(text):
+        if not _FENCE.match(line):
+            if block is None:
+                lines.append((start, line))
+        elif block is None:
+            yield from _items_and_sentences(text, lines)
+            block, lines = start, []
+        else:
+            yield PromptSpan(kind="block", start=block, end=start + len(line))
+            block = None
+    yield from _items_and_sentences(text, lines)
+    if block is not None:
+        yield PromptSpan(kind="block", start=block, end=len(text))
+
+
+def _items_and_sentences(text: str, lines: Iterable[tuple[int, str]]) -> Iterator[PromptSpan]:
+    """List items and sentences in lines without a code block."""
     item: tuple[int, int, int] | None = None  # where it begins and ends, and its indentation
     paragraph: tuple[int, int] | None = None
 
@@ -196,18 +214,9 @@ def _parts(text: str) -> Iterator[PromptSpan]:
             yield from _sentences(text, *paragraph)
         item = paragraph = None
 
-    for start, line in _lines(text):
+    for start, line in lines:
         end = start + len(line)
-        if _FENCE.match(line):
-            if block is None:
-                yield from finished()
-                block = start
-            else:
-                yield PromptSpan(kind="block", start=block, end=end)
-                block = None
-        elif block is not None:
-            continue
-        elif not line.strip() or _HEADING.match(line) or _TAG.match(line):
+        if not line.strip() or _HEADING.match(line) or _TAG.match(line):
             yield from finished()
         elif _ITEM.match(line):
             yield from finished()
@@ -219,8 +228,6 @@ def _parts(text: str) -> Iterator[PromptSpan]:
                 yield from finished()
             paragraph = (paragraph[0] if paragraph else start, end)
     yield from finished()
-    if block is not None:
-        yield PromptSpan(kind="block", start=block, end=len(text))
 
 
 def _indentation(line: str) -> int:
