@@ -2,7 +2,7 @@
 
 The first use of each glossary term on a page is linked (glossary_links.py). A generated part stands between
 `<!-- generated: NAME -->` and `<!-- end -->`. The README shows the output of a run: its durations and dates differ from
-run to run, so they are compared as if they were all the same. The JSON schemas are generated as well (schema_files.py).
+run to run, so they are compared as if they were all the same. The JSON schemas are generated as well (schemas/).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from glossary_links import link_terms, terms
-from schema_files import schema_files
+from schemas import schema_files
+from schemas.scenario import documentation
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "demeanor"
@@ -280,7 +281,7 @@ def eval_keys(_page: str) -> str:
     rows = (
         (
             f"`{field.name}`",
-            field.doc,
+            documentation(field),
             "required" if field.required else field.default,
             where[bool(field.python), bool(field.toml)],
         )
@@ -293,7 +294,7 @@ def behaviour_keys(_page: str) -> str:
     """The keys of `[passes_on]` and `[fails_on]`."""
     from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS
 
-    return _table(("key", "meaning"), ((f"`{one.name}`", one.doc) for one in BEHAVIOUR_FIELDS))
+    return _table(("key", "meaning"), ((f"`{key.name}`", documentation(key)) for key in BEHAVIOUR_FIELDS))
 
 
 def run_file(_page: str) -> str:

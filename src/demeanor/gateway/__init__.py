@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.rate_limit import RateLimiter as RateLimiter
     from demeanor.gateway.models.registry import (
         ModelRegistry as ModelRegistry,
-        ModelSource as ModelSource,
-        read_model as read_model,
-        read_provider as read_provider,
     )
     from demeanor.gateway.models.upstream import Upstream as Upstream
     from demeanor.gateway.null import NullGateway as NullGateway
@@ -96,7 +93,7 @@ __getattr__ = lazy_names(
         "models.prices": "Price cost",
         "models.provider": "Provider",
         "models.rate_limit": "RateLimiter",
-        "models.registry": "ModelRegistry ModelSource read_model read_provider",
+        "models.registry": "ModelRegistry",
         "models.upstream": "Upstream",
         "null": "NullGateway",
         "script.tools": "tool_arguments",
