@@ -46,7 +46,9 @@ def _orders(task: Task, setup: Setup) -> Orders:
     }
     launches = []
     for index, prompt in enumerate(task.prompts):
-        resume = ["--continue"] if index else [f"--resume={session_id(task)}"] if task.messages else []
+        resume = [f"--resume={session_id(task)}"] if task.messages else []
+        if index:
+            resume = ["--continue"]
         mode = ["--agent", setup.approval_mode] if setup.approval_mode else ["--auto-approve"]
         words = [*mode, "--trust", "--output", "streaming", *resume, f"--prompt={prompt}"]
         launches.append(Launch(argv=(*setup.program, *words), env=env))

@@ -248,7 +248,8 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
     found = []
     for number, one in enumerate(given["argvalues"]):
         is_param = hasattr(one, "marks")  # pytest.param(…)
-        values = list(one.values) if is_param else [one] if len(names) == 1 else list(one)
+        row = one.values if is_param else one
+        values = [row] if len(names) == 1 and not is_param else list(row)
         if len(values) != len(names):
             table.fail("parametrize", f"{len(names)} names, but {len(values)} values: {values!r}")
         own = getattr(one, "id", None) if is_param else None
@@ -257,7 +258,7 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
             own = "-".join(map(str, shown)) if None not in shown else None
         elif own is None and ids is not None:
             own = ids[number]
-        case = own if isinstance(own, str) else _pytest_id(values) if own is None else str(own)
+        case = _pytest_id(values) if own is None else str(own)
         marks = tuple(getattr(mark, "mark", mark) for mark in one.marks) if is_param else ()
         found.append(EvalCase(case, dict(zip(names, values, strict=True)), marks))
     return tuple(found)

@@ -164,8 +164,12 @@ def _is_name(arguments: Sequence[ast.expr], name: str) -> bool:
 
 def _written(value: ast.expr) -> str | None:
     """The policy as written; None if it is computed."""
-    found = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
-    return found if found in _KNOWN else None
+    name = ""
+    if isinstance(value, ast.Name):
+        name = value.id
+    elif isinstance(value, ast.Attribute):
+        name = value.attr
+    return name if name in _KNOWN else None
 
 
 def _word(source: bytes, start: int, end: int, old: str, new: str) -> Splice:

@@ -231,11 +231,14 @@ def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str], *, l
 def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
     now = row.tonight
     newest_first = row.cells[::-1]
+    sign = ""
+    if row.decision:
+        sign = "★" if row.decision.news else _SIGNS.get(row.decision.answer, "")
     return HeatCell(
         subject=subject,
         text=f"{now.passed}/{now.judged}" if now.judged else phrases.state(now),
         kind=_kind(row),
-        sign="★" if row.decision and row.decision.news else _SIGNS.get(row.decision.answer, "") if row.decision else "",
+        sign=sign,
         rate=now.rate,
         voided=now.voided,
         marks=phrases.marks_of(now),
@@ -267,15 +270,17 @@ def _trend(cells: Iterable[NightCell], *, labelled: bool) -> Markup:
 
 def _head(one: SubjectNights) -> SubjectHead:
     step, bad = one.change, phrases.known_bad(one.totals[-1])
+    clear = ""
+    if step is not None and step.clear:
+        clear = "bad" if step.value < 0 else "good"
+    rates = [total.rate.value if total.rate else None for total in reversed(one.totals)]
     return SubjectHead(
         subject=one.subject,
         total=numbers.rate(one.totals[-1].rate) if one.totals[-1].rate else "no data",
         evals=phrases.evals(one.totals[-1]) + (f"; known to fail: {bad}" if bad else ""),
         change=f"{phrases.points_with_interval(step)} points" if step is not None else "",
-        clear=("bad" if step.value < 0 else "good") if step is not None and step.clear else "",
+        clear=clear,
         counts=phrases.counts(one),
         used=phrases.used(one.totals[-1]),
-        trend=trend([total.rate.value if total.rate else None for total in reversed(one.totals)])
-        if len(one.totals) > 1
-        else Markup(),
+        trend=trend(rates) if len(rates) > 1 else Markup(),
     )

@@ -103,7 +103,9 @@ def _value(said: str, field: Mapping[str, Any]) -> Any:
         return next((value for shown, value in pairs if _same(said, shown) or _same(said, value)), None)
     plain = said.strip().lower().rstrip(".!")
     if field.get("type") == "boolean":
-        return True if plain in _YES else False if plain in _NO else None
+        if plain in _YES:
+            return True
+        return False if plain in _NO else None
     if field.get("type") in ("integer", "number"):
         try:
             number = json.loads(plain)

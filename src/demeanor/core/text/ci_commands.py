@@ -54,7 +54,9 @@ class CommandFilter:
             self._open = ""
         else:
             self._open = whole if len(whole) <= _REMEMBERED else "\0" + whole[-_REMEMBERED:]  # not a line's start
-        shown = "".join(f"\\u{ord(c):04x}" if at in marks else c for at, c in enumerate(text)) if marks else text
+        if not marks:
+            return line
+        shown = "".join(f"\\u{ord(c):04x}" if at in marks else c for at, c in enumerate(text))
         return shown + line[len(text) :]
 
 

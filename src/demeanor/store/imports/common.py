@@ -118,7 +118,9 @@ def expect(data: Any, kind: type | tuple[type, ...], path: Path, key: str) -> An
 
 def as_text(value: Any) -> str:
     """The value as text; anything but a string becomes JSON."""
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def as_number(value: Any) -> float | None:

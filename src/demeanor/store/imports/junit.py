@@ -102,8 +102,11 @@ def _eval_and_subject(case: Element, options: ImportOptions, *, own: bool) -> tu
 def _verdicts(case: Element, name: str) -> Iterator[Verdict]:
     failure, error = case.find("failure"), case.find("error")
     reason = _reason(failure if failure is not None else error)
-    default = (0, 1, 0) if failure is not None else (0, 0, 1) if error is not None else (1, 0, 0)
-    passed, failed, void = _own_counts(case) or default
+    passed, failed, void = _own_counts(case) or (
+        int(failure is None and error is None),
+        int(failure is not None),
+        int(failure is None and error is not None),
+    )
     yield from [Pass(findings=(Finding(check=name, answer="yes"),))] * passed
     yield from [Fail(findings=(Finding(check=name, answer="no", reason=reason),))] * failed
     yield from [Void(cause=VoidCause.HARNESS, detail=reason or "error")] * void
