@@ -190,6 +190,32 @@ def fix_rules(_page: str) -> str:
     return _table(("key", "meaning"), ((f"`{key}`", doc) for key, _, doc in fields("config/fix.py", "FixRules")))
 
 
+def coding_agents(_page: str) -> str:
+    """The agents that have a recipe, and what evals may need that they can't do."""
+    from demeanor.agents.registry import CODING_AGENTS, adapter
+    from demeanor.core.values.agent import Ability
+
+    needs = {
+        Ability.TURNS: "several prompts",
+        Ability.MESSAGES: "prior messages",
+        Ability.DENY: "deny tools",
+        Ability.SUB_AGENTS: "sub-agents",
+        Ability.MCP: "MCP servers",
+    }
+    recipes = [adapter(name).RECIPE for name in CODING_AGENTS]
+    rows = (
+        (
+            recipe.name,
+            recipe.package.version,
+            ", ".join(name.removeprefix("openai-") for name in recipe.dialects),
+            ", ".join(f"`{mode}`" for mode in recipe.approval_modes),
+            ", ".join(words for ability, words in needs.items() if ability in recipe.cannot),
+        )
+        for recipe in recipes
+    )
+    return _table(("agent", "version", "dialects (`chat`, `responses`: of OpenAI)", "`approval_mode`", "can't"), rows)
+
+
 def exit_codes(_page: str) -> str:
     """What exit codes mean."""
     return _table(
@@ -344,6 +370,7 @@ def decisions(_page: str) -> str:
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "verbs": verbs,
+    "coding-agents": coding_agents,
     "schemas": schemas,
     "readme-output": readme_output,
     "configuration": configuration,

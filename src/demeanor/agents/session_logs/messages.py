@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents import cline, goose, opencode
 from demeanor.agents.jsonl import joined_text
+from demeanor.agents.recipes import cline, goose, opencode
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part
 from demeanor.core.text.json_values import as_dict, as_dicts, as_number, as_text
