@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Config as Config,
         find_config as find_config,
         read_config as read_config,
+        read_settings as read_settings,
         read_toml as read_toml,
     )
     from demeanor.config.engine_tables import ENGINES as ENGINES
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "config": "Config FILE find_config read_config read_toml",
+        "config": "Config FILE find_config read_config read_settings read_toml",
         "engine_tables": "ENGINES",
         "fix": "FixRules Guard RULES",
         "limited_pattern": "LimitedPattern PatternTooSlow",

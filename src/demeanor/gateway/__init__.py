@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         Converter as Converter,
         probe_url as probe_url,
     )
+    from demeanor.gateway.dialects import DIALECTS as DIALECTS
     from demeanor.gateway.dialects.dialect import Malformed as Malformed
-    from demeanor.gateway.dialects.openai_chat import OPENAI_CHAT as OPENAI_CHAT
     from demeanor.gateway.local.fetch import FetchProgress as FetchProgress, fetch as fetch
     from demeanor.gateway.local.llama_process import no_runtime as no_runtime, runtime_installed as runtime_installed
     from demeanor.gateway.local.model import missing_requirement as missing_requirement
@@ -85,7 +85,7 @@ __getattr__ = lazy_names(
         "cassette.rules": "mask_volatile",
         "contract": "ContractOutcome Converter probe_url",
         "dialects.dialect": "Malformed",
-        "dialects.openai_chat": "OPENAI_CHAT",
+        "dialects": "DIALECTS",
         "local.fetch": "FetchProgress fetch",
         "local.llama_process": "no_runtime runtime_installed",
         "local.model": "missing_requirement",

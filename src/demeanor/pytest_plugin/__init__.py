@@ -87,8 +87,10 @@ def pytest_pycollect_makeitem(
     from demeanor.pytest_plugin.items import items_of_module
 
     items = items_of_module(collector, obj)
-    if not items or found is None:
-        return items or found  # type: ignore[no-any-return]
+    if not items:
+        return found  # type: ignore[no-any-return]
+    if found is None:
+        return [*items]
     return [*found, *items] if isinstance(found, list) else [found, *items]
 
 
