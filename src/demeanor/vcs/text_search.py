@@ -117,7 +117,7 @@ def _indexed(texts: Mapping[str, Sequence[str]]) -> dict[int, _Index]:
 
 def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], content: str) -> dict[str, list[_TextRun]]:
     """The maximal runs of words that the file shares with each text."""
-    found: dict[str, list[_TextRun]] = {}
+    runs: dict[str, list[_TextRun]] = {}
     text = _plain(content)
     words = _WORD.findall(text)
     lines: list[int] = []
@@ -134,8 +134,8 @@ def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], conte
                 )
                 done[name] = at + length
                 run = _TextRun(at=-place, words=length, line=lines[at], end_line=lines[at + length - 1])
-                found.setdefault(name, []).append(run)
-    return found
+                runs.setdefault(name, []).append(run)
+    return runs
 
 
 def _line_numbers(text: str) -> list[int]:

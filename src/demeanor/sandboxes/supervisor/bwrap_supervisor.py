@@ -195,9 +195,9 @@ class BwrapTree(MeasuredTree):
         """That init: a child of bubblewrap, or of this process when bubblewrap has ended."""
         outer = children(os.getpid())
         below = children(self.leader) if self.leader in outer else []
-        found = [pid for pid in (*outer, *below) if pid != self.leader]
-        self._wrappers.update(found)
-        return found
+        roots = [pid for pid in (*outer, *below) if pid != self.leader]
+        self._wrappers.update(roots)
+        return roots
 
     def signal(self, number: int) -> list[int]:
         """Send a signal to the program's processes. KILL is sent to everything in the namespace at once."""

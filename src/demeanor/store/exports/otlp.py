@@ -180,7 +180,7 @@ def _add_findings(span: Span, record: Record, when: int) -> None:
     """The answer of each check, and the verdict, as events."""
     verdict = record.verdict
     reason = "" if verdict.outcome == "pass" else verdict.reason
-    answers = [(one.check, one.answer, one.reason) for one in verdict.findings]
+    answers = [(finding.check, finding.answer, finding.reason) for finding in verdict.findings]
     for name, label, why in (*answers, ("verdict", verdict.outcome, reason)):
         attributes = {
             "gen_ai.evaluation.name": name,

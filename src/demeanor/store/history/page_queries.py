@@ -153,15 +153,15 @@ def exchange_times(history: SqlHistory, run: str, name: str, subject: str, numbe
 
 def run_totals(history: SqlHistory, runs: Sequence[str]) -> Mapping[str, RunTotal]:
     """The sums over all cells of some runs: name → total."""
-    found: dict[str, RunTotal] = {}
+    totals: dict[str, RunTotal] = {}
     for batch in batches(runs):
         rows = history.query(
             f"SELECT r.name, {_SUMS} FROM runs r JOIN cells c ON c.run_id = r.id JOIN tallies t ON t.cell_id = c.id"
             f" WHERE r.name IN ({marks(len(batch))}) GROUP BY r.name",
             batch,
         )
-        found |= {row[0]: _total(row) for row in rows}
-    return found
+        totals |= {row[0]: _total(row) for row in rows}
+    return totals
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

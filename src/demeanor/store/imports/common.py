@@ -178,8 +178,8 @@ def cells_of(
 ) -> tuple[PlannedCell, ...]:
     """The cells of some attempts, and the skipped cells without attempts."""
     numbers: dict[tuple[str, str], set[int]] = {}
-    for one in records:
-        numbers.setdefault((one.record.eval, one.record.subject), set()).add(one.record.number)
-    tried = [PlannedCell(eval=e, subject=s, planned=len(found), layer=layer) for (e, s), found in numbers.items()]
+    for record in records:
+        numbers.setdefault((record.record.eval, record.record.subject), set()).add(record.record.number)
+    tried = [PlannedCell(eval=e, subject=s, planned=len(number), layer=layer) for (e, s), number in numbers.items()]
     untried = {(cell.eval, cell.subject): cell for cell in skipped if (cell.eval, cell.subject) not in numbers}
     return (*tried, *untried.values())

@@ -29,11 +29,11 @@ IMPORTS = "demeanor.imports"
 
 def read_imports(paths: Iterable[Path], options: ImportOptions) -> tuple[Imported, ...]:
     """Read all runs in some files and folders; raises BadInput if one of them can't be read."""
-    found = [one for path in paths for one in _read(path, options)]
-    for one in found:
+    imports = [one for path in paths for one in _read(path, options)]
+    for one in imports:
         if not one.records and not one.cells and not one.unloaded:
             raise BadInput("contains no trials", where=one.source, remedy="import the report of a run that had trials")
-    return tuple(found)
+    return tuple(imports)
 
 
 def _read(path: Path, options: ImportOptions) -> Iterator[Imported]:

@@ -121,10 +121,10 @@ def _own_counts(case: Element) -> tuple[int, int, int] | None:
     return None
 
 
-def _reason(found: Element | None) -> str:
-    if found is None:
+def _reason(element: Element | None) -> str:
+    if element is None:
         return ""
-    message, body = found.get("message") or "", (found.text or "").strip()
+    message, body = element.get("message") or "", (element.text or "").strip()
     return "\n".join(part for part in (message, body) if part)
 
 

@@ -163,7 +163,7 @@ def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Rec
     if place.origin != "demeanor":
         return []  # an import: it has no steps
     trials = history.trials(run.name, name=record.eval, subject=record.subject)
-    passed = [one for one in trials if isinstance(one.verdict, Pass)][:_MOST_PASSES]
+    passed = [trial for trial in trials if isinstance(trial.verdict, Pass)][:_MOST_PASSES]
     loaded = [load_steps(place, one, context.captures()) for one in passed]
     return [one for one in loaded if one.events is not None]
 
@@ -179,7 +179,7 @@ def _number(text: str, trials: Sequence[Any], where: str) -> int:
 
 def _counting(attempts: Sequence[Record]) -> Record:
     """The attempt that counts, as in the view `trials`."""
-    return max(attempts, key=lambda one: (one.final, one.ended, one.attempt))
+    return max(attempts, key=lambda attempt: (attempt.final, attempt.ended, attempt.attempt))
 
 
 def _neighbour(trials: Sequence[Any], number: int, step: int) -> int | None:
@@ -196,14 +196,14 @@ def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     if run.origin != "demeanor":
         return [("Its pass rate over time", history)]
     trace = ["demeanor", "trace", trial, "--run", run.name]
-    found = [("Run this eval again, three trials", reproduce(record, request_of_run(run.info)))]
-    found.append(("This trial in the terminal", trace))
+    commands = [("Run this eval again, three trials", reproduce(record, request_of_run(run.info)))]
+    commands.append(("This trial in the terminal", trace))
     if not isinstance(record.verdict, Pass):
-        found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
-        found.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
-    found.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
-    found.append(("Its pass rate over time", history))
-    return found
+        commands.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
+        commands.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
+    commands.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
+    commands.append(("Its pass rate over time", history))
+    return commands
 
 
 def time_spans(times: Sequence[ExchangeTime], events: Sequence[Event] | None, seconds: float) -> tuple[Span, ...]:
