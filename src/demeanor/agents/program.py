@@ -224,9 +224,9 @@ def _read_dialect(table: Table, uses_gateway: bool) -> str | None:
 
 def read_tool_kinds(table: Table) -> dict[str, Kind]:
     """`tool_kinds`: tool → kind."""
-    found = {}
+    kinds = {}
     for tool, kind in table.strings("tool_kinds").items():
         if kind not in list(Kind):
             table.fail(f"tool_kinds.{tool}", f"unknown kind {kind!r}", f"known: {', '.join(Kind)}")
-        found[tool] = Kind(kind)
-    return found
+        kinds[tool] = Kind(kind)
+    return kinds

@@ -60,7 +60,7 @@ def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
     found["keep_home"] = (*found.get("keep_home", ()), *kept_for(found["checks"]))
     if start := found.get("start"):
         found["start"] = replace(start, file=str(prefix_file(source.path, start.name)))
-    in_scenario = {one.name for one in fields(Scenario)}
+    in_scenario = {field.name for field in fields(Scenario)}
     scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
     rest = {name: value for name, value in found.items() if name not in in_scenario}
     return Eval(scenario=scenario, source=source, **rest)

@@ -58,8 +58,8 @@ def base_evals(
     changed: Iterable[str], content_at_base: Callable[[str], str | None], evals: Sequence[Eval]
 ) -> BaseEvals:
     """Compare `evals`, which exist now, with the base commit. `changed` are the files that differ from it."""
-    now = {one.name for one in evals}
-    families = {one.cases_of for one in evals if one.cases_of}
+    now = {eval_.name for eval_ in evals}
+    families = {eval_.cases_of for eval_ in evals if eval_.cases_of}
     names: set[str] = set()
     removed: dict[str, str] = {}
     unsure: list[str] = []

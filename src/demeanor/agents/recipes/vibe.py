@@ -124,10 +124,10 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
 def _json(leavings: Mapping[str, bytes], path: str) -> dict[str, Any]:
     """The content of a file; a list as its `value`."""
     try:
-        found = json.loads(leavings.get(path, b"{}"))
+        data = json.loads(leavings.get(path, b"{}"))
     except RecursionError as error:
         raise ValueError(f"{path} is nested too deeply") from error
-    return {"value": found} if isinstance(found, list) else as_dict(found)
+    return {"value": data} if isinstance(data, list) else as_dict(data)
 
 
 def _count_prior(leavings: Mapping[str, bytes]) -> int:

@@ -34,7 +34,7 @@ class CommandFilter:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """`environ` tells on which services this runs."""
-        patterns = [pattern for name, found in _SERVICES.items() if environ.get(name) for pattern in found]
+        patterns = [pattern for name, service in _SERVICES.items() if environ.get(name) for pattern in service]
         self._patterns = [re.compile(pattern) for pattern in patterns]
         self._open = ""
 

@@ -120,8 +120,8 @@ def pieces(request: Request, facts: Mapping[str, str]) -> tuple[PromptPiece, ...
             done = span.end
         if done < len(text):
             found.append(PromptPiece(id="", place=SYSTEM, text=text[done:]))
-    for one in _of_tools(request, facts):
-        found.append(PromptPiece(id=one.id, place=one.place, text=one.text))
+    for tool in _of_tools(request, facts):
+        found.append(PromptPiece(id=tool.id, place=tool.place, text=tool.text))
     return tuple(found)
 
 

@@ -71,7 +71,7 @@ def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
 
 def bisect_decision(report: BisectReport) -> KeptDecision:
     """The result, for the history."""
-    suspects = [found.commit for found in report.suspects]
+    suspects = [suspect.commit for suspect in report.suspects]
     names = ", ".join(commit.hash[:12] for commit in suspects)
     return KeptDecision(
         made=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -152,7 +152,9 @@ class CoverRun:
         """Leave out instructions that were not sent this time, and evals that can't be judged."""
         self._voids[key] += 1
         if verdict.cause is VoidCause.INTERVENTION:
-            found = {one for exchange in self._capture(record).exchanges for one in exchange.interventions}
+            found = {
+                intervention for exchange in self._capture(record).exchanges for intervention in exchange.interventions
+            }
             missing = {one for one in key[1] if not {one, self._partners[one] or one} <= found}
             self.absent.setdefault(record.eval, set()).update(missing)
             self.state = None
@@ -190,15 +192,15 @@ class CoverRun:
 
     def _missing_baselines(self) -> list[tuple[str, frozenset[str], int]]:
         """Trials with the prompt as it is that evals without a history need."""
-        found = []
+        baselines = []
         for name, records in self._base.items():
             if name not in self._kept:
                 self._kept[name] = kept_trials(self.earlier, records[0])
                 self._add((name, _NOTHING), self._take_kept(name, _NOTHING) or Tries())
             missing = self.baseline_trials - self._tries[name, _NOTHING].judged
             if name not in self._baselines and name not in self._barred and self.past(name) is None and missing > 0:
-                found.append((name, _NOTHING, missing))
-        return found
+                baselines.append((name, _NOTHING, missing))
+        return baselines
 
     @property
     def _cells(self) -> Mapping[str, Cell]:
@@ -206,11 +208,11 @@ class CoverRun:
 
     def _limited(self, wanted: Sequence[tuple[str, frozenset[str], int]]) -> list[Trial]:
         """The trials of a round, as many as are allowed."""
-        found: list[Trial] = []
+        trials: list[Trial] = []
         for name, removed, number in wanted:
             left = number if self.max_trials is None else min(number, self.max_trials - self.trials)
-            found += [self._trial(self._cells[name], removed) for _ in range(left)]
-        return found
+            trials += [self._trial(self._cells[name], removed) for _ in range(left)]
+        return trials
 
     def _trial(self, cell: Cell, removed: frozenset[str]) -> Trial:
         self._made[cell.eval.name] += 1
