@@ -116,10 +116,9 @@ def _require_same_scenario(eval_: Eval, capture: Capture, start: str, record: Re
     if start and start != _current_start(eval_):
         edited.append("files")
     if capture.breakdown is None and edited:
-        raise UsageError(
-            f"{record.trial}: the scenario of its eval has changed since ({', '.join(edited)}), so its agent would"
-            f" not do the same again\n  → run the eval again, and fork a trial of that run: demeanor run {eval_.source.path}"
-        )
+        changed = f"the scenario of its eval has changed since ({', '.join(edited)}), so its agent would not do the same again"
+        remedy = f"run the eval again, and fork a trial of that run: demeanor run {eval_.source.path}"
+        raise UsageError(f"{record.trial}: {changed}\n  → {remedy}")
 
 
 def _current_start(eval_: Eval) -> str:
