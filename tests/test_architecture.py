@@ -302,9 +302,9 @@ def test_contributing_names_files_that_exist() -> None:
 
 def test_a_path_that_does_not_exist_is_found() -> None:
     """The test above can fail."""
-    assert _exists("src/demeanor/agents/NAME.py")
+    assert _exists("src/demeanor/agents/recipes/NAME.py")
     assert _exists("core/values/ports.py")
-    assert not _exists("src/demeanor/agents/no_such_agent.py")
+    assert not _exists("src/demeanor/agents/recipes/no_such_agent.py")
     assert not _exists("src/demeanor/no_such_package/NAME.py")
 
 

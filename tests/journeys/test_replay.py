@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.goose import RECIPE as GOOSE
+from demeanor.agents.recipes.goose import RECIPE as GOOSE
 from tests.helpers.project import Project
 
 EVALS = """\

@@ -66,7 +66,10 @@ class LogBuilder:
     def add_steered(self, text: str, after: str, delivery: str) -> None:
         """Add a message of the user while the agent worked."""
         how: Literal["hint", "interrupt", "prompt"] = "hint"
-        how = "interrupt" if delivery == "interrupt" else "prompt" if delivery == "prompt" else how
+        if delivery == "interrupt":
+            how = "interrupt"
+        elif delivery == "prompt":
+            how = "prompt"
         self._events.append(Steered(turn=max(self.turn, 1), text=text, after=after, delivery=how))
 
     def conclude(self, text: str) -> None:

@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from demeanor.core.values.agent import Agent, Orders, Task, asks_user
+from demeanor.core.values.capture import stall_seconds
 from demeanor.core.values.errors import WorldError
 from demeanor.core.values.ports import GatewaySession, SandboxSession
 from demeanor.core.values.process import Limits, ProcessEnd
-from demeanor.core.values.stall import stall_seconds
 from demeanor.core.values.verdict import VoidCause
 
 if TYPE_CHECKING:

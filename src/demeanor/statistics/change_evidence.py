@@ -122,22 +122,17 @@ def bayes_factors(one: CountSums, begin: int, splits: range, end: int, *, falls:
     before_fall, before_rise, since = _BEFORE_FALL, _BEFORE_RISE, _SINCE
     first, last = splits.start, splits.stop
     nights = zip(one.both[first:last], one.passed[first:last], one.failed[first:last], strict=True)
+    factors = []
     try:
-        if not falls:
-            return [
-                -exp(before_rise[at - start] + since[stop - at] - constant)
-                if good * failed - bad * passed < same
-                else 0.0
-                for at, good, bad in nights
-            ]
-        return [
-            exp(before_fall[at - start] + since[stop - at] - constant)
-            if (more := good * failed - bad * passed) > same
-            else -exp(before_rise[at - start] + since[stop - at] - constant)
-            if more < same
-            else 0.0
-            for at, good, bad in nights
-        ]
+        for at, good, bad in nights:
+            more = good * failed - bad * passed
+            if more < same:
+                factors.append(-exp(before_rise[at - start] + since[stop - at] - constant))
+            elif more > same and falls:
+                factors.append(exp(before_fall[at - start] + since[stop - at] - constant))
+            else:
+                factors.append(0.0)
+        return factors
     except OverflowError:  # thousands of trials per night
         return [_compressed_factor(one, begin, split, end, falls=falls) for split in splits]
 

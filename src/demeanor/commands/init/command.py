@@ -60,7 +60,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         old |= {ignore} if ignore.exists() else set()
     write_files(new)
     for path in found:
-        done = "kept" if path not in new else "updated" if path in old else "created"
+        done = "updated" if path in old else "created"
+        if path not in new:
+            done = "kept"
         print(f"{done:<8} {path}{' (already exists)' if done == 'kept' else ''}")
     folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
     print(f"\n{next_steps([*folder, *steps(choice, os.environ)])}")

@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 from demeanor.core.text.wording import printable
+from demeanor.gateway.dialects import DIALECTS
 
 MessageKind: TypeAlias = Literal["request", "response", "stream"]
 
@@ -117,5 +118,5 @@ def _body(kind: MessageKind, source: str, said: Any) -> bytes:
 def _event(source: str, chunk: Any) -> bytes:
     if isinstance(chunk, str):
         return f"data: {chunk}\n\n".encode()
-    name = f"event: {chunk['type']}\n" if source in {"anthropic", "openai-responses"} else ""
+    name = f"event: {chunk['type']}\n" if DIALECTS[source].names_events else ""
     return f"{name}data: {json.dumps(chunk)}\n\n".encode()

@@ -27,8 +27,6 @@ RETRY_HEADERS = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
 """Response headers that tell a client when to try again."""
 
 _BYTES_PER_TOKEN = 4
-_STORED_STATE = {"openai-responses": ("previous_response_id", "conversation", "prompt"), "gemini": ("cachedContent",)}
-"""Fields of requests that refer to data which an earlier request left at the provider."""
 
 
 def estimated_tokens(size: int) -> int:
@@ -145,7 +143,7 @@ def stored_state_error(call: ModelCall) -> ErrorReply | None:
     It is not the agent's mistake: the agent could not know that another model answers.
     """
     fields = call.request.extra.get(call.dialect.name) or {}
-    found = next((key for key in _STORED_STATE.get(call.dialect.name, ()) if fields.get(key)), None)
+    found = next((key for key in call.dialect.stored_state if fields.get(key)), None)
     opaque = [part for message in call.request.messages for part in message.parts if part.__class__ is Opaque]
     if found is None and any(map(_is_reference, opaque)):
         found = "item_reference"

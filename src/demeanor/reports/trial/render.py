@@ -193,7 +193,7 @@ def _side_by_side(pairs: Sequence[Pair], divergence: int | None, screen: Screen,
         return
     column = (screen.width - 9) // 2
     for index, pair in enumerate(pairs):
-        mark = "►" if index == divergence else " " if pair.same else "≠"
+        mark = _mark(pair, here=index == divergence)
         cells = (_cell(pair.left, column, longest), _cell(pair.right, column, longest))
         for row in range(max(map(len, cells))):
             number = f"{index + 1:>3} {mark}" if row == 0 else "     "
@@ -201,9 +201,16 @@ def _side_by_side(pairs: Sequence[Pair], divergence: int | None, screen: Screen,
             yield f"{number} {left:<{column}} │ {right}".rstrip()
 
 
+def _mark(pair: Pair, *, here: bool) -> str:
+    """The mark of a step; `here` is where the trials diverge."""
+    if here:
+        return "►"
+    return " " if pair.same else "≠"
+
+
 def _stacked(pairs: Sequence[Pair], divergence: int | None, screen: Screen, longest: int) -> Iterator[str]:
     for index, pair in enumerate(pairs):
-        mark = "►" if index == divergence else " " if pair.same else "≠"
+        mark = _mark(pair, here=index == divergence)
         sides = (("  ", pair.left),) if pair.same else (("A ", pair.left), ("B ", pair.right))
         for row, (letter, event) in enumerate(sides):
             for line_number, line in enumerate(_cell(event, screen.width - 8, longest)):

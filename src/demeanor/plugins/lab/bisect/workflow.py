@@ -292,7 +292,7 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
     """The only eval, and its only cell."""
     evals = choose_evals(config, paths=request.paths, names=request.names, policy="all")
     if len(evals) != 1:
-        raise UsageError(f"expected one eval, found {len(evals)}: {', '.join(one.name for one in evals)}")
+        raise UsageError(f"expected one eval, found {len(evals)}: {', '.join(eval_.name for eval_ in evals)}")
     plan: Plan = plan_evals(Catalog(config=config, environ=environ), evals, request, environ)
     if len(plan.cells) != 1:
         known = ", ".join(str(cell.subject) for cell in plan.cells)

@@ -47,7 +47,9 @@ def _orders(task: Task, setup: Setup) -> Orders:
         files |= _session_files(task)
     launches = []
     for index, prompt in enumerate(task.prompts):
-        session = [f"--session={_SESSION}"] if task.messages else ["--continue"] if index else []
+        session = ["--continue"] if index else []
+        if task.messages:
+            session = [f"--session={_SESSION}"]
         words = ["--model=demeanor", "--output-format=stream-json", *session, f"--prompt={prompt}"]
         argv = with_helpers((*with_own_node(setup.program), *words), RECIPE.package, setup.program)
         launches.append(Launch(argv=argv, env=env))

@@ -46,7 +46,9 @@ def _orders(task: Task, setup: Setup) -> Orders:
     }
     launches = []
     for index, prompt in enumerate(task.prompts):
-        resume = ["--continue"] if index else [f"--resume={session_id(task)}"] if task.messages else []
+        resume = [f"--resume={session_id(task)}"] if task.messages else []
+        if index:
+            resume = ["--continue"]
         mode = ["--agent", setup.approval_mode] if setup.approval_mode else ["--auto-approve"]
         words = [*mode, "--trust", "--output", "streaming", *resume, f"--prompt={prompt}"]
         launches.append(Launch(argv=(*setup.program, *words), env=env))
@@ -122,10 +124,10 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
 def _json(leavings: Mapping[str, bytes], path: str) -> dict[str, Any]:
     """The content of a file; a list as its `value`."""
     try:
-        found = json.loads(leavings.get(path, b"{}"))
+        data = json.loads(leavings.get(path, b"{}"))
     except RecursionError as error:
         raise ValueError(f"{path} is nested too deeply") from error
-    return {"value": found} if isinstance(found, list) else as_dict(found)
+    return {"value": data} if isinstance(data, list) else as_dict(data)
 
 
 def _count_prior(leavings: Mapping[str, bytes]) -> int:

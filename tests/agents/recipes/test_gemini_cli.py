@@ -6,7 +6,7 @@ import tomllib
 
 from hypothesis import given, settings
 
-from demeanor.agents.gemini_cli import RECIPE
+from demeanor.agents.recipes.gemini_cli import RECIPE
 from demeanor.core.values.trajectory import Called, Kind, Said
 from tests.agents.helpers import (
     BASE_URL,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import given
 
-from demeanor.agents.opencode import RECIPE
+from demeanor.agents.recipes.opencode import RECIPE
 from tests.agents.helpers import BASE_URL, NO_SHELL, PRIOR, agent, broken_lines, end, home_json, outline, sample, task
 
 CONFIG = ".config/demeanor/opencode.json"

@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tools.schemas.configuration import config_schema
 
 from demeanor.agents.registry import BUILT_IN
 from demeanor.commands.init.starter_files import CI, StarterChoice, starter_files
@@ -19,9 +20,8 @@ from demeanor.config.table import Table
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.gateway.models.registry import read_model, read_provider
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.config_schema import config_schema
 
-HOME = Path(__file__).parents[2]
+HOME = Path(__file__).parents[1]
 FILE = HOME / "docs" / "demeanor.schema.json"
 SCHEMA = json.loads(FILE.read_text())
 """Equal to `config_schema()`, as the first test shows, but quicker: every pytest process imports this module."""

@@ -90,7 +90,7 @@ def _provider(task: Task, dialect: str) -> dict[str, str]:
 
 def _session(task: Task) -> dict[str, Any]:
     """A session as goose exports it; its name must be that of the session to resume."""
-    parts = [one for number, message in enumerate(task.messages) for one in _parts(number, message)]
+    parts = [part for number, message in enumerate(task.messages) for part in _parts(number, message)]
     messages = [
         {
             "role": role,

@@ -93,7 +93,10 @@ def _message(model: str, number: int, prior: PriorMessage) -> list[dict[str, Any
             for name, call in calls
         ]
         messages.append({"role": "user", "content": results})
-    return [{"type": one["role"], "isSidechain": False, "userType": "external", "message": one} for one in messages]
+    return [
+        {"type": message["role"], "isSidechain": False, "userType": "external", "message": message}
+        for message in messages
+    ]
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tools.schemas.scenario import scenario_schema
 
 from demeanor.core.values.errors import BadInput
 from demeanor.define.folder.check_table import CHECKS
-from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.define.folder.toml_folder import read_toml_folder
 
-HOME = Path(__file__).parents[3]
+HOME = Path(__file__).parents[1]
 FILE = HOME / "docs" / "scenario.schema.json"
 SCHEMA = scenario_schema()
 HEAD = 'policy = "USUALLY_PASSES"\nprompt = "x"\n'

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from demeanor.agents.qwen_code import RECIPE
 from demeanor.agents.recipe import RecipeAgent, Setup
+from demeanor.agents.recipes.qwen_code import RECIPE
 from demeanor.core.values.trajectory import Called, Kind
 from tests.agents.helpers import (
     BASE_URL,

@@ -9,7 +9,7 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from demeanor.agents.claude_code import RECIPE
+from demeanor.agents.recipes.claude_code import RECIPE
 from demeanor.core.values.scenario import Approval
 from demeanor.core.values.trajectory import Called, Concluded, Event, Kind, Said, Thought
 from tests.agents.helpers import (

@@ -162,7 +162,7 @@ def _exit_codes(leavings: Mapping[str, bytes]) -> dict[str, Iterator[int | None]
     codes: dict[str, list[int | None]] = {}
     for call in (call for calls in messages.values() for call in as_dicts(calls)):
         codes.setdefault(as_text(call.get("id")), []).append(exit_code(call))
-    return {own: iter(found) for own, found in codes.items()}
+    return {call: iter(exits) for call, exits in codes.items()}
 
 
 def result_text(call: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from hypothesis import given
 
-from demeanor.agents.vibe import RECIPE
+from demeanor.agents.recipes.vibe import RECIPE
 from tests.agents.helpers import BASE_URL, NO_SHELL, PRIOR, agent, broken_lines, end, outline, sample, task
 
 FOLDER = ".vibe/logs/session/unified/s1"

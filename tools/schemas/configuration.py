@@ -1,6 +1,6 @@
 """The JSON schema of demeanor.toml, for editors that complete and check keys while you type.
 
-It comes from the readers, run on a table that describes (config/schema_table.py), and from the docstrings of the values
+It comes from the readers, run on a table that describes (describing_table.py), and from the docstrings of the values
 that they make.
 """
 
@@ -13,42 +13,28 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from demeanor.agents import (
-    BUILT_IN,
-    KEYS as EVENT_KEYS,
-    AcpAgent,
-    AgentProgram,
-    BuiltinAgent,
-    CommandAgent,
-    Overrides,
-    PythonAgent,
-    RecipeAgent,
-    Setup,
-    adapter,
-)
-from demeanor.config import (
-    SCOPES,
-    STRING,
-    BuildRules,
-    Config,
-    EvidenceRules,
-    FixRules,
-    GateRules,
-    JudgeRules,
-    Limit,
-    NightRules,
-    ReplayRules,
-    Schema,
-    SchemaTable,
-    StatisticsRules,
-    read_settings,
-)
+from demeanor.agents import BUILT_IN, RecipeAgent, adapter
+from demeanor.agents.acp import AcpAgent
+from demeanor.agents.command import CommandAgent
+from demeanor.agents.jsonl_paths import KEYS as EVENT_KEYS
+from demeanor.agents.native import BuiltinAgent
+from demeanor.agents.overrides import Overrides
+from demeanor.agents.program import AgentProgram
+from demeanor.agents.python import PythonAgent
+from demeanor.agents.recipe import Setup
+from demeanor.config import BuildRules, Config, FixRules, Limit, ReplayRules
+from demeanor.config.config import read_settings
+from demeanor.config.judge import JudgeRules
+from demeanor.config.tables import SCOPES, EvidenceRules, GateRules, NightRules, StatisticsRules
 from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import Ceilings
-from demeanor.define import field_docs, without_links
-from demeanor.gateway import ModelSource, Price, read_model, read_provider
+from demeanor.gateway import Price
+from demeanor.gateway.models.registry import ModelSource, read_model, read_provider
 from demeanor.runner.engines import engine_class, installed_engines
+
+from .describing_table import STRING, Schema, SchemaTable
+from .field_docs import field_docs, without_links
 
 _DOCUMENTED: Mapping[str, Sequence[type]] = {
     "": [Config],

@@ -40,7 +40,9 @@ def _orders(task: Task, setup: Setup) -> Orders:
         files[f"{_SESSIONS}/rollout-2020-01-01T00-00-00-{session}.jsonl"] = _session_file(task, session)
     launches: list[Launch] = []
     for prompt in task.prompts:
-        resume = ["resume", session] if task.messages else ["resume", "--last"] if launches else []
+        resume = ["resume", "--last"] if launches else []
+        if task.messages:
+            resume = ["resume", session]
         words = ["exec", "--json", "--skip-git-repo-check", *_mode(setup)]
         words += ["--dangerously-bypass-hook-trust", *resume] if forbidden else resume
         env = {"CODEX_HOME": str(task.home / _FOLDER), "DEMEANOR_TOKEN": task.token}

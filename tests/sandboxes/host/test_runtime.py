@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.trees.temp_names import temp_prefix
-from demeanor.sandboxes.host.stale_runs import remove_stale_runs
+from demeanor.sandboxes.host.runtime import remove_stale_runs
 from tests.helpers.processes import command_line
 from tests.sandboxes.conftest import wait_until
 
@@ -78,7 +78,7 @@ IN_ANOTHER_CONTAINER = """\
 import sys, tempfile
 from pathlib import Path
 from demeanor.core.trees.temp_names import temp_prefix
-from demeanor.sandboxes.host.stale_runs import remove_stale_runs
+from demeanor.sandboxes.host.runtime import remove_stale_runs
 print(tempfile.mkdtemp(prefix=temp_prefix(), dir=sys.argv[1]), flush=True)
 remove_stale_runs(Path(sys.argv[1]))
 print("done", flush=True)

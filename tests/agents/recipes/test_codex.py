@@ -9,7 +9,7 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 
-from demeanor.agents.codex import RECIPE
+from demeanor.agents.recipes.codex import RECIPE
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.scenario import Answer, Approval
 from demeanor.core.values.trajectory import Called, Concluded, Kind, Said
