@@ -106,9 +106,9 @@ def test_a_function_is_refused_on_a_cluster(tmp_path: Path) -> None:
     """Before anything runs; rules are data, which can be sent."""
     (tmp_path / "demeanor.toml").write_text("")
     here: Config = read_config(tmp_path)
-    cluster = replace(here, executor=ExecutorSpec(workers=2))
+    cluster = replace(here, executor=ExecutorSpec(remote=True))
     by_function = eval_with(ScriptedUser(reply=lambda rig: None))
     check_user_functions(here, [by_function])
     check_user_functions(cluster, [eval_with(ScriptedUser(replies=(UserReply("x"),)))])
-    with pytest.raises(BadInput, match="can't be sent to a worker of a cluster"):
+    with pytest.raises(BadInput, match="can't be sent to another machine"):
         check_user_functions(cluster, [by_function])

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
         read_toml as read_toml,
     )
     from demeanor.config.engine_tables import ENGINES as ENGINES
+    from demeanor.config.executor import (
+        EXECUTORS as EXECUTORS,
+        UnknownPlace as UnknownPlace,
+        executor_at as executor_at,
+    )
     from demeanor.config.fix import RULES as RULES, FixRules as FixRules, Guard as Guard
     from demeanor.config.judge import JudgeRules as JudgeRules
     from demeanor.config.limited_pattern import LimitedPattern as LimitedPattern, PatternTooSlow as PatternTooSlow
@@ -38,6 +43,7 @@ __getattr__ = lazy_names(
     {
         "config": "Config FILE find_config read_config read_settings read_toml",
         "engine_tables": "ENGINES",
+        "executor": "EXECUTORS UnknownPlace executor_at",
         "fix": "FixRules Guard RULES",
         "judge": "JudgeRules",
         "limited_pattern": "LimitedPattern PatternTooSlow",

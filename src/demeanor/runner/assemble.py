@@ -30,12 +30,12 @@ from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
 from demeanor.judge import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
-from demeanor.runner.cassettes import cassette_text, changed_task_notes, recorder, replay_model
+from demeanor.runner.cassettes import changed_task_notes, recorder, replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.engines import Attempt, EngineRun, only_tasks, plan_engines, require_engines
-from demeanor.runner.executors.local import LocalExecutor
-from demeanor.runner.features import Feature, features
+from demeanor.runner.executors import ExecutorRun, make_executor
+from demeanor.runner.features import Feature, run_features
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
 from demeanor.runner.own_files import tree_of
@@ -144,7 +144,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
     require_engines(Catalog(config=config, environ=os.environ), plan)
     if only_tasks(plan):
         return NoneSandbox()
-    if not config.executor.is_cluster:
+    if not config.executor.remote:
         trials = sum(1 for _ in plan.trials())
         require_open_files(max(1, min(_jobs(config, request, plan), trials)))
     level = probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
@@ -176,8 +176,8 @@ def assemble(
     """Everything that a run is executed with."""
     config = catalog.config
     templates = TemplateCache(sandbox.folder, checks.run_setup)
-    on_cluster = config.executor.is_cluster
-    gateway = NullGateway() if on_cluster else _gateway(catalog, plan, request)
+    remote = config.executor.remote
+    gateway = NullGateway() if remote else _gateway(catalog, plan, request)
     context = AttemptContext(
         agent=catalog.of,
         sandbox=sandbox,
@@ -193,15 +193,24 @@ def assemble(
     attempt: Attempt = partial(make_attempt, context=context)
     engines = {name: catalog.engine(name).prepare(plan, request, gateway, seed=seed) for name in plan_engines(plan)}
     notes = [note for engine in engines.values() for note in engine.notes]
-    if not on_cluster:
+    if not remote:
         agents = map(catalog.agent, dict.fromkeys(cell.subject.agent for cell in plan.cells))
         notes += filter(None, map(version_note, agents))
     if engines:
         attempt = _with_tasks(attempt, engines)
         notes += changed_task_notes(plan, request)
-    executor: Executor = LocalExecutor(slots=_jobs(config, request, plan), attempt=attempt)
-    if on_cluster:
-        executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)
+    executor = make_executor(
+        ExecutorRun(
+            catalog=catalog,
+            plan=plan,
+            request=request,
+            seed=seed,
+            attempt=attempt,
+            template=templates.get,
+            folder=sandbox.folder / "executor",
+            slots=_jobs(config, request, plan),
+        )
+    )
     return RunContext(
         agent=catalog.of,
         executor=executor,
@@ -221,7 +230,7 @@ def assemble(
 
 
 def _features(config: Config, request: RunRequest) -> tuple[Feature, ...]:
-    return features(canary=config.canary != "off", agent_debug=request.agent_debug)
+    return run_features(canary=config.canary != "off", agent_debug=request.agent_debug)
 
 
 def _user_context(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> UserContext:
@@ -240,33 +249,6 @@ def _judges(catalog: Catalog, gateway: Gateway, request: RunRequest) -> Judges:
     account = getattr(gateway, "eval_account", None)
     limits = budget_limits(catalog.config, request)
     return Judges(catalog, limits, parent_account=account, replay=request.replay)
-
-
-def _cluster_executor(
-    catalog: Catalog, plan: Plan, request: RunRequest, templates: TemplateCache, sandbox: Level, *, seed: int
-) -> Executor:
-    """The executor of a run on a cluster; imported only if it is used."""
-    from demeanor.runner.executors.cluster_client import require_certificates, require_distributed
-
-    config = catalog.config
-    spec = config.executor
-    require_distributed()
-    if spec.scheduler and not spec.started_here:
-        require_certificates(spec.scheduler, spec.certs)
-    from demeanor.runner.executors.budget_ledger import BudgetLedger
-    from demeanor.runner.executors.cluster_run import ClusterRun
-    from demeanor.runner.executors.dask import DaskExecutor
-    from demeanor.runner.executors.run_setup import project_packer, run_setup
-
-    setup = run_setup(catalog, plan, request, seed=seed)
-    return DaskExecutor(
-        ClusterRun(setup=setup, spec=spec, project=project_packer(config)),
-        template=templates.get,
-        cassette=None if request.replay is None else partial(cassette_text, request.replay),
-        folder=sandbox.folder / "received",
-        ledger=BudgetLedger(budget_limits(config, request)),
-        jobs=request.jobs or config.jobs,
-    )
 
 
 def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:

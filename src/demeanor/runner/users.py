@@ -100,9 +100,9 @@ def check_user_functions(config: Config, evals: Iterable[Eval]) -> None:
     """Raise BadInput if the user of an eval is a function that would have to be sent to another machine."""
     for one in evals:
         user = one.scenario.user
-        if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.is_cluster:
+        if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.remote:
             remedy = "use replies or a SimulatedUser, or run with --on local"
-            problem = "a function can't be sent to a worker of a cluster"
+            problem = "a function can't be sent to another machine"
             raise BadInput(problem, where=one.source.path, key="user", remedy=remedy)
 
 

@@ -8,10 +8,10 @@ from demeanor.runner.features.feature import AttemptEnd, Feature
 from demeanor.runner.features.home_files import HomeFiles
 from demeanor.runner.features.mcp_servers import McpServers
 
-__all__ = ["AttemptEnd", "Feature", "features"]
+__all__ = ["AttemptEnd", "Feature", "run_features"]
 
 
-def features(*, canary: bool, agent_debug: bool) -> tuple[Feature, ...]:
+def run_features(*, canary: bool, agent_debug: bool) -> tuple[Feature, ...]:
     """The features of a run."""
     chosen: list[Feature] = [McpServers(), HomeFiles()]
     if agent_debug:
