@@ -74,7 +74,12 @@ if TYPE_CHECKING:
         installed_executors as installed_executors,
         shared_executor as shared_executor,
     )
-    from demeanor.runner.features import run_features as run_features
+    from demeanor.runner.features import (
+        Services as Services,
+        asked_models as asked_models,
+        run_features as run_features,
+        sessions_of as sessions_of,
+    )
     from demeanor.runner.gateways import make_gateway as make_gateway
     from demeanor.runner.hooks import tell_decisions as tell_decisions
     from demeanor.runner.judges import (
@@ -135,7 +140,6 @@ if TYPE_CHECKING:
     )
     from demeanor.runner.trial_so_far import with_agent_log as with_agent_log
     from demeanor.runner.ui import UI as UI
-    from demeanor.runner.users import UserContext as UserContext, plan_users as plan_users, user_trial as user_trial
 
 __getattr__ = lazy_names(
     __name__,
@@ -156,7 +160,7 @@ __getattr__ = lazy_names(
             "executor_module ExecutorModule ExecutorRun "
             "installed_executors LocalExecutor shared_executor WrappedExecutor"
         ),
-        "features": "run_features",
+        "features": "asked_models run_features Services sessions_of",
         "gateways": "make_gateway",
         "hooks": "tell_decisions",
         "judges": "Asking judge_spent Judges TrialJudge",
@@ -175,6 +179,5 @@ __getattr__ = lazy_names(
         "traffic": "exchange_rounds header_line traffic_header",
         "trial_so_far": "with_agent_log",
         "ui": "UI",
-        "users": "plan_users user_trial UserContext",
     },
 )

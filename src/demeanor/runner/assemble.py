@@ -35,14 +35,13 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.engines import Attempt, EngineRun, only_tasks, plan_engines, require_engines
 from demeanor.runner.executors import ExecutorRun, make_executor
-from demeanor.runner.features import Feature, run_features
+from demeanor.runner.features import Feature, Services, asked_models, run_features, sessions_of
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
 from demeanor.runner.own_files import tree_of
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
-from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes import NoneSandbox
 from demeanor.store import RunFolder, new_run
 from demeanor.vcs import ci_branch
@@ -188,7 +187,7 @@ def assemble(
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         features=_features(config, request),
-        user=_user_context(catalog, gateway, sandbox, checks),
+        services=_services(catalog, gateway, sandbox, checks),
     )
     attempt: Attempt = partial(make_attempt, context=context)
     engines = {name: catalog.engine(name).prepare(plan, request, gateway, seed=seed) for name in plan_engines(plan)}
@@ -233,11 +232,10 @@ def _features(config: Config, request: RunRequest) -> tuple[Feature, ...]:
     return run_features(canary=config.canary != "off", agent_debug=request.agent_debug)
 
 
-def _user_context(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> UserContext:
-    """What the users of evals are asked with."""
-    return UserContext(
+def _services(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> Services:
+    return Services(
         gateway=gateway,
-        ask_function=checks.ask_user,
+        call_author=checks.call_author,
         run_command=sandbox.command,
         redactor=catalog.redactor,
         retries=Retries(most=catalog.config.attempts),
@@ -255,7 +253,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The gateway on this machine."""
     replay = None
     if request.replay is not None:
-        trials = {one.id: trial for trial in plan.trials() for one in (trial, user_trial(trial))}
+        trials = {session.id: trial for trial in plan.trials() for session in sessions_of(trial)}
         replay = partial(replay_model, catalog, trials, request.replay)
     return make_gateway(
         catalog,
@@ -263,7 +261,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
         budget_limits(catalog.config, request),
         replay=replay,
         tasks=bool(plan_engines(plan)),
-        users=plan_users(plan),
+        others=asked_models(cell.eval for cell in plan.cells if cell.skipped is None),
     )
 
 

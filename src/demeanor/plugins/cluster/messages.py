@@ -57,8 +57,8 @@ class RunSetup:
     subjects: tuple[Subject, ...] = ()
     """All subjects of the run."""
 
-    users: tuple[str, ...] | None = None
-    """The models that play users; None if no eval has a user."""
+    other_models: tuple[str, ...] | None = None
+    """The models that features of the evals ask; None if none of them needs a gateway."""
 
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """`[agents]` of the configuration."""

@@ -21,7 +21,7 @@ from demeanor.plugins.cluster.archive import Archive, ArchiveError, pack
 from demeanor.plugins.cluster.messages import RunSetup
 from demeanor.plugins.cluster.spec import ClusterSpec
 from demeanor.plugins.cluster.worker_run import PYTHON
-from demeanor.runner import Catalog, budget_limits, not_remote, plan_engines, plan_users, shown_path, strings_of
+from demeanor.runner import Catalog, asked_models, budget_limits, not_remote, plan_engines, shown_path, strings_of
 
 _PROJECT_BYTES = 512 * 2**20
 
@@ -43,7 +43,7 @@ def run_setup(catalog: Catalog, spec: ClusterSpec, plan: Plan, request: RunReque
         root=str(config.root),
         file=config.where.name,
         subjects=tuple({str(cell.subject): cell.subject for cell in cells}.values()),
-        users=plan_users(plan),
+        other_models=asked_models(cell.eval for cell in cells),
         agents=config.agents,
         models=config.models,
         providers=providers,

@@ -40,14 +40,14 @@ from demeanor.runner import (
     AttemptContext,
     Catalog,
     Level,
-    UserContext,
+    Services,
     known_secrets,
     make_attempt,
     make_gateway,
     path_tools,
     probed_sandbox,
     run_features,
-    user_trial,
+    sessions_of,
 )
 from demeanor.sandboxes import require_space
 from demeanor.store import capture_json
@@ -140,7 +140,7 @@ class WorkerRun:
         template, hashed = self._starts[request.start]
         trial = _trial(request)
         self._requests[trial.id] = request
-        self._trials |= {trial.id: trial, user_trial(trial).id: trial}
+        self._trials |= {session.id: trial for session in sessions_of(trial)}
         if self._cassettes is not None:
             self._cassettes.put(trial.id, request.cassette, request.cassette_problem)
         context = self._context(template)
@@ -189,9 +189,9 @@ class WorkerRun:
             idle=setup.idle_timeout,
             output_bytes=setup.limits.output,
             features=run_features(canary=setup.canary, agent_debug=setup.agent_debug),
-            user=UserContext(
+            services=Services(
                 gateway=self._gateway,
-                ask_function=ask_user_here,  # not called: no code is sent to workers
+                call_author=ask_user_here,  # not called: no code is sent to workers
                 run_command=self._sandbox.command,
                 redactor=self._catalog.redactor,
             ),
@@ -204,7 +204,7 @@ class WorkerRun:
             {"trial": self.setup.trial_budget},
             replay=self._replay_model if self.setup.replay is not None else None,
             parent_account=self._account,
-            users=self.setup.users,
+            others=self.setup.other_models,
         )
 
     def _account(self, trial: Trial) -> BudgetAccount:
