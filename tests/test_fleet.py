@@ -23,7 +23,7 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Pass
 from demeanor.gateway.models.rate_limit import RateLimiter
-from demeanor.runner.executors.local import LocalExecutor
+from demeanor.runner.executors import LocalExecutor
 from demeanor.runner.schedule import Retries, Stop, run_trials
 from tests.helpers.project import Project
 

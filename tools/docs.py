@@ -179,7 +179,7 @@ def configuration(_page: str) -> str:
     rows = [
         (f"`{key}`", doc)
         for key, _, doc in fields("config/config.py", "Config")
-        if key not in {"root", "file", "gateway_limits", "engines"}
+        if key not in {"root", "file", "gateway_limits", "engines", "executors"}
     ]
     rows.append(("`harbor`", "How Harbor runs whole tasks; see [Harbor](harbor.md#configuration)."))
     return _table(("key", "meaning"), iter(rows))

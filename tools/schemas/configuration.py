@@ -26,12 +26,12 @@ from demeanor.config import BuildRules, Config, FixRules, Limit, ReplayRules
 from demeanor.config.config import read_settings
 from demeanor.config.judge import JudgeRules
 from demeanor.config.tables import SCOPES, EvidenceRules, GateRules, NightRules, StatisticsRules
-from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import Ceilings
 from demeanor.gateway import Price
 from demeanor.gateway.models.registry import ModelSource, read_model, read_provider
 from demeanor.runner.engines import engine_class, installed_engines
+from demeanor.runner.executors import executor_module, installed_executors
 
 from .describing_table import STRING, Schema, SchemaTable
 from .field_docs import field_docs, without_links
@@ -47,7 +47,6 @@ _DOCUMENTED: Mapping[str, Sequence[type]] = {
     "fix": [FixRules],
     "judge": [JudgeRules],
     "build": [BuildRules],
-    "executor": [ExecutorSpec],
     "replay": [ReplayRules],
     "agents.*": [AgentProgram, Overrides, RecipeAgent, Setup, CommandAgent, AcpAgent, PythonAgent, BuiltinAgent],
     "agents.*.events": [],
@@ -60,8 +59,8 @@ _DOCS: Mapping[str, str] = {
     "budgets.trial": "The budget of one trial.",
     "budgets.eval": "The budget of all trials of one eval.",
     "budgets.run": "The budget of the whole run.",
-    "executor.on": "A number of workers to start on this machine, or the `tls://HOST:PORT` of a scheduler (default: "
-    "attempts run without a cluster).",
+    "executor.on": "A number of workers to start on this machine, the `tls://HOST:PORT` of a scheduler, or a place of "
+    "an installed package (default: attempts run in the process of the command).",
     "replay.replace.*.pattern": "A regular expression.",
     "replay.replace.*.with": "Its replacement.",
     "agents.*.adapter": "How the agent is started and its log is read (default: the name of the table).",
@@ -128,8 +127,11 @@ def config_schema() -> Schema:
     }
     documented = dict(_DOCUMENTED)
     for name in installed_engines():
-        keys[name], rules = _engine_table(name)
+        keys[name], rules = _plugin_table(engine_class(name).read_config)
         documented |= dict(_documented_by(name, rules))
+    for name in installed_executors():
+        keys["executor"]["properties"][name], rules = _plugin_table(executor_module(name).read_config)
+        documented |= dict(_documented_by(f"executor.{name}", rules))
     _document(found, "", documented)
     for schema in adapters.values():
         _document(schema, "agents.*", documented)
@@ -153,17 +155,17 @@ def _described(read: Callable[[SchemaTable], object]) -> Schema:
     return table.schema
 
 
-def _engine_table(name: str) -> tuple[Schema, type]:
-    """The schema of an engine's table, and the class of what the engine reads from it."""
+def _plugin_table(read: Callable[[SchemaTable], object]) -> tuple[Schema, type]:
+    """The schema of the table of an engine or an executor, and the class of what is read from it."""
     table = SchemaTable()
-    rules = engine_class(name).read_config(table)
+    rules = read(table)
     table.finish()
     return {**table.schema, "description": (inspect.getdoc(type(rules)) or "").partition("\n")[0]}, type(rules)
 
 
 def _documented_by(path: str, rules: type) -> Iterator[tuple[str, Sequence[type]]]:
-    """The classes that document the keys of an engine's table, and of the tables by name in it, by path."""
-    yield path, [rules]
+    """The classes that document the keys of such a table, and of the tables by name in it, by path."""
+    yield path, [kind for kind in rules.__mro__ if is_dataclass(kind)]
     for key, hint in get_type_hints(rules).items() if is_dataclass(rules) else ():
         kinds = [kind for kind in get_args(hint) if isinstance(kind, type)]
         yield from ((f"{path}.{key}.*", [kind]) for kind in kinds if is_dataclass(kind))

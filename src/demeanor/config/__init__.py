@@ -16,6 +16,11 @@ if TYPE_CHECKING:
         read_toml as read_toml,
     )
     from demeanor.config.engine_tables import ENGINES as ENGINES
+    from demeanor.config.executor import (
+        EXECUTORS as EXECUTORS,
+        UnknownPlace as UnknownPlace,
+        executor_at as executor_at,
+    )
     from demeanor.config.fix import RULES as RULES, FixRules as FixRules, Guard as Guard
     from demeanor.config.limited_pattern import LimitedPattern as LimitedPattern, PatternTooSlow as PatternTooSlow
     from demeanor.config.providers import WELL_KNOWN as WELL_KNOWN, KnownProvider as KnownProvider, maker_of as maker_of
@@ -31,6 +36,7 @@ __getattr__ = lazy_names(
     {
         "config": "Config FILE find_config read_config read_settings read_toml",
         "engine_tables": "ENGINES",
+        "executor": "EXECUTORS UnknownPlace executor_at",
         "fix": "FixRules Guard RULES",
         "limited_pattern": "LimitedPattern PatternTooSlow",
         "providers": "KnownProvider WELL_KNOWN maker_of",

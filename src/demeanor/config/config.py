@@ -159,9 +159,12 @@ class Config:
     """
 
     executor: ExecutorSpec = field(default_factory=ExecutorSpec)
-    """Where attempts run: `on` (a number of workers, or `tls://HOST:PORT`), `certs`, `slots`, `silence`,
-    `allow_different`, `build`; see [Scale](scale.md#cluster).
+    """Where attempts run: `on` (a number of workers, `tls://HOST:PORT`, or a place of an installed package), and the
+    settings of each executor, such as `[executor.cluster]`; see [Scale](scale.md#cluster).
     """
+
+    executors: Mapping[str, ExecutorSpec] = field(default_factory=dict)
+    """The settings of executors by name, from the tables in `executor`."""
 
     cassettes: str = "evals/cassettes"
     """The folder for cassettes (default: `evals/cassettes`)."""
@@ -244,6 +247,7 @@ def read_settings(table: Table, path: Path) -> Config:
     subjects = table.texts("subjects")
     limits, gateway_limits = read_limits(table)
     paths = table.texts("paths")
+    executor, executors = read_executor(table)
     config = Config(
         root=path.parent,
         file=path,
@@ -275,7 +279,8 @@ def read_settings(table: Table, path: Path) -> Config:
         fix=read_fix_rules(table.table("fix")),
         judge=read_judge(table),
         build=read_build(table),
-        executor=read_executor(table),
+        executor=executor,
+        executors=executors,
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=read_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),

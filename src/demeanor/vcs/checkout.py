@@ -79,8 +79,8 @@ def checked_out(
             root.mkdir(parents=True, exist_ok=True)
             what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
             what += " (changed)" if change is not None else ""
-            if config.build.command and config.executor.builds_on_worker:
-                log(f"checked out {what}; workers build it")
+            if config.build.command and config.executor.builds:
+                log(f"checked out {what}; it is built where attempts run")
             elif config.build.command:
                 run_build(config.build, root, what, home / "build.log", environ, log)
             else:

@@ -29,7 +29,7 @@ from demeanor.runner import (
     check_sandbox,
     choose_evals,
     plan_evals,
-    shared_cluster,
+    shared_executor,
     task_environment,
     uses_project_files,
 )
@@ -122,7 +122,7 @@ class BisectState:
         if self.search.outcome() is None:
             check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
         with (
-            shared_cluster(self.config) as config,
+            shared_executor(self.config) as config,
             Worktrees(config, self.environ, most=_BUILT_AT_ONCE, log=ui.log) as trees,
         ):
             while (search := self.search).outcome() is None:
