@@ -59,7 +59,7 @@ def real_seconds(loads: Sequence[TrialLoad], slots: int, limit: ProviderLimit | 
         async def attempt(trial: Trial, number: int) -> Capture:
             load = loads[trial.number - 1]
             for _ in range(load.requests):
-                async with limiter.slot():
+                async with limiter.slot("t"):
                     await asyncio.sleep(load.seconds / load.requests)
             if not load.requests:
                 await asyncio.sleep(load.seconds)

@@ -46,7 +46,7 @@ def requests(limiters: list[Any], number: int) -> tuple[int, list[float]]:
 
     async def one(limiter: Any) -> None:
         nonlocal running, most
-        async with limiter.slot():
+        async with limiter.slot("t"):
             starts.append(time.monotonic())
             running += 1
             most = max(most, running)

@@ -71,6 +71,9 @@ class ModelCall:
     queued: Callable[[bool], None] = lambda waits: None
     """Told when the request begins, and when it ends, to wait for its turn here."""
 
+    received: Callable[[int], None] = lambda size: None
+    """Told of the bytes of a provider's response as they arrive; raises UpstreamInterrupted if they are too many."""
+
     memory: dict[object, Any] = field(default_factory=dict)
     """State that an upstream keeps for this attempt, under a key of its own; discarded with the session."""
 

@@ -68,15 +68,19 @@ class ClusterRateLimiter(RateLimiter):
         self._in_a_minute = semaphore("in-a-minute", per_minute)
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait for leases and for the end of a pause; hold them until the end of the block, and of the minute."""
+    async def slot(self, owner: str) -> AsyncIterator[None]:
+        """Wait for leases and for the end of a pause; hold them until the end of the block, and of the minute.
+
+        One request of a worker at a time waits for leases, so that its trials take turns.
+        """
         async with AsyncExitStack() as stack:
-            if self._at_once is not None:
-                await self._on_worker(self._lease(self._at_once))
-                stack.push_async_callback(self._on_worker, self._release(self._at_once))
-            if self._in_a_minute is not None:
-                await self._on_worker(self._lease(self._in_a_minute, seconds=self._minute))
-            await stack.enter_async_context(super().slot())
+            async with self._pace.turn(owner):
+                if self._at_once is not None:
+                    await self._on_worker(self._lease(self._at_once))
+                    stack.push_async_callback(self._on_worker, self._release(self._at_once))
+                if self._in_a_minute is not None:
+                    await self._on_worker(self._lease(self._in_a_minute, seconds=self._minute))
+                await self._wait()
             yield
 
     async def _lease(self, semaphore: Any, *, seconds: float | None = None) -> None:
