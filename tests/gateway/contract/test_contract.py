@@ -7,6 +7,9 @@ import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import reduce
+from operator import getitem
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -16,9 +19,11 @@ from demeanor.core.values.messages import Text, ToolCall
 from demeanor.gateway import contract
 from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
 from demeanor.gateway.contract.spelling import spellings
+from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.stream_events import Assembler, deltas_of
+from tests.gateway.dialects.helpers import changed, places, without
 
 
 def test_the_built_in_dialects_fulfil_the_contract() -> None:
@@ -65,6 +70,78 @@ def test_a_converter_that_changes_nothing_fails() -> None:
     foreign = [case for case in contract.cases() if case.source != case.target]
     passed = [result.name for result in contract.run(lambda *message: message[-1], only=foreign) if result.passed]
     assert len(passed) < 15
+
+
+RESPONSE = ("created_at", "error", "incomplete_details", "instructions", "metadata", "parallel_tool_calls")
+RESPONSE += ("temperature", "tool_choice", "tools", "top_p")
+WITHOUT_MEANING = {
+    "openai-chat": {
+        *("chunk: choices.*.logprobs", "chunk: choices.*.delta.reasoning_details.*.format"),
+        *("chunk: choices.*.delta.content", "chunk: choices.*.delta.tool_calls.*.function.arguments"),  # empty ones
+        "chunk: usage",  # null, until it is known
+        *("doubled reasoning_details", "doubled usage"),  # a signature, and counts that are totals
+        *("swapped reasoning_details", "swapped tool_calls", "swapped finish_reason"),  # with what it is independent of
+    },
+    "openai-responses": {
+        *(f"response.{kind}: response.{key}" for kind in ("created", "in_progress", "completed") for key in RESPONSE),
+        *(
+            f"response.content_part.{kind}: part.{key}"
+            for kind in ("added", "done")
+            for key in ("annotations", "logprobs")
+        ),
+        *(f"response.output_text.{kind}: logprobs" for kind in ("delta", "done")),
+        *(f"response.output_item.added: item.{key}" for key in ("arguments", "content", "status", "summary")),  # empty
+    },
+    "anthropic": {
+        *(
+            f"message_start: message.usage.{key}_tokens" for key in ("input", "cache_read_input", "output")
+        ),  # until then
+        *(f"message_delta: usage.{key}_tokens" for key in ("input", "cache_read_input")),  # as in message_start
+        "doubled message_delta",
+    },
+    "gemini": {
+        "piece: candidates.*.index",
+        *("piece: candidates.*.content.parts.*", "piece: candidates.*.content.parts.*.text"),  # empty at the end
+    },
+}
+"""What may be lost, changed, doubled or swapped, because it says nothing, or nothing new."""
+
+
+def _label(event: dict[str, Any]) -> str:
+    """What an event is about."""
+    (choice,) = event["data"].get("choices") or [{}] if isinstance(event["data"], dict) else [{}]
+    delta = [key for key in choice.get("delta", {}) if key not in ("reasoning_content", "role")]
+    return event["name"] or next(iter(delta), "finish_reason" if choice else "usage")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_field_of_a_stream_is_checked(dialect: str) -> None:
+    """A stream in which one is lost or changed, or an event is lost, doubled or in another place, fails its case."""
+    (case,) = (each for each in contract.cases() if each.name == f"8-stream-fields/everything: anthropic → {dialect}")
+    events = events_of(contract.builtin_converter(case.source, case.target, case.kind, case.body))
+
+    def passes(stream: list[dict[str, Any]]) -> bool:
+        data = [each["data"] if each["data"] == "[DONE]" else json.dumps(each["data"]) for each in stream]
+        named = [f"event: {each['name']}\n" if each["name"] else "" for each in stream]
+        body = "".join(f"{name}data: {text}\n\n" for name, text in zip(named, data, strict=True))
+        return contract.run(lambda *_: body.encode(), only=[case])[0].passed
+
+    assert passes(events)
+    unseen = set()
+    for at, event in enumerate(events):
+        after = events[at + 1 : at + 2]
+        variants = {"lost": [], "doubled": [event, event], **({"swapped": [*after, event]} if after else {})}
+        for what, instead in variants.items():
+            if passes([*events[:at], *instead, *events[at + (2 if what == "swapped" else 1) :]]):
+                unseen.add(f"{what} {_label(event)}")
+        for path in places(event["data"])[1:] if isinstance(event["data"], dict) else ():
+            name = event["name"] or {"openai-chat": "chunk", "gemini": "piece"}[dialect]
+            value = reduce(getitem, path, event["data"])
+            other = value + 1 if isinstance(value, int) else "other"
+            for data in (without(event["data"], path), changed(event["data"], path, other)):
+                if passes([*events[:at], {**event, "data": data}, *events[at + 1 :]]):
+                    unseen.add(f"{name}: {'.'.join('*' if isinstance(step, int) else step for step in path)}")
+    assert unseen == WITHOUT_MEANING[dialect]
 
 
 def test_a_converter_that_raises_fails_readably() -> None:

@@ -24,6 +24,8 @@ def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
     return {
         "events": events,
         "complaints": stream_problems(dialect, events, broke=error is not None),
+        "id": answer.id,
+        "model": answer.model,
         "text": "".join(part.text for part in answer.parts if isinstance(part, Text)),
         "thinking": "".join(part.text or "".join(part.summary) for part in answer.parts if isinstance(part, Thinking)),
         "tokens": [
