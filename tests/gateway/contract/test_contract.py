@@ -15,15 +15,23 @@ import pytest
 from aiohttp import web
 
 from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.values.messages import Text, ToolCall
+from demeanor.core.values.messages import Part, Text, ToolCall
 from demeanor.gateway import contract
 from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
 from demeanor.gateway.contract.spelling import spellings
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.stream_events import Assembler, deltas_of
-from tests.gateway.dialects.helpers import changed, places, without
+from demeanor.gateway.dialects.stream_events import (
+    Assembler,
+    Began,
+    Interrupted,
+    PartClosed,
+    PartGrew,
+    PartOpened,
+    deltas_of,
+)
+from tests.gateway.dialects.helpers import changed, in_pieces, places, without
 
 
 def test_the_built_in_dialects_fulfil_the_contract() -> None:
@@ -48,6 +56,41 @@ def test_a_recorded_stream_fulfils_the_contract_too() -> None:
     cases = [case for case in contract.cases() if case.kind == "stream" and "text-arrives-in-pieces" not in case.name]
     failed = [result.explain() for result in contract.run(replay, only=cases) if not result.passed]
     assert not failed, "\n\n".join(failed[:5])
+
+
+STREAMS = {(case.source, case.body): case.name for case in contract.cases() if case.kind == "stream"}
+PARALLEL = ("openai-chat", "openai-responses")
+"""Dialects in which several parts of a kind may be open at once, and calls beside anything."""
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_stream_is_read_in_order_and_in_any_pieces(dialect: str) -> None:
+    """It begins and ends once; a part opens once, with the next number, grows while it is open, and closes once."""
+    for (source, body), name in STREAMS.items():
+        if source != dialect:
+            continue
+        deltas = in_pieces(DIALECTS[source], body, len(body))
+        assert in_pieces(DIALECTS[source], body, 5) == deltas, name
+        began, parts, finished = 0, 0, False
+        opened: dict[int, Part] = {}
+        for delta in deltas:
+            assert not finished, name
+            if isinstance(delta, Began):
+                began += 1
+            elif isinstance(delta, PartOpened):
+                beside = (ToolCall, type(delta.part)) if source in PARALLEL else ()
+                assert all(isinstance(part, beside) for part in opened.values()), name
+                assert delta.index == parts, name
+                opened[delta.index] = delta.part
+                parts += 1
+            elif isinstance(delta, PartGrew):
+                assert delta.index in opened, name
+            elif isinstance(delta, PartClosed):
+                del opened[delta.index]
+            else:
+                finished = True
+                assert isinstance(delta, Interrupted) or not opened, name
+        assert (began, finished) == (1, True), name
 
 
 def test_there_are_hundreds_of_cases() -> None:

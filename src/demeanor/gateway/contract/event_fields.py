@@ -179,7 +179,7 @@ def _pieces(events_data: Sequence[Json]) -> Iterator[str]:
         inner = "content_index" if subject in _CONTENT else "summary_index" if subject in _SUMMARY else ""
         own = "item" if subject == "output_item" else "delta" if step == "delta" else _WHOLE.get(subject, "part")
         position = ("output_index",) if own == "item" else tuple(filter(None, ("item_id", "output_index", inner)))
-        yield from _missing(kind, data, (*position, own))
+        yield from _missing(kind, {key: value for key, value in data.items() if value is not None}, (*position, own))
         place = (str(data.get("output_index")), str(data.get(inner)))
         part = as_dict(data.get("part"))
         if subject in _PARTS:

@@ -46,6 +46,7 @@ def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
         "kinds": [part.kind for part in answer.parts],
         "stop": answer.stop.value,
         "usage": {name: getattr(answer.usage, name) for name in ("input", "output", "cache_read", "reasoning")},
+        "cache_write": answer.usage.cache_write,
         "error": None if error is None else {"reason": error.reason, "message": error.message},
     }
 
