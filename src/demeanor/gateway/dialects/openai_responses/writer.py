@@ -98,7 +98,9 @@ class ResponsesWriter(PartWriter):
                 output = self._added(signature_item(part.signature, seed)) + self._done()
             item = call_item(replace(part, arguments={}, raw=""), self._tools)
             status = {"status": "in_progress"} if "status" in item else {}
-            output += self._added({**item, "input" if item["type"] == "custom_tool_call" else "arguments": "", **status})
+            output += self._added(
+                {**item, "input" if item["type"] == "custom_tool_call" else "arguments": "", **status}
+            )
             return output + self._add_arguments(part.raw)
         for item in write_item(part, seed, self._tools):
             output += self._added(item)
