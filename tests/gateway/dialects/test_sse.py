@@ -60,8 +60,11 @@ def test_an_event_is_complete_with_the_next_piece() -> None:
 
 @pytest.mark.parametrize(
     ("start", "known"),
-    [(b"", None), (b"da", None), (b"data", None), (b"data: x", True), (b": x", True), (b"\xef\xbb\xbfid: 1", True)]
-    + [(b"{", False), (b"hello", False), (b"hello: x", False), (b"\n event:", True)],
+    [
+        *((b"", None), (b"da", None), (b"data", None)),
+        *((b"data: x", True), (b": x", True), (b"\xef\xbb\xbfid: 1", True), (b"\n event:", True)),
+        *((b"{", False), (b"hello", False), (b"hello: x", False)),
+    ],
 )
 def test_the_first_line_tells_whether_a_stream_has_events(start: bytes, known: bool | None) -> None:
     """None as long as it may become a field."""
