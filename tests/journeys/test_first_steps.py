@@ -35,7 +35,8 @@ def test_a_run_writes_its_files(project: Project):
     assert (project.folder / "out/junit.xml").read_text().startswith("<?xml")
     for trial in (1, 2, 3):
         folder = latest / "saves_the_note" / "native-scripted" / f"trial-{trial}"
-        assert {path.name for path in folder.iterdir()} >= {"log.txt", "trajectory.jsonl", "workspace.diff"}
+        assert {path.name for path in folder.iterdir()} >= {"trajectory.jsonl", "workspace.diff"}
+        assert folder.with_name(f"trial-{trial}.log").is_file()
 
 
 def test_init_changes_no_existing_file(project: Project):

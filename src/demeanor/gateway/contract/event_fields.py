@@ -91,12 +91,7 @@ def _anthropic(events_data: Sequence[Json]) -> Iterator[str]:
     if len(starts) > 1:
         yield "there are several message_start"
     for message in starts:
-        yield from _missing("message_start", message, _MESSAGE)
-        if (message.get("type"), message.get("role")) != ("message", "assistant"):
-            yield "message_start is not a message of the assistant"
-        if not message.get("content") and (message.get("stop_reason") or message.get("stop_sequence")):
-            yield "message_start has a stop_reason"
-        yield from _missing("the usage of message_start", as_dict(message.get("usage")), ("input_tokens",))
+        yield from _anthropic_start(message)
     signed: set[str] = set()
     for data in events_data:
         kind, index, delta = data.get("type"), str(data.get("index")), as_dict(data.get("delta"))
@@ -114,6 +109,15 @@ def _anthropic(events_data: Sequence[Json]) -> Iterator[str]:
                 yield "stop_sequence does not fit stop_reason"
         if delta.get("type") == "signature_delta":
             signed.add(index)
+
+
+def _anthropic_start(message: Json) -> Iterator[str]:
+    yield from _missing("message_start", message, _MESSAGE)
+    if (message.get("type"), message.get("role")) != ("message", "assistant"):
+        yield "message_start is not a message of the assistant"
+    if not message.get("content") and (message.get("stop_reason") or message.get("stop_sequence")):
+        yield "message_start has a stop_reason"
+    yield from _missing("the usage of message_start", as_dict(message.get("usage")), ("input_tokens",))
 
 
 def _gemini(pieces: Sequence[Json]) -> Iterator[str]:
