@@ -89,8 +89,17 @@ def test_every_error_has_a_section():
 @pytest.mark.parametrize(
     "name",
     [
-        *("agents.md", "compare.md", "configuration.md", "decide.md", "extend.md", "fix.md", "gateway.md"),
-        *("models.md", "nightly.md", "scale.md", "secrets.md", "store.md", "test-your-agent.md"),
+        *(
+            "agents.md",
+            "compare.md",
+            "configuration.md",
+            "decide.md",
+            "extend.md",
+            "fix.md",
+            "from-cline.md",
+            "from-gemini-cli.md",
+        ),
+        *("gateway.md", "models.md", "nightly.md", "sandboxes.md", "scale.md", "store.md", "test-your-agent.md"),
     ],
 )
 def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
