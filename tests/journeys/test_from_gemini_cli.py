@@ -234,6 +234,7 @@ def test_fixing_an_evaluation(gemini: GeminiCli) -> None:
     """The section *Fixing Evaluations*."""
     reader = gemini.reader
     gemini.nights(3, trials=3)
+    reader.types("demeanor fix 'saves code when asked'", "Nothing to fix: 1 eval", "--trials 20")
     reader.writes("prompts/system.md", VAGUE)
     gemini.commit("A shorter prompt")
 
