@@ -128,6 +128,7 @@ class Versions(Nights):
         super().__init__(project)
         self.count = self.folder.parent / "count"
         self._saved = self.folder.parent / "saved"
+        self._saved_days = 0
         project.write(agent__agent_sh=AGENT, demeanor_toml=CONFIG % self.count, evals__eval_a_py=EVALS)
         (self.folder / "agent" / "agent.sh").chmod(0o755)
         (self.folder / "Makefile").write_text(MAKEFILE)
@@ -137,6 +138,7 @@ class Versions(Nights):
 
     def save(self) -> None:
         """Save the project as it is now, for `restore`."""
+        self._saved_days = self.days
         shutil.copytree(self.folder, self._saved, symlinks=True)
 
     def restore(self) -> None:
@@ -145,6 +147,7 @@ class Versions(Nights):
         shutil.copytree(self._saved, self.folder, symlinks=True)
         shutil.rmtree(self.count)
         self.count.mkdir()
+        self.days = self._saved_days
 
     def behave(self, plan: str) -> None:
         """Set the plan of the agent, one letter per trial, and build it."""
