@@ -48,19 +48,39 @@ def test_the_tutorial_works_when_pasted(project: Project):
     assert printed.index("what_it_should_do is not written yet") < printed.index("ok     does_what_it_says")
 
 
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        ("judges.md", "ok     asks_politely"),
-        ("users.md", "asks_for_the_colour"),
-        ("test-your-agent.md", "there is no 'notes.txt'"),
-    ],
-)
-def test_the_examples_of_a_page_work_when_pasted(project: Project, page: str, expected: str):
+PASTED = {
+    "judges.md": "ok     asks_politely",
+    "test-your-agent.md": "there is no 'notes.txt'",
+    "users.md": "asks_for_the_colour",
+}
+"""Page → what is seen."""
+
+
+@pytest.mark.parametrize("page", PASTED)
+def test_the_examples_of_a_page_work_when_pasted(project: Project, page: str):
     """Into a project that `demeanor init` made, as the page says."""
     printed = paste(project, page, before="git init --quiet\ndemeanor init --ci none\n")
-    assert expected in printed
+    assert PASTED[page] in printed
     assert "FAULT" not in printed
+
+
+def test_every_page_with_bash_is_pasted():
+    """test_docs_commands.py tests the commands of `console` blocks."""
+    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "```bash\n" in path.read_text()}
+    assert pages == {*PASTED, "tutorial.md"}
+
+
+SENTENCE = "A change is gated by its `ALWAYS_PASSES` evals, and by every eval that it adds or edits."
+OTHERWISE = re.compile(r"[Oo]nly `?ALWAYS_PASSES`?[^.|]*block|`ALWAYS_PASSES`[^.|]*blocks? merge")
+
+
+def test_what_gates_a_change_is_said_in_one_sentence():
+    """On the pages that say it; no page says something else. test_gate.py shows that it is true."""
+    pages = [path for path in PAGES if path.parent.name != "decisions"]
+    texts = {path.name: re.sub(r"\[(\w+)\](?![(:])", r"\1", " ".join(path.read_text().split())) for path in pages}
+    said = {name for name, text in texts.items() if SENTENCE in text}
+    assert said >= {"README.md", "index.md", "tutorial.md", "ci.md", "decide.md", "from-gemini-cli.md"}
+    assert [name for name, text in texts.items() if name != "CHANGELOG.md" and OTHERWISE.search(text)] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
@@ -93,8 +113,17 @@ def test_every_error_has_a_section():
 @pytest.mark.parametrize(
     "name",
     [
-        *("agents.md", "compare.md", "configuration.md", "decide.md", "extend.md", "fix.md", "gateway.md"),
-        *("models.md", "nightly.md", "scale.md", "secrets.md", "store.md", "test-your-agent.md"),
+        *(
+            "agents.md",
+            "compare.md",
+            "configuration.md",
+            "decide.md",
+            "extend.md",
+            "fix.md",
+            "from-cline.md",
+            "from-gemini-cli.md",
+        ),
+        *("gateway.md", "models.md", "nightly.md", "sandboxes.md", "scale.md", "store.md", "test-your-agent.md"),
     ],
 )
 def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
