@@ -10,6 +10,7 @@ from demeanor.core.text.wording import one_line
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.core.values.tally import Estimate
+from demeanor.decide.baseline import correlation_of
 from demeanor.decide.change_points import rate_histories
 from demeanor.statistics import estimate
 
@@ -107,7 +108,9 @@ def rate_shifts(cells: Iterable[RunCell], shown: Set[str], tonight: str) -> tupl
 
 def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift, ...]:
     """The latest change of each eval and subject that has results of tonight."""
+    cells = tuple(cells)
     by_eval: dict[str, list[RunCell]] = {}
+    correlation = correlation_of(cells).value
     for cell in cells:
         by_eval.setdefault(cell.eval, []).append(cell)
     found = []
@@ -115,7 +118,7 @@ def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift,
         present = {cell.subject for cell in own if cell.run == tonight and cell.judged}
         if not present or not may_have_changed(own):
             continue
-        for subject, course in rate_histories(own).items():
+        for subject, course in rate_histories(own, correlation).items():
             last = course.points[-1] if course.points else None
             if last is not None and subject in present:
                 found.append(NoticedShift(noticed=last.noticed, shift=_shift(name, subject, last, own)))
