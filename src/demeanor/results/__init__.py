@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         edited_since as edited_since,
         eval_hashes as eval_hashes,
         latest_nights as latest_nights,
+        recent_correlation as recent_correlation,
     )
     from demeanor.results.calibrations import (
         COUNTS as COUNTS,
@@ -92,7 +93,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "baselines": "baselines_of edited_since eval_hashes latest_nights",
+        "baselines": "baselines_of edited_since eval_hashes latest_nights recent_correlation",
         "calibrations": "COUNTS CorrectedRate corrected_rate lost_calibrations uncalibrated",
         "expected_cost": "CellEstimate PlanEstimate estimate_plan",
         "find_trial": "find_record",

@@ -11,9 +11,10 @@ from demeanor.core.values.fingerprints import eval_hash
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.ports import History
 from demeanor.core.values.trial import Plan
-from demeanor.decide import NIGHTS, Baseline, baseline_of, rate_histories
+from demeanor.decide import NIGHTS, Baseline, baseline_of, correlation_of, rate_histories
 from demeanor.results.nights import CountedNights
 from demeanor.runner import TemplateCache, temporary_templates
+from demeanor.statistics import NightCorrelation
 
 _NIGHTS = 3 * NIGHTS
 """How many nights to search for the nights of an eval, because some may lack it."""
@@ -40,6 +41,12 @@ def latest_nights(history: History, plan: Plan, nights: CountedNights) -> tuple[
     """The latest nights of the evals of a plan."""
     evals = {cell.eval.name: cell.eval for cell in plan.cells}
     return tuple(nights.cells(history, evals, _NIGHTS)) if evals else ()
+
+
+def recent_correlation(history: History) -> NightCorrelation:
+    """How alike the trials of a night are, by the last nights of all evals."""
+    runs = {run.name for run in history.runs(kind="nightly", limit=NIGHTS)}
+    return correlation_of(history.nightly_cells(None, runs=runs) if runs else ())
 
 
 def baselines_of(

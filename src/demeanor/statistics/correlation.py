@@ -22,7 +22,7 @@ STRETCH = 5
 """The nights of a cell that are compared with one another."""
 
 _GRID = tuple(step / 50 for step in range(31))
-_PRIOR = tuple(exp(-rho / 0.06) for rho in _GRID)
+_PRIOR = tuple(exp(-rho / 0.08) for rho in _GRID)
 _TAIL = 0.025
 _PSEUDO_TRIALS = 5
 """A cell's rate, which matters little here, is shrunk to that of the suite by so many trials."""
@@ -44,9 +44,19 @@ class NightCorrelation:
     nights: int = 0
     """The nights of cells that it is estimated from."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is assumed of the trials, for reports; nothing if there is no night."""
+        if not self.nights:
+            return ()
+        interval = f"{self.low:.2f} to {self.high:.2f}"
+        return (
+            f"assumed: trials of one night have a correlation of {self.value:.2f} ({interval}, by the last nights)",
+        )
+
 
 def night_correlation(cells: Iterable[Sequence[tuple[int, int]]]) -> NightCorrelation:
-    """The estimate from (passed, judged) per night, oldest first, for each cell."""
+    """The estimate from (passed, judged) per night, oldest first, for each cell; 0 if there is no night."""
     judged = [[night for night in cell if night[1]] for cell in cells]
     suite = [sum(part) for part in zip(*(night for cell in judged for night in cell), strict=True)] or [0, 0]
     mean_rate = (suite[0] + 0.5) / (suite[1] + 1)
@@ -57,6 +67,8 @@ def night_correlation(cells: Iterable[Sequence[tuple[int, int]]]) -> NightCorrel
         for start in range(0, len(cell), STRETCH):
             stretches[min(0.99, max(0.01, rate)), tuple(sorted(cell[start : start + STRETCH]))] += 1
     nights = sum(map(len, judged))
+    if not nights:
+        return NightCorrelation(value=0.0, low=0.0, high=_GRID[-1])
     logs = [
         log(prior) + fsum(times * _log_spread(nights_, rate, rho) for (rate, nights_), times in stretches.items())
         for rho, prior in zip(_GRID, _PRIOR, strict=True)

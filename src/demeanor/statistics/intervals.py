@@ -25,7 +25,7 @@ class Interval(NamedTuple):
     """The upper end, at most 1."""
 
 
-def wilson(passed: int, judged: int, *, level: float = 0.95) -> Interval:
+def wilson(passed: float, judged: float, *, level: float = 0.95) -> Interval:
     """Wilson's score interval of a rate (1927)."""
     _validate(passed, judged, level)
     return _score_interval(passed / judged, judged, level)

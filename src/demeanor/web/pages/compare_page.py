@@ -16,7 +16,7 @@ from demeanor.core.values.verdict import Pass
 from demeanor.decide import EvalComparison
 from demeanor.reports.comparison import CompareReport, Side, all_notes, latest_versions, make_comparison, sides_of
 from demeanor.reports.trial import AlignedSteps, step_rows
-from demeanor.results import TrialSteps, distance, load_capture, load_steps
+from demeanor.results import TrialSteps, distance, load_capture, load_steps, recent_correlation
 from demeanor.statistics import newcombe
 from demeanor.store import SqlHistory, place_of, stored_price_notes
 from demeanor.web.pages.context import PageContext
@@ -91,7 +91,7 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     report: CompareReport = context.cached(
         ("compare", a, b),
         state,
-        lambda: make_comparison(base, new, margin=context.config.statistics.margin, notes=changed),
+        lambda: _comparison(context, history, base, new, changed),
     )
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))
     evals = report.comparison.evals
@@ -105,6 +105,13 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
         "changes": changes,
         "trajectories": _trajectories(context, base, new, query),
     }
+
+
+def _comparison(
+    context: PageContext, history: SqlHistory, base: Side, new: Side, notes: tuple[str, ...]
+) -> CompareReport:
+    alike, margin = recent_correlation(history), context.config.statistics.margin
+    return make_comparison(base, new, margin=margin, correlation=alike.value, notes=(*notes, *alike.notes))
 
 
 def _sides(context: PageContext, history: SqlHistory, a: str, b: str) -> tuple[Side, Side, tuple[str, ...]]:
