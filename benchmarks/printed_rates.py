@@ -87,7 +87,7 @@ def suite_claim(policy: Policy, past: int, cells: int, rate: float) -> Claim:
     """The median of what gates state, and how often they block a healthy change; where trials are few, the range."""
     truth = max(NEGLIGIBLE, blocked(policy, past, cells, rate))
     rng = np.random.default_rng(2)
-    played = [played_suite(policy, past, cells, rate, rng) for _ in range(max(7, 300 // cells))]
+    played = [played_suite(policy, past, cells, rate, rng) for _ in range(15 if cells < 500 else 5)]
     stated = max(NEGLIGIBLE, median(one.blocks for one in played))
     ranges = [one for one in played if one.vague]
     inside = sum(one.least <= truth and one.most >= min(truth, 0.99) for one in ranges)

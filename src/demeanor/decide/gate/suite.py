@@ -13,7 +13,7 @@ from demeanor.core.values.error_rates import Operating
 TOO_OFTEN = 0.05
 """A gate that blocks more healthy changes than this is worth a proposal."""
 
-_FAR, _RARE = 10, 0.01
+_FAR, _RARE = 5, 0.01
 """Ends that differ by more than this factor are shown in place of the rate; one in a hundred or less is the same."""
 
 ADVISED = 3
