@@ -28,12 +28,13 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan, Trial
 from demeanor.core.values.verdict import Pass
+from demeanor.plugins.cluster.budget_ledger import BudgetLedger
+from demeanor.plugins.cluster.cluster_run import ClusterRun
+from demeanor.plugins.cluster.dask_executor import DaskExecutor
+from demeanor.plugins.cluster.run_setup import run_setup
+from demeanor.plugins.cluster.spec import ClusterSpec
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execution import execute_async, prepare
-from demeanor.runner.executors.budget_ledger import BudgetLedger
-from demeanor.runner.executors.cluster_run import ClusterRun
-from demeanor.runner.executors.dask import DaskExecutor
-from demeanor.runner.executors.run_setup import run_setup
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
 from demeanor.runner.selection import collect_evals
@@ -90,7 +91,7 @@ def project(folder: Path, script: str) -> Path:
 def planned(folder: Path, spec: ExecutorSpec, trials: int) -> tuple[Catalog, Plan, RunRequest]:
     """The catalog, the plan and the request of a run of so many trials."""
     catalog = Catalog(config=replace(read_config(folder, None), executor=spec), environ=os.environ)
-    request = RunRequest(trials=trials, policy="all", jobs=spec.workers)
+    request = RunRequest(trials=trials, policy="all", jobs=spec.workers if isinstance(spec, ClusterSpec) else 2)
     return catalog, plan_evals(catalog, collect_evals(catalog.config), request, os.environ), request
 
 
@@ -125,12 +126,12 @@ async def measured(folder: Path, spec: ExecutorSpec, trials: int) -> Measured:
     )
 
 
-async def throughput(folder: Path, spec: ExecutorSpec, trials: int) -> tuple[float, int, int, float, float]:
+async def throughput(folder: Path, spec: ClusterSpec, trials: int) -> tuple[float, int, int, float, float]:
     """Attempts per second of the executor alone: nothing is judged or stored. Also: results, and programs started."""
     catalog, plan, request = planned(folder, spec, trials)
     templates = TemplateCache(folder / "templates")
     executor = DaskExecutor(
-        ClusterRun(setup=run_setup(catalog, plan, request, seed=1), spec=spec),
+        ClusterRun(setup=run_setup(catalog, spec, plan, request, seed=1), spec=spec),
         template=templates.get,
         cassette=None,
         folder=folder / "received",
@@ -186,7 +187,7 @@ def in_new_process(what: str, trials: int, folder: Path, *more: str) -> list[flo
 def measure(args: argparse.Namespace) -> list[float]:
     """One measurement, in this process."""
     gc.set_threshold(150_000, 20, 20)  # as the command line does
-    cluster = ExecutorSpec(workers=4 if args.measure == "throughput" else 2, slots=1)
+    cluster = ClusterSpec(workers=4 if args.measure == "throughput" else 2, slots=1)
     if args.measure == "throughput":
         folder = project(args.folder, COUNT.format(folder=args.folder))
         return list(asyncio.run(throughput(folder, cluster, args.trials)))

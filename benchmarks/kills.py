@@ -1,8 +1,9 @@
 """Kill Demeanor with SIGKILL at random moments, and look for what survives.
 
 Each run has agents that leave daemons behind. It is killed at a random moment between its start and its end: alone
-(`main`), or together with its fork server and supervisors (`all`). Two seconds later no process, temp folder, mount or
-control group of the run may be left. Run it as root, or as an ordinary user with `--user`.
+(`main`), or together with its fork server and supervisors (`all`). Two seconds later no process, temp folder, mount,
+worktree or control group of the run may be left. Run it as root, or as an ordinary user with `--user`. The commands
+that run agents take turns, unless `--command` names one.
 """
 
 from __future__ import annotations
@@ -20,11 +21,22 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+COMMANDS = {
+    "run": ("demeanor", "run", "--jobs", "3"),
+    "nightly": ("demeanor", "nightly", "--jobs", "3"),
+    "gate": ("demeanor", "gate", "--jobs", "3"),
+    "compare": ("demeanor", "compare", "--base", "HEAD~1", "--allow-identical", "--jobs", "3"),
+    "validate": ("demeanor", "validate"),
+    "pytest": ("pytest", "-p", "no:cacheprovider", "evals"),
+}
+"""The commands that run agents or checks; their exit code is 3 if they can't tell."""
+
 GRACE = 2.0
 """Seconds after which nothing may be left."""
 
 CONFIG = """\
 subjects = ["leaver"]
+sandbox = "{sandbox}"
 canary = "off"
 [agents.leaver]
 adapter = "command"
@@ -61,18 +73,23 @@ def own_processes(mark: str) -> list[int]:
     return [pid for pid, command in marked(mark).items() if command.startswith(sys.executable)]
 
 
-def start(folder: str, args: argparse.Namespace) -> subprocess.Popen[bytes]:
-    """Start a run in a new folder, whose name is its mark."""
+def start(folder: str, command: str, args: argparse.Namespace) -> subprocess.Popen[bytes]:
+    """Start a command in a new folder, whose name is its mark."""
     project, temp = Path(folder, "project"), Path(folder, "tmp")
     (project / "evals").mkdir(parents=True)
     temp.mkdir()
-    (project / "demeanor.toml").write_text(CONFIG.format(mark=Path(folder).name))
+    (project / "demeanor.toml").write_text(CONFIG.format(mark=Path(folder).name, sandbox=args.sandbox))
     (project / "evals/eval_writes.py").write_text(EVAL)
+    (project / ".gitignore").write_text("results/\n")
     for path in (Path(folder), project, project / "evals", temp):
         path.chmod(0o777)
     user = {} if args.user is None else {"user": args.user, "group": args.user, "extra_groups": []}
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    change = (*identity, "commit", "-q", "--allow-empty", "-m", "Change")
+    for words in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "Start"), change):
+        subprocess.run(["git", *words], cwd=project, check=True, **user)
     return subprocess.Popen(
-        [sys.executable, "-m", "demeanor", "run", "--jobs", "3", "--sandbox", args.sandbox],
+        [sys.executable, "-m", *COMMANDS[command]],
         cwd=project,
         env={**os.environ, "TMPDIR": str(temp), "DEMEANOR_CACHE": args.cache},
         stdout=subprocess.DEVNULL,
@@ -81,23 +98,24 @@ def start(folder: str, args: argparse.Namespace) -> subprocess.Popen[bytes]:
     )
 
 
-def undisturbed(args: argparse.Namespace) -> float:
-    """How long a run takes that is not killed. The first one fills a new cache of probe results, and does not count."""
+def undisturbed(command: str, args: argparse.Namespace) -> float:
+    """How long a command takes that is not killed. The first one fills a new cache of probe results, and does not
+    count."""
     seconds = 0.0
     for _ in range(1 if any(Path(args.cache).iterdir()) else 2):
         with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as folder:
             began = time.monotonic()
-            if code := start(folder, args).wait():
-                sys.exit(f"the run fails when it is not killed: exit {code}")
+            if (code := start(folder, command, args).wait()) not in (0, 3):
+                sys.exit(f"{command} fails when it is not killed: exit {code}")
             seconds = time.monotonic() - began
     return seconds
 
 
-def one_kill(number: int, args: argparse.Namespace, moment: float) -> list[str]:
-    """Start a run, kill it, and return what is left."""
+def one_kill(number: int, command: str, args: argparse.Namespace, moment: float) -> list[str]:
+    """Start a command, kill it, and return what is left."""
     with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as folder:
         mark = Path(folder).name
-        run = start(folder, args)
+        run = start(folder, command, args)
         if number % 2:
             time.sleep(moment)
         else:  # while agents run: the start takes most of the time
@@ -116,12 +134,20 @@ def one_kill(number: int, args: argparse.Namespace, moment: float) -> list[str]:
         problems = [f"process {pid}: {command}" for pid, command in left.items()]
         problems += [f"mount {line}" for line in Path("/proc/mounts").read_text().splitlines() if mark in line]
         if args.who == "main":
+            worktrees = subprocess.run(
+                ["git", "-c", "safe.directory=*", "worktree", "list"],
+                cwd=Path(folder, "project"),
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            problems += [f"worktree {line}" for line in worktrees.stdout.splitlines()[1:]]
             problems += [f"folder {path.name}" for path in Path(folder, "tmp").glob("demeanor-*")]
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
     if problems:
-        print(f"kill {number} after {moment:.2f} s: {'; '.join(problems)}", flush=True)
+        print(f"kill {number} of {command} after {moment:.2f} s: {'; '.join(problems)}", flush=True)
     return problems
 
 
@@ -129,8 +155,9 @@ def main() -> None:
     """Kill many runs, print what was left, and exit with 1 if anything was."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--command", choices=COMMANDS, help="what is killed (default: all of them in turn)")
     parser.add_argument("--sandbox", default="bubblewrap")
-    parser.add_argument("--who", choices=["main", "all"], default="main", help="what is killed")
+    parser.add_argument("--who", choices=["main", "all"], default="main", help="which processes are killed")
     parser.add_argument("--user", type=int, help="the uid of the user to run as, if this is root")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=4, help="runs at the same time")
@@ -145,15 +172,17 @@ def main() -> None:
 
 def kill_many(args: argparse.Namespace) -> bool:
     """Kill many runs; whether anything was left."""
-    longest = undisturbed(args)
+    commands = [args.command] if args.command else list(COMMANDS)
+    longest = {command: undisturbed(command, args) for command in commands}
     rng, lock = random.Random(args.seed), threading.Lock()
     done = 0
 
     def kill(number: int) -> bool:
         nonlocal done
+        command = commands[number // 2 % len(commands)]  # the number says also when it is killed
         with lock:
-            moment = rng.uniform(0.0, longest)
-        found = one_kill(number, args, moment)
+            moment = rng.uniform(0.0, longest[command])
+        found = one_kill(number, command, args, moment)
         with lock:
             done += 1
             if done % 100 == 0:
@@ -165,7 +194,7 @@ def kill_many(args: argparse.Namespace) -> bool:
     who = f"uid {args.user if args.user is not None else os.getuid()}"
     print(
         f"{args.count} kills ({args.who}) of {args.sandbox} as {who}: something was left after {failures} "
-        f"(a run takes {longest:.1f} s)"
+        f"({', '.join(f'{command} takes {seconds:.1f} s' for command, seconds in longest.items())})"
     )
     return failures > 0
 

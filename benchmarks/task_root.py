@@ -27,8 +27,8 @@ from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build
 from demeanor.plugins.harbor.inside.image_build import build_root
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
-from demeanor.sandboxes.persistent.command import ExecRequest
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
+from demeanor.sandboxes.persistent.spec import ExecRequest
 
 _TIMES = 21
 _LIMIT = 0.150

@@ -6,6 +6,7 @@ Layers are checked by import-linter (`make check`, contracts in pyproject.toml).
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from tools.glossary_links import link_terms, terms
+
+from demeanor.core.values.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "demeanor"
@@ -206,6 +209,30 @@ def test_no_pattern_repeats_a_group_possessively() -> None:
     assert [str(path) for path in FILES if possessive.search(path.read_text("utf-8"))] == []
 
 
+OF_EVERY_ATTEMPT = {"prompts", "params", "network"}
+"""What any scenario has; everything else in it belongs to a feature (runner/features/)."""
+
+
+def features_named(tree: ast.AST) -> set[str]:
+    """The fields of a scenario that only a feature should read."""
+    fields = {field.name for field in dataclasses.fields(Scenario)} - OF_EVERY_ATTEMPT
+    read = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return fields & {node.attr for node in read if ast.unparse(node.value).endswith("scenario")}
+
+
+@pytest.mark.parametrize("module", ["attempt", "assemble"])
+def test_an_attempt_names_no_feature_of_a_scenario(module: str) -> None:
+    """Users, steering, prefixes, fixtures and the like are in a module of runner/features/ each."""
+    named = features_named(trees()[PACKAGE / "runner" / f"{module}.py"])
+    assert not named, f"read these in a feature: {sorted(named)}"
+
+
+def test_a_feature_that_is_named_is_found() -> None:
+    """The test above can fail."""
+    tree = ast.parse("def f(trial):\n    return trial.eval.scenario.steer or trial.eval.scenario.prompts\n")
+    assert features_named(tree) == {"steer"}
+
+
 def test_there_is_no_import_cycle() -> None:
     """Imports inside functions count too: they only hide a cycle."""
     known = {module_name(path) for path in FILES}
@@ -302,9 +329,9 @@ def test_contributing_names_files_that_exist() -> None:
 
 def test_a_path_that_does_not_exist_is_found() -> None:
     """The test above can fail."""
-    assert _exists("src/demeanor/agents/NAME.py")
+    assert _exists("src/demeanor/agents/recipes/NAME.py")
     assert _exists("core/values/ports.py")
-    assert not _exists("src/demeanor/agents/no_such_agent.py")
+    assert not _exists("src/demeanor/agents/recipes/no_such_agent.py")
     assert not _exists("src/demeanor/no_such_package/NAME.py")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from demeanor.runner.executors.certificates import write_certificates
+from demeanor.plugins.cluster.certificates import write_certificates
 
 FOLDER = Path(__file__).parents[1] / "examples/cluster"
 

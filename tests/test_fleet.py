@@ -23,7 +23,7 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Pass
 from demeanor.gateway.models.rate_limit import RateLimiter
-from demeanor.runner.executors.local import LocalExecutor
+from demeanor.runner.executors import LocalExecutor
 from demeanor.runner.schedule import Retries, Stop, run_trials
 from tests.helpers.project import Project
 
@@ -59,7 +59,7 @@ def real_seconds(loads: Sequence[TrialLoad], slots: int, limit: ProviderLimit | 
         async def attempt(trial: Trial, number: int) -> Capture:
             load = loads[trial.number - 1]
             for _ in range(load.requests):
-                async with limiter.slot():
+                async with limiter.slot("t"):
                     await asyncio.sleep(load.seconds / load.requests)
             if not load.requests:
                 await asyncio.sleep(load.seconds)

@@ -2,7 +2,7 @@
 
 The first use of each glossary term on a page is linked (glossary_links.py). A generated part stands between
 `<!-- generated: NAME -->` and `<!-- end -->`. The README shows the output of a run: its durations and dates differ from
-run to run, so they are compared as if they were all the same. The JSON schemas are generated as well (schema_files.py).
+run to run, so they are compared as if they were all the same. The JSON schemas are generated as well (schemas/).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from glossary_links import link_terms, terms
-from schema_files import schema_files
+from schemas import schema_files
+from schemas.scenario import documentation
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "demeanor"
@@ -178,7 +179,7 @@ def configuration(_page: str) -> str:
     rows = [
         (f"`{key}`", doc)
         for key, _, doc in fields("config/config.py", "Config")
-        if key not in {"root", "file", "gateway_limits", "engines"}
+        if key not in {"root", "file", "gateway_limits", "engines", "executors"}
     ]
     rows.append(("`harbor`", "How Harbor runs whole tasks; see [Harbor](harbor.md#configuration)."))
     return _table(("key", "meaning"), iter(rows))
@@ -187,6 +188,32 @@ def configuration(_page: str) -> str:
 def fix_rules(_page: str) -> str:
     """The keys of `[fix]`."""
     return _table(("key", "meaning"), ((f"`{key}`", doc) for key, _, doc in fields("config/fix.py", "FixRules")))
+
+
+def coding_agents(_page: str) -> str:
+    """The agents that have a recipe, and what evals may need that they can't do."""
+    from demeanor.agents.registry import CODING_AGENTS, adapter
+    from demeanor.core.values.agent import Ability
+
+    needs = {
+        Ability.TURNS: "several prompts",
+        Ability.MESSAGES: "prior messages",
+        Ability.DENY: "deny tools",
+        Ability.SUB_AGENTS: "sub-agents",
+        Ability.MCP: "MCP servers",
+    }
+    recipes = [adapter(name).RECIPE for name in CODING_AGENTS]
+    rows = (
+        (
+            recipe.name,
+            recipe.package.version,
+            ", ".join(name.removeprefix("openai-") for name in recipe.dialects),
+            ", ".join(f"`{mode}`" for mode in recipe.approval_modes),
+            ", ".join(words for ability, words in needs.items() if ability in recipe.cannot),
+        )
+        for recipe in recipes
+    )
+    return _table(("agent", "version", "dialects (`chat`, `responses`: of OpenAI)", "`approval_mode`", "can't"), rows)
 
 
 def exit_codes(_page: str) -> str:
@@ -280,7 +307,7 @@ def eval_keys(_page: str) -> str:
     rows = (
         (
             f"`{field.name}`",
-            field.doc,
+            documentation(field),
             "required" if field.required else field.default,
             where[bool(field.python), bool(field.toml)],
         )
@@ -293,7 +320,7 @@ def behaviour_keys(_page: str) -> str:
     """The keys of `[passes_on]` and `[fails_on]`."""
     from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS
 
-    return _table(("key", "meaning"), ((f"`{one.name}`", one.doc) for one in BEHAVIOUR_FIELDS))
+    return _table(("key", "meaning"), ((f"`{key.name}`", documentation(key)) for key in BEHAVIOUR_FIELDS))
 
 
 def run_file(_page: str) -> str:
@@ -343,6 +370,7 @@ def decisions(_page: str) -> str:
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "verbs": verbs,
+    "coding-agents": coding_agents,
     "schemas": schemas,
     "readme-output": readme_output,
     "configuration": configuration,

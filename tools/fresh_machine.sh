@@ -52,7 +52,7 @@ as_user=() path=/usr/bin:/bin
 expect "$(fresh first make demo MODEL=scripted)" "demeanor serve"
 fresh first make .venv/.ready-tests >/dev/null
 expect "$(fresh first .venv/bin/python -m pytest tests/test_public_api.py tests/journeys/test_first_steps.py \
-  tests/judge/effects tests/core/redaction tests/runner/executors/test_archive.py)" " passed"
+  tests/judge/effects tests/core/redaction tests/plugins/cluster/test_archive.py)" " passed"
 
 say "as an ordinary user without sudo, on a machine without bubblewrap"
 clone second

@@ -85,10 +85,12 @@ def git(*words: str) -> str:
 
 
 def nearest_tests(files: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The test files and folders of the changed packages, and those of the packages that import a changed module."""
+    """The test files and folders of the changed packages, and those of the packages that import a changed module
+    or its package, whose `__init__` offers what is used of it."""
     modules = {module_name(path) for path in files if path.startswith(f"src/{PACKAGE}/")}
     graph = grimp.build_graph(PACKAGE)
-    importers = {name for module in modules & graph.modules for name in graph.find_modules_that_directly_import(module)}
+    entered = modules | {door for module in modules if (door := module.rpartition(".")[0]) != PACKAGE}
+    importers = {name for module in entered & graph.modules for name in graph.find_modules_that_directly_import(module)}
     tests = {path for path in files if Path(path).name.startswith("test_")}
     near = {folder for module in modules if (folder := test_folder(module))}
     near |= {path for path in tests if not any(Path(path).is_relative_to(folder) for folder in near)}

@@ -54,7 +54,9 @@ def main() -> None:
     parser.add_argument("--partition", default=None)
     parser.add_argument("--time", default="08:00:00", help="the time limit of a job")
     parser.add_argument("--port", type=int, default=8786)
-    parser.add_argument("--certs", type=Path, default=Path("certs"), help="the folder that [executor] names, too")
+    parser.add_argument(
+        "--certs", type=Path, default=Path("certs"), help="the folder that [executor.cluster] names, too"
+    )
     parser.add_argument("--print", action="store_true", help="print the job script, and start nothing on Slurm")
     parser.add_argument("command", nargs="*", help="the command to run, after --")
     args = parser.parse_args()

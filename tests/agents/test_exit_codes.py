@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.gemini_cli import exit_code
+from demeanor.agents.recipes.gemini_cli import exit_code
 from demeanor.core.values.trajectory import Called, Event, Kind
 from tests.agents.helpers import agent, end
 

@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from demeanor.agents.goose import RECIPE
+from demeanor.agents.recipes.goose import RECIPE
 from tests.helpers.project import Project
 
 PROGRAM = RECIPE.package.program_in(Path())

@@ -133,22 +133,24 @@ def test_a_missing_npm_or_node_is_named_with_the_agent_and_a_remedy(tmp_path: Pa
     )
 
 
-class _Wheels:
-    """Wheels `agent` and `needed`, the second in two versions, in a folder that pip takes for its registry."""
+WITH_UV = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
-    def __init__(self, tmp_path: Path) -> None:
+
+class _Wheels:
+    """Wheels `agent` and `needed`, the second in two versions, in a folder that pip or uv takes for its registry."""
+
+    def __init__(self, tmp_path: Path, installer: str = "pip") -> None:
         self.folder = tmp_path / "wheels"
         self.folder.mkdir()
         self.sums = {
             (name, version): self._wheel(name, version, needs)
             for name, version, needs in (("agent", "1.0", "needed"), ("needed", "1.0", ""), ("needed", "2.0", ""))
         }
-        self.environ = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": str(self.folder),
+        sources = {
+            "pip": {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.folder)},
+            "uv": {"UV_OFFLINE": "1", "UV_FIND_LINKS": str(self.folder)},
         }
+        self.environ = {"PATH": WITH_UV, "HOME": str(tmp_path), **sources[installer]}
         self.package = Package(
             manager="pip",
             name="agent",
@@ -179,38 +181,42 @@ class _Wheels:
         (self.package.locks / lock_name("agent", self.package, this_platform(), python)).write_text("".join(lines))
 
 
-def test_pip_installs_exactly_what_the_lock_file_names(tmp_path: Path):
-    """Without it, pip would take the newest version of a dependency."""
-    wheels = _Wheels(tmp_path)
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_exactly_what_the_lock_file_names_is_installed(tmp_path: Path, installer: str):
+    """Without it, the newest version of a dependency would be. uv, which is on PATH, does not know pip's registry."""
+    wheels = _Wheels(tmp_path, installer)
     wheels.lock()
     told: list[str] = []
     program = install_package("agent", wheels.package, None, tmp_path / "agents", wheels.environ, told.append)
     assert list(program.parents[1].glob("lib/python*/site-packages/needed-1.0.dist-info"))
     assert not [line for line in told if "lock file" in line]
+    assert any("uv downloads" in line for line in told) is (installer == "uv")
+    assert str(program.parents[1]) in program.read_text().splitlines()[0]
 
 
-def test_a_python_package_with_another_checksum_is_refused(tmp_path: Path):
-    wheels = _Wheels(tmp_path)
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_a_python_package_with_another_checksum_is_refused(tmp_path: Path, installer: str):
+    wheels = _Wheels(tmp_path, installer)
     wheels.lock(needed="0" * 64)
     with pytest.raises(
-        InstallError, match=r"agent 1\.0 could not be installed: pip got a package whose checksum differs"
+        InstallError, match=rf"agent 1\.0 could not be installed: {installer} got a package whose checksum differs"
     ):
         install_package("agent", wheels.package, None, tmp_path / "agents", wheels.environ, lambda text: None)
     assert not (tmp_path / "agents/agent/1.0").exists()
 
 
-def test_pip_without_a_network_is_explained(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("installer", "sources"),
+    [("pip", {"PIP_INDEX_URL": "", "PIP_RETRIES": "1"}), ("uv", {"UV_DEFAULT_INDEX": "", "UV_HTTP_RETRIES": "0"})],
+)
+def test_an_installer_without_a_network_is_explained(tmp_path: Path, installer: str, sources: dict[str, str]):
     wheels = _Wheels(tmp_path)
     wheels.lock()
-    environ = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "PIP_INDEX_URL": _closed_port(),
-        "PIP_RETRIES": "1",
-    }
+    environ = {"PATH": WITH_UV, "HOME": str(tmp_path)}
+    environ |= {name: value or _closed_port() for name, value in sources.items()}
     with pytest.raises(InstallError) as error:
         install_package("agent", wheels.package, None, tmp_path / "agents", environ, lambda text: None)
-    assert str(error.value).startswith("agent 1.0 could not be installed: pip can't reach its registry\n")
+    assert str(error.value).startswith(f"agent 1.0 could not be installed: {installer} can't reach its registry\n")
     assert "run `demeanor agents install agent@1.0` again" in str(error.value)
 
 

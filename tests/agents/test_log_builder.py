@@ -82,3 +82,10 @@ def test_a_sub_agent_has_its_own_ids_and_says_nothing_to_the_user():
         (Concluded, 0, None),
     ]
     assert (log.sub_agent("a0a3"), log.sub_agent("b"), log.sub_agent("")) == (1, 2, 0)
+
+
+def test_a_sub_agent_has_one_number_by_its_name_and_by_the_call_that_started_it():
+    """The log may give either, or both; a call's id may come again for another sub-agent."""
+    log = LogBuilder()
+    given = [("", "t1"), ("a0a3", "t1"), ("a0a3", ""), ("b7", "t2"), ("", "t2"), ("a0a3", "t3"), ("c", "t1"), ("", "")]
+    assert [log.sub_agent(*names) for names in given] == [1, 1, 1, 2, 2, 1, 3, 0]

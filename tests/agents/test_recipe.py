@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from demeanor.agents.claude_code import RECIPE as CLAUDE
-from demeanor.agents.gemini_cli import RECIPE as GEMINI
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.recipe import RecipeAgent, Setup
+from demeanor.agents.recipes.claude_code import RECIPE as CLAUDE
+from demeanor.agents.recipes.gemini_cli import RECIPE as GEMINI
 from demeanor.agents.registry import make_agent
 from demeanor.config.table import Table
 from tests.agents.helpers import task

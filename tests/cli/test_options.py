@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from demeanor.config.tables import Limit
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.run_request import RunRequest
+from demeanor.plugins.cluster.spec import ClusterSpec
 
 
 @pytest.fixture(autouse=True)
@@ -90,38 +92,36 @@ def test_an_amount_is_named_once_for_each_unit() -> None:
     ("place", "message"),
     [
         ("0", "expected 1 to 1000 workers, found 0"),
-        ("1001", "expected 1 to 1000 workers, found 1001"),
-        ("host", "'host' is neither a number of workers nor an address with a port"),
-        ("host:8786", "'host:8786' is neither"),
-        ("tls://host", "'tls://host' is neither"),
-        ("http://host:8786", "http://host:8786 is not an address of TLS"),
+        ("host:8786", "'host:8786' is not a place where attempts can run"),
         ("tcp://host:8786", "tcp://host:8786 is not an address of TLS"),
     ],
 )
-def test_a_place_is_a_number_of_workers_or_an_address_of_tls(
+def test_a_place_is_one_of_an_executor(
     place: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the command line and in the configuration."""
-    with pytest.raises(BadInput, match=re.escape(f"--on: {message}")):
+    """On the command line and in the configuration; the remedy says which there are."""
+    remedy = "\n  → write a number of workers to start here, such as 4, the tls://HOST:PORT of a scheduler"
+    with pytest.raises(BadInput, match=re.escape(f"--on: {message}")) as on:
         parsed("--on", place)
     (tmp_path / "demeanor.toml").write_text(f'[executor]\non = "{place}"\n')
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInput, match=re.escape(f"executor.on: {message}")):
+    with pytest.raises(BadInput, match=re.escape(f"executor.on: {message}")) as configured:
         load_config(parsed())
+    assert remedy in str(on.value)
+    assert remedy in str(configured.value)
 
 
 def test_the_place_of_the_option_overrides_that_of_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other settings stay; a command without the option runs nothing on a cluster."""
-    (tmp_path / "demeanor.toml").write_text('[executor]\non = 3\ncerts = "certs"\nslots = 2\n')
+    """The settings stay; a command without the option runs everything in its process."""
+    (tmp_path / "demeanor.toml").write_text('[executor]\non = 3\n[executor.cluster]\ncerts = "certs"\nslots = 2\n')
     monkeypatch.chdir(tmp_path)
-    settings = {"slots": 2, "certs": str(tmp_path / "certs")}
-    assert load_config(parsed()).executor == ExecutorSpec(workers=3, **settings)
-    assert load_config(parsed("--on", "4")).executor == ExecutorSpec(workers=4, **settings)
-    assert load_config(parsed("--on", "local")).executor == ExecutorSpec(**settings)
-    there = load_config(parsed("--on", "tls://host:8786")).executor
-    assert there == ExecutorSpec(scheduler="tls://host:8786", **settings)
+    cluster = ClusterSpec(slots=2, certs=str(tmp_path / "certs"))
+    assert load_config(parsed()).executor == replace(cluster, workers=3)
+    assert load_config(parsed("--on", "4")).executor == replace(cluster, workers=4)
+    assert load_config(parsed("--on", "local")).executor == ExecutorSpec()
+    assert load_config(parsed("--on", "tls://host:8786")).executor == replace(cluster, scheduler="tls://host:8786")
     assert load_config(argparse.Namespace(config=None)).executor == ExecutorSpec()
 
 

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.schemas.scenario import scenario_schema
 
 from demeanor import Rig, Stage, eval_test
 from demeanor.define.eval_fields import EVAL_FIELDS
 from demeanor.define.folder.check_table import CHECKS
-from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
 from demeanor.judge.offline_test import SelfTestFault

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from demeanor.runner.executors.certificates import write_certificates
+from demeanor.plugins.cluster.certificates import write_certificates
 from tests.helpers import preloaded
 from tests.helpers.network import PrivateNetwork
 from tests.helpers.processes import command_line, with_environ

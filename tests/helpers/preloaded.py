@@ -41,7 +41,7 @@ PACKAGES = (
     *("judge", "observe", "render", "runner", "sandboxes", "statistics", "store", "vcs"),
 )
 NOT_PRELOADED = (
-    *("demeanor.runner.executors", "demeanor.commands.serve", "demeanor.commands.watch", "demeanor.commands.cluster"),
+    *("demeanor.plugins.cluster", "demeanor.commands.serve"),
     *("demeanor.commands.agents.conformance.eval_", "demeanor.plugins.harbor.inside"),
 )
 """What needs packages that take long to import, or Harbor, and evals, which the product imports in its own way."""
@@ -346,8 +346,8 @@ def import_cluster() -> None:
     """Import Dask and what makes attempts on its workers."""
     for name in ("distributed.cli.dask_scheduler", "distributed.cli.dask_worker"):
         import_module(name)
-    for module in pkgutil.iter_modules(import_module("demeanor.runner.executors").__path__):
-        import_module(f"demeanor.runner.executors.{module.name}")
+    for module in pkgutil.iter_modules(import_module("demeanor.plugins.cluster").__path__):
+        import_module(f"demeanor.plugins.cluster.{module.name}")
 
 
 def import_pytest() -> None:

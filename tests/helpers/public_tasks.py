@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.agents.claude_code import RECIPE
+from demeanor.agents.recipes.claude_code import RECIPE
 
 _COMMON = """\
 FROM {base}

@@ -56,6 +56,8 @@ class WorkflowRunner:
     run_id: int = 0
     inputs: dict[str, str] = field(default_factory=dict)
     action_path: str = ""
+    head: str = ""
+    """The commit of the pull request."""
 
     def run_action(self, action: Path, **inputs: str) -> JobResult:
         """Run a composite action as the only step of a job."""
@@ -115,9 +117,13 @@ class WorkflowRunner:
             shutil.copy(folder / inputs["path"], target)
         elif action.startswith("actions/upload-artifact@"):
             if (folder / inputs["path"]).exists():
-                shutil.copytree(folder / inputs["path"], self.home / "artifacts" / inputs["name"])
+                target = self.home / "artifacts" / inputs["name"]
+                target.mkdir(parents=True)
+                shutil.copy(folder / inputs["path"], target)
         elif action.startswith("actions/download-artifact@"):
-            shutil.copytree(self.home / "artifacts" / inputs["name"], folder / inputs["path"])
+            shutil.copytree(self.home / "artifacts" / inputs["name"], folder, dirs_exist_ok=True)
+        elif action.startswith("actions/checkout@") and "ref" in inputs:
+            subprocess.run(["git", "checkout", "--quiet", inputs["ref"]], cwd=folder, check=True)
         else:
             assert action.startswith(("actions/checkout@", "actions/setup-python@", "actions/cache@")), action
         return True
@@ -126,6 +132,7 @@ class WorkflowRunner:
         def value(found: re.Match[str]) -> str:
             known = {"github.run_id": str(self.run_id), "github.run_attempt": "1", "runner.os": "Linux",
                      "github.token": "job-token", "hashFiles('demeanor.toml')": "0",
+                     "github.event.pull_request.head.sha": self.head,
                      "github.action_path": self.action_path}  # fmt: skip
             scope, _, name = found[1].partition(".")
             if scope == "inputs":

@@ -27,18 +27,14 @@ from demeanor.cli.program import main
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import StoreError, UsageError
-from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.process import Output, ProcessEnd
 from demeanor.core.values.starting_state import start_hash
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
-from demeanor.plugins.harbor.images.layer import apply_layer, remove_tree
-from demeanor.plugins.harbor.images.tar_stream import Allowance
-from demeanor.runner.agent_start import start_eval
-from demeanor.runner.executors.archive import Archive
-from demeanor.runner.executors.cluster_connection import read_message
-from demeanor.runner.executors.cluster_run import ClusterRun
-from demeanor.runner.executors.messages import (
+from demeanor.plugins.cluster.archive import Archive
+from demeanor.plugins.cluster.cluster_run import ClusterRun
+from demeanor.plugins.cluster.connection import read_message
+from demeanor.plugins.cluster.messages import (
     AttemptReply,
     BadMessage,
     RunSetup,
@@ -48,7 +44,11 @@ from demeanor.runner.executors.messages import (
     unpack_message,
     unpack_replies,
 )
-from demeanor.runner.executors.worker_attempt import PackedStart, WorkerAttempts
+from demeanor.plugins.cluster.spec import ClusterSpec
+from demeanor.plugins.cluster.worker_attempt import PackedStart, WorkerAttempts
+from demeanor.plugins.harbor.images.layer import apply_layer, remove_tree
+from demeanor.plugins.harbor.images.tar_stream import Allowance
+from demeanor.runner.agent_start import start_eval
 from demeanor.store.captures.capture_json import capture_json
 from tests.gateway.server.test_fuzz import mutated_bytes
 from tests.helpers.project import Project
@@ -242,7 +242,7 @@ def test_replies_of_workers(tmp_path: Path) -> None:
     reply = AttemptReply(nonce="n", trial=trial.id, attempt=1, start_hash=start.hashed)
     body = capture_json(capture)
     setup = RunSetup(run="r", version="1", python="3.12", root="/", sandbox="none", seed=1)
-    attempts = WorkerAttempts(ClusterRun(setup=setup, spec=ExecutorSpec(workers=1)), None, tmp_path)  # type: ignore[arg-type]
+    attempts = WorkerAttempts(ClusterRun(setup=setup, spec=ClusterSpec(workers=1)), None, tmp_path)  # type: ignore[arg-type]
     careful = allowing(BadMessage, StoreError)
     assert attempts._capture(trial, start, reply, body).after.entries.keys() == {"a/b.txt"}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.codex import RECIPE as CODEX
-from demeanor.agents.qwen_code import RECIPE as QWEN
+from demeanor.agents.recipes.codex import RECIPE as CODEX
+from demeanor.agents.recipes.qwen_code import RECIPE as QWEN
 from tests.helpers.project import Project
 
 LIAR = '''\

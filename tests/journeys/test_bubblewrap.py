@@ -114,7 +114,7 @@ def test_less_must_be_asked_for_by_name(project: Project) -> None:
 
 @pytest.mark.parametrize("command", ["validate", "adopt", "doctor", "rejudge", "fork", "cover", "bisect", "fix"])
 def test_every_command_that_uses_a_sandbox_takes_the_option_of_its_remedy(project: Project, command: str) -> None:
-    """`or use weaker isolation: --sandbox landlock` must work where it is shown."""
+    """`or use weaker isolation, which works here: --sandbox landlock` must work where it is shown."""
     shown = project.demeanor(command, "--help").stdout
     assert "--sandbox LEVEL" in shown or "--sandbox {" in shown
 

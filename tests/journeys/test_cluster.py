@@ -17,7 +17,7 @@ import pytest
 
 from demeanor.core.text.codec import encode
 from demeanor.core.values.verdict import Void, VoidCause
-from demeanor.runner.executors.certificates import write_certificates
+from demeanor.plugins.cluster.certificates import write_certificates
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers import preloaded
 from tests.helpers.cluster import PATIENCE, Cluster, processes_with, wait_for
@@ -82,7 +82,7 @@ def writes_the_file(rig, result):
 """
 LIAR = """\
 from dataclasses import replace
-from demeanor.runner.executors import worker
+from demeanor.plugins.cluster import worker
 honest, lied = worker.pack_message, []
 
 def pack_message(value, body=b""):
@@ -131,7 +131,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         found.start_worker("good-1", ACME_TOKEN=SECRET)
         found.start_worker("good-2", ACME_TOKEN=SECRET)
         found.start_worker(
-            "old", preload="from demeanor.runner.executors import worker_run as w; w.__version__ = '0.0.1'"
+            "old", preload="from demeanor.plugins.cluster import worker_run as w; w.__version__ = '0.0.1'"
         )
         found.start_worker("late", preload="import time; now = time.time; time.time = lambda: now() + 3000")
         found.start_worker("bare", PATH=str(only_git))
@@ -158,8 +158,8 @@ def on(project: Project, cluster: Cluster) -> tuple[str, ...]:
     config = project.folder / "demeanor.toml"
     text = config.read_text()
     if "certs = " not in text:
-        table = f'[executor]\ncerts = "{cluster.certs}"\n'
-        before, _, after = text.partition("[executor]\n")
+        table = f'[executor.cluster]\ncerts = "{cluster.certs}"\n'
+        before, _, after = text.partition("[executor.cluster]\n")
         config.write_text(f"{before}\n{table}{after}")
     return "--on", cluster.address
 
@@ -203,7 +203,7 @@ def test_verdicts_are_those_of_a_local_run_from_the_same_cassettes(project: Proj
 
 def test_check_shows_the_workers_that_are_not_used_and_why(project: Project, cluster: Cluster) -> None:
     """Another version, another time, no sandbox, a full disk, code instead of answers; and an agent is broken."""
-    config = f'[executor]\non = "{cluster.address}"\ncerts = "{cluster.certs}"\n'
+    config = f'[executor]\non = "{cluster.address}"\n[executor.cluster]\ncerts = "{cluster.certs}"\n'
     project.write(demeanor_toml=f'{config}[agents.bad]\nadapter = "command"\n{DOES_NOT_START}')
     subjects = ("--subject", "native:scripted", "--subject", "bad:scripted")
     ran = project.demeanor("cluster", "check", *subjects, "--json")
@@ -251,7 +251,7 @@ def test_a_cluster_without_trusted_tls_is_refused(project: Project, cluster: Clu
     """Nothing is run or written."""
     others = project.folder.parent / "others"
     write_certificates(others)
-    certs = f'[executor]\ncerts = "{others}"\n'
+    certs = f'[executor.cluster]\ncerts = "{others}"\n'
     project.write(demeanor_toml=CONFIG + certs, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
     address = cluster.address.replace("tls://", "tcp://") if how == "plain" else cluster.address
     ran = project.demeanor("run", "--on", address)
@@ -366,7 +366,7 @@ def test_workers_that_fail_in_every_way_void_their_attempts_and_nothing_else(
     """In one run: kill -9 of a worker and of a nanny, a worker that is silent and one whose network is cut, which both
     come back, and a forged result. Then the conductor loses its network."""
     assert failing.network is not None
-    waiting_project(project, more="[executor]\nsilence = 10\n", name="lied_about")
+    waiting_project(project, more="[executor.cluster]\nsilence = 10\n", name="lied_about")
     log = project.folder.parent / "output"
     inside = failing.network.pid("conductor")
     process = start_inside(project, log, inside, *on(project, failing), "--trials", "5", attempts=5)
@@ -452,7 +452,7 @@ def commit(project: Project, message: str) -> None:
 def test_nights_gates_comparisons_and_bisections_run_on_a_cluster(project: Project, cluster: Cluster) -> None:
     """Two commits, the second of which breaks the agent; workers build it."""
     building = '\nbuild = { command = ["sh", "build.sh"] }\n'
-    executor = f'[executor]\nbuild = "worker"\ncerts = "{cluster.certs}"\nslots = 2\n'
+    executor = f'[executor.cluster]\nbuild = "worker"\ncerts = "{cluster.certs}"\nslots = 2\n'
     agent = '[agents.built]\nadapter = "command"\ncommand = ["./out/agent.sh", "{prompt}"]\n'
     build = "mkdir -p out; printf '#!/bin/sh\\necho hi > a.txt\\n' > out/agent.sh; chmod +x out/agent.sh\n"
     project.write(

@@ -106,7 +106,7 @@ def test_a_key_is_on_no_wire_but_that_of_its_provider(project: Project, tmp_path
                 cluster.start_scheduler(preload=f"folder = {str(tapped)!r}\n{TAP}")
                 cluster.start_worker("worker", ACME_KEY=key)
                 cluster.wait_for_workers()
-                certs = f'[executor]\ncerts = "{cluster.certs}"\n'
+                certs = f'[executor.cluster]\ncerts = "{cluster.certs}"\n'
                 project.write(demeanor_toml=CONFIG.format(url=url) + certs, evals__eval_a_py=EVAL)
                 words = [*network.enter("conductor"), *project.command("run", "--on", cluster.address)]
                 ran = subprocess.run(

@@ -106,6 +106,19 @@ def test_a_stopped_compare_leaves_no_worktree(versions: Versions, number: signal
     assert not alive(sign.read_text().strip())
 
 
+def test_a_killed_process_leaves_no_worktree(versions: Versions):
+    """Although nothing of it can clean up."""
+    sign = versions.folder.parent / "started"
+    (versions.folder / "agent" / "agent.sh").write_text(f"#!/bin/sh\necho $$ > {sign}; exec sleep 60\n")
+    versions.commit()
+    process = versions.project.start("compare", "--base", "HEAD~1")
+    until(lambda: process.poll() is not None or (sign.exists() and sign.read_text().strip() != ""))
+    assert versions.worktrees() != []
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    until(lambda: versions.worktrees() == [] and list((versions.folder.parent / "tmp").glob("demeanor-*")) == [])
+
+
 def test_worktrees_of_a_killed_process_are_removed_by_the_next(versions: Versions):
     """The worktree contains the id of its process."""
     left = versions.folder.parent / "tmp" / "demeanor-checkout-99999999-x" / "tree"

@@ -95,5 +95,5 @@ def test_an_engine_that_does_not_answer_is_an_error_and_nothing_is_run(project: 
     assert ran.returncode == 2
     assert f"{level} is installed, but does not work: cannot connect to the engine" in ran.stderr
     assert f"check that `{level} run` works for you" in ran.stderr
-    assert "or use weaker isolation: --sandbox landlock" in ran.stderr
+    assert "or use another one: --sandbox bubblewrap" in ran.stderr
     assert not Path(project.folder, "results").exists()

@@ -208,7 +208,8 @@ def test_a_gate_of_nothing_says_so(project: Project):
         assert done.stdout.startswith("Nothing was gated: no selected eval can block a merge")
         assert "Error rates" not in done.stdout
         assert done.returncode == code
-        assert project.demeanor("run", CI=ci).returncode == code
+        if ci:  # a person runs everything
+            assert project.demeanor("run", CI=ci).returncode == code
 
 
 def test_a_gate_says_which_cells_it_can_not_reject(project: Project):

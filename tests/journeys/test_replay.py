@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.goose import RECIPE as GOOSE
+from demeanor.agents.recipes.goose import RECIPE as GOOSE
 from tests.helpers.project import Project
 
 EVALS = """\
@@ -135,7 +135,7 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
     (folder / "trial-1.json").unlink()
     (folder / "trial-2.json").write_text("<<<<<<< HEAD")
     (folder / "trial-3.json").write_text((folder / "trial-3.json").read_text().replace("buy milk", "buy bread"))
-    ran = recorded.demeanor("run", "--replay", COLUMNS="300")
+    ran = recorded.demeanor("run", "--replay", "--policy", "always", COLUMNS="300")
     assert ran.returncode == 3, ran.stdout
     for message in (
         "trial-1.json: there is no cassette for",
@@ -196,7 +196,7 @@ def test_a_project_can_add_rules(recorded: Project):
         file.write_text(file.read_text().replace("You are a coding agent", "You are build 17"))
     rule = "[replay]\nreplace = [{ pattern = 'You are (build \\d+|a coding agent)', with = 'You are it' }]\n"
     recorded.write(demeanor_toml=LIVE + rule)
-    ran = recorded.demeanor("run", "--replay", "--trials", "1")
+    ran = recorded.demeanor("run", "--replay", "--policy", "always", "--trials", "1")
     assert ran.returncode == 0, ran.stdout
     recorded.write(demeanor_toml=LIVE + rule.replace("\\d+|", "\\d+|("))
     ran = recorded.demeanor("run", "--replay")

@@ -68,7 +68,7 @@ def test_a_dry_run_foresees_that_tasks_cant_run(project: Project):
     words = ("run", "tasks", "--policy", "all", "--env", "bubblewrap", "--dry-run")
     for more, problem in {
         ("--subject", "nop"): "does not report its version",
-        ("--subject", "nop", "--on", "2"): "tasks of harbor do not run on a cluster",
+        ("--subject", "nop", "--on", "2"): "tasks of harbor run on this machine only",
         ("--subject", "goose:scripted"): "",
     }.items():
         planned = project.demeanor(*words, *more)

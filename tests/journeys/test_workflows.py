@@ -18,7 +18,7 @@ from tests.helpers.project import Project
 from tests.helpers.workflow_runner import WorkflowRunner, write_programs
 
 ACTION = Path(__file__).resolve().parents[2] / "action.yml"
-NIGHTLY, PULL_REQUEST = "evals-nightly.yml", "evals-pull-request.yml"
+NIGHTLY, PULL_REQUEST, FORK = "evals-nightly.yml", "evals-pull-request.yml", "evals-fork.yml"
 EVALS = """\
 from demeanor import USUALLY_PASSES, ALWAYS_PASSES, eval_test
 
@@ -67,9 +67,11 @@ class Repository:
             assert count == 1, path
             path.write_text(text)
 
-    def git(self, *words: str) -> None:
+    def git(self, *words: str) -> str:
         names = ("-c", "user.name=Ann", "-c", "user.email=ann@example.test")
-        subprocess.run(["git", *names, *words], cwd=self.project.folder, check=True, capture_output=True)
+        command = ["git", *names, *words]
+        done = subprocess.run(command, cwd=self.project.folder, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
 
     def commit(self, config: str) -> None:
         (self.project.folder / "demeanor.toml").write_text(config)
@@ -139,6 +141,35 @@ def test_a_pull_request_is_gated_and_commented(repository: Repository) -> None:
     commented = repository.runner.run(PULL_REQUEST, "comment", checkout=False, **unreachable)
     assert "GitHub can't be reached for the comment" in commented.log  # it found the summary without a checkout
     assert f"pip install {PACKAGE}\n" in commented.log
+
+
+def test_without_a_key_the_evals_are_validated_and_a_notice_says_what_was_not_done(repository: Repository) -> None:
+    """Forks, Dependabot and the first push have no keys; that is no reason to be red."""
+    repository.commit(CONFIG.format(command=BAD))
+    repository.runner.secrets.clear()
+    ran = repository.runner.run(PULL_REQUEST)
+    assert ran.success, ran.log
+    assert ran.steps["Validate the evals, without a model"] == "success"
+    assert "::notice title=Evals::nothing was gated, because this job has no OPENAI_API_KEY" in ran.log
+    assert "writes" not in ran.summary
+
+
+def test_a_fork_is_tested_with_the_evals_and_the_configuration_of_the_base(repository: Repository) -> None:
+    """Its agent counts; the evals, configuration, workflows and links that it brings along do not."""
+    script, config = repository.project.folder / "agent.sh", CONFIG.format(command='["sh", "./agent.sh", "{prompt}"]')
+    script.write_text("echo -n 1 > a.txt\n")
+    repository.commit(config)
+    assert repository.runner.run(NIGHTLY).success
+    repository.git("checkout", "--quiet", "-b", "fork")
+    script.write_text("echo -n 2 > a.txt\n")
+    repository.project.write(evals__eval_writes_py=EVALS.replace('== "1"', '== "2"'))
+    repository.commit(CONFIG.format(command=GOOD))
+    repository.runner.head = repository.git("rev-parse", "HEAD")
+    repository.git("checkout", "--quiet", "main")
+    assert repository.runner.run(FORK, "build").success
+    judged = repository.runner.run(FORK)
+    assert judged.steps["Decide"] == "failure", judged.log
+    assert "'2' == '1'" in judged.summary
 
 
 def test_a_job_fails_until_its_package_is_filled_in(repository: Repository) -> None:

@@ -152,7 +152,7 @@ def test_failed_assert_is_a_fail_with_values_and_place():
     found = verdict(check)
     assert isinstance(found, Fail)
     assert "assert 'Done.' == 'Saved.'" in found.reason
-    assert "at test_judge.py:" in found.reason
+    assert "at test_judging.py:" in found.reason
     assert 'assert result == "Saved."' in found.reason
     assert found.findings[0].check == "check"
 

@@ -103,6 +103,18 @@ def test_equal_calls_of_the_agent_and_its_sub_agent_are_told_apart() -> None:
     assert contradictions == ()
 
 
+def test_a_sub_agent_has_one_number() -> None:
+    """Those in the background may start in another order than the log has them."""
+    wire = tuple(call(name, by_sub_agent=True, sub_agent=number) for name, number in (("a", 1), ("b", 2)))
+    log = tuple(logged(name, by_sub_agent=True, sub_agent=number) for name, number in (("b", 1), ("a", 2), ("c", 2)))
+    events, _ = merge(wire, log)
+    assert [(event.id, event.sub_agent) for event in events if isinstance(event, Called)] == [
+        ("a", 1),
+        ("b", 2),
+        ("c", 1),
+    ]
+
+
 def test_of_two_calls_with_one_id_the_one_with_the_same_arguments_is_meant() -> None:
     """Some models use an id twice."""
     wire = (call("a", arguments={"command": "two"}), call("a", arguments={"command": "one"}))

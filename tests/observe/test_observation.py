@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -219,6 +220,24 @@ def test_running_out_of_time_is_the_agents_doing_unless_the_provider_was_silent(
     stalled = observe(capture(exchange(1, WRITE), ends=ends, provider_silent=20.0), {})
     assert stalled.trouble is not None
     assert stalled.trouble[0] is VoidCause.STALLED
+
+
+@pytest.mark.parametrize("network", ["gateway", "none", "host"])
+@pytest.mark.parametrize("end", [{"signal": 9, "ended_by": "wall", "seconds": 30.0}, {"exit_code": 1}], ids=str)
+def test_a_trial_that_waited_for_a_network_it_does_not_have_says_so(network: str, end: dict[str, Any]):
+    """Whether a command in a tool or the agent itself tried to use it; with a network it is the agent's doing alone."""
+    said = "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org"
+    result = ToolResult(call_id="c1", parts=(Text(text=f"installing\n  {said}\nbye"),))
+    printed = {**end, "stderr": Output(text=f"{said}\n")}
+    for exchanges, ended in (
+        ((exchange(1, WRITE), exchange(2, WRITE, results=(result,))), end),
+        ((exchange(1, WRITE),), printed),
+    ):
+        ends = (ProcessEnd(**ended),)
+        known = capture(*exchanges, ends=ends, exit_ok=False, facts={"network": network})
+        misdeed = observe(known, {}).misdeed or ""
+        note = f"its sandbox has no network, and it tried to use one: {said}\n→ put what it needs into the workspace"
+        assert (note in misdeed) is (network != "host"), misdeed
 
 
 def test_a_bad_exit_tells_the_last_words():

@@ -1,10 +1,12 @@
-"""A package of somebody else, installed with pip: a verb, a format of evals, an engine that runs them, and a reader.
+"""A package of somebody else, installed with pip: a verb, a format of evals, an engine that runs them, an executor, and
+a reader.
 
 It uses the same entry points as our own plug-ins, and no file of Demeanor names it.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -19,6 +21,7 @@ ENTRY_POINTS: Mapping[str, Mapping[str, str]] = {
     "demeanor.commands": {"abacus": "demeanor_abacus.verb", "abacus add": "demeanor_abacus.add"},
     "demeanor.sources": {"sum.toml": "demeanor_abacus.source"},
     "demeanor.engines": {"abacus": "demeanor_abacus.engine:Abacus"},
+    "demeanor.executors": {"abacus": "demeanor_abacus.executor"},
     "demeanor.imports": {"abacus": "demeanor_abacus.reader"},
 }
 
@@ -182,6 +185,59 @@ class Abacus:
             complaints = (Complaint(fault=SelfTestFault.IMPOSSIBLE, detail=detail),) if wrong else ()
             yield SelfTest(eval=one.name, rehearsed=1, complaints=complaints)
 ''',
+    "executor": '''\
+"""Makes attempts, a few at a time, and counts them."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from demeanor.core.values.executor_spec import ExecutorSpec
+from demeanor.runner import EngineStatus, LocalExecutor, WrappedExecutor
+
+PLACES = "abacus to count attempts"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counting(ExecutorSpec):
+    """How attempts are counted."""
+
+    executor: str = "abacus"
+
+    wires: int = 2
+    """Attempts at a time."""
+
+
+def read_config(table):
+    return Counting(wires=table.whole("wires", least=1) or 2)
+
+
+def at(place, settings):
+    return settings or Counting() if place == "abacus" else None
+
+
+def make(spec, run):
+    return Counter(LocalExecutor(slots=spec.wires, attempt=run.attempt))
+
+
+def status(*, used):
+    return EngineStatus(state="ok", detail="attempts are counted" if used else "it can count attempts")
+
+
+shared = nullcontext
+
+
+class Counter(WrappedExecutor):
+    count = 0
+
+    @property
+    def notes(self):
+        return (f"{self.count} attempts were counted, {self.slots} at a time.",)
+
+    async def run_attempt(self, trial, attempt):
+        capture = await super().run_attempt(trial, attempt)
+        self.count += 1
+        return replace(capture, facts={**capture.facts, "counted": str(self.count)})
+''',
     "reader": '''\
 """Reads what an abacus has written."""
 
@@ -323,6 +379,31 @@ def test_its_evals_run_beside_others_and_its_agents_run_nothing_else(stranger: P
     assert "PASS  right" in ran.stderr
 
 
+def test_attempts_run_on_its_executor(stranger: Project) -> None:
+    """Those of an agent in a sandbox, and those of an engine; the place is an option, or a key with settings."""
+    eval_text = "from demeanor import USUALLY_PASSES, eval_test\n\n@eval_test(USUALLY_PASSES, prompt='Say hello.')\n"
+    stranger.write(evals__eval_a_py=f"{eval_text}def a(rig, result):\n    assert result\n")
+    stranger.write(demeanor_toml="[executor.abacus]\nwires = 1\n")
+    agents = ("--subject", "native:scripted", "--subject", "bead-counter")
+    ran = stranger.demeanor("run", "-k", "right or a", *agents, "--trials", "2", "--on", "abacus")
+    assert "PASS  a · native:scripted · trial 2" in ran.stderr
+    assert "PASS  right · bead-counter · trial 2" in ran.stderr
+    assert "6 attempts were counted, 1 at a time." in ran.stdout
+    with gzip.open(stranger.folder / "results/latest/captures.jsonl.gz", "rt") as captures:
+        counted = sorted(json.loads(line)["facts"]["counted"] for line in captures)
+    assert counted == ["1", "2", "3", "4", "5", "6"]
+    here = stranger.demeanor("run", "-k", "a", "--subject", "native:scripted", "--trials", "1")
+    assert "counted" not in here.stdout
+    stranger.write(demeanor_toml='[executor]\non = "abacus"\n[executor.abacus]\nwire = 1\n')
+    wrong = stranger.demeanor("run", "--dry-run")
+    assert "executor.abacus.wire: unknown key\n  → did you mean 'wires'?" in wrong.stderr
+    stranger.write(demeanor_toml='[executor]\non = "abacus"\n')
+    assert "attempts are counted" in stranger.demeanor("doctor").stdout
+    nowhere = stranger.demeanor("run", "--on", "abacas")
+    assert "--on: 'abacas' is not a place where attempts can run" in nowhere.stderr
+    assert "abacus to count attempts" in nowhere.stderr
+
+
 def test_its_evals_are_validated_and_promoted(stranger: Project) -> None:
     """By its self-test; and its file says the policy, also at an earlier commit."""
     valid = stranger.demeanor("validate")
@@ -382,13 +463,15 @@ def test_a_package_that_is_broken_breaks_only_what_needs_it(stranger: Project, t
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: demeanor-broken\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
         "[demeanor.commands]\nbroken = no_such_module\nrun = no_such_module\n"
-        "[demeanor.engines]\nbroken = no_such_module:X\n"
+        "[demeanor.engines]\nbroken = no_such_module:X\n[demeanor.executors]\nbroken = no_such_module\n"
     )
     stranger.env["PYTHONPATH"] += f":{tmp_path / 'broken'}"
     shown = stranger.demeanor("--help")
     assert "  broken    can't be loaded; try it to see why\n" in shown.stdout
-    ran = stranger.demeanor("run", "evals/right", "--trials", "1")
+    ran = stranger.demeanor("run", "evals/right", "--trials", "1", "--on", "abacus")
     assert ran.returncode == 0, ran.stderr
+    nowhere = stranger.demeanor("run", "evals/right", "--on", "nowhere")
+    assert "demeanor.executors 'broken': no_such_module can't be loaded" in nowhere.stderr
     own = stranger.demeanor("broken")
     assert own.returncode == 2
     assert "demeanor.commands 'broken': no_such_module can't be loaded: ModuleNotFoundError" in own.stderr

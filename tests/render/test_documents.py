@@ -9,7 +9,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tools.schema_files import report_schemas
+from tools.schemas import report_schemas
+from tools.schemas.reports import document_schema
 
 from demeanor.cli.docs_location import schemas
 from demeanor.commands.compare.plan import comparison_plan
@@ -100,7 +101,7 @@ PAINTED = ReportDocument("painted", Painted, version=2)
 def test_each_report_matches_its_schema(name: str) -> None:
     """The schema is valid, and docs/ has the same one (`make docs` writes it)."""
     document, value = DOCUMENTS[name]
-    text, schema = document.write(value), document.schema()
+    text, schema = document.write(value), document_schema(document)
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(json.loads(text))
     assert text.isascii()
@@ -120,16 +121,16 @@ def test_every_report_with_a_name_has_a_schema() -> None:
 def test_a_document_names_its_schema_and_version() -> None:
     """A reader can tell whether it knows the format."""
     assert json.loads(PAINTED.write(Painted(Colour.RED)))["schema"] == "demeanor-painted/2"
-    assert PAINTED.schema()["title"] == "demeanor-painted/2"
+    assert document_schema(PAINTED)["title"] == "demeanor-painted/2"
 
 
 @pytest.mark.parametrize("wrong", [{"colour": "green"}, {"cost": "much"}, {"sizes": [1.5]}, {"extra": 1}])
 def test_a_schema_refuses_wrong_values(wrong: dict[str, Any]) -> None:
     """A schema that accepts everything is useless."""
     found = json.loads(PAINTED.write(Painted(Colour.RED, sizes=(1, 2))))
-    jsonschema.Draft202012Validator(PAINTED.schema()).validate(found)
+    jsonschema.Draft202012Validator(document_schema(PAINTED)).validate(found)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(PAINTED.schema()).validate({**found, **wrong})
+        jsonschema.Draft202012Validator(document_schema(PAINTED)).validate({**found, **wrong})
 
 
 def test_a_compact_document_is_one_line_with_the_same_data() -> None:

@@ -8,15 +8,19 @@ import pytest
 
 from demeanor.config.config import read_config
 from demeanor.core.values.capture import Capture
+from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.evidence import Evidence
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
 from demeanor.core.values.trial import Plan, named_cell
+from demeanor.results.find_trial import find_record
 from demeanor.results.runs import find_stored_run
 from demeanor.store.history.connect import FILE, open_database
+from demeanor.store.history.run_writer import PlannedCell
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.runs import records, write
 
+WHY = "only for other:m"
 EVALS = ("saves", "saves/again", "asks")
 CASES = {
     ("saves/a:m/1",): {"saves"},
@@ -37,13 +41,13 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     found = [one for name in EVALS for one in records("pf", eval=name, subject="a:m")]
     if request.param == "history":
         database = open_database(str(results / FILE))
-        write(database, info, found)
+        write(database, info, found, [PlannedCell(eval="waits", subject="a:m", skipped=WHY)])
         database.close()
         return tmp_path
     folder = RunFolder(results / info.id)
-    folder.begin(
-        info, Plan(cells=tuple(named_cell(name, "a:m", policy=Policy.USUALLY_PASSES, trials=2) for name in EVALS))
-    )
+    cells = [named_cell(name, "a:m", policy=Policy.USUALLY_PASSES, trials=2) for name in EVALS]
+    cells.append(named_cell("waits", "a:m", policy=Policy.USUALLY_PASSES, trials=0, skipped=WHY))
+    folder.begin(info, Plan(cells=tuple(cells)))
     for one in found:
         folder.append(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
     folder.close()
@@ -56,4 +60,13 @@ def test_only_the_evals_of_the_named_trials_are_read(project: Path, trials: tupl
     run = find_stored_run("2026-11-16T01-00-00", project / "results", read_config(project), {}, trials=trials)
     assert {record.eval for record in run.records} == CASES[trials]
     assert len(run.records) == 2 * len(CASES[trials])
-    assert run.cells == tuple(f"{name}/a:m" for name in EVALS)
+    assert set(run.cells) == {f"{name}/a:m" for name in (*EVALS, "waits")}
+
+
+def test_a_trial_of_a_skipped_cell_is_not_just_unknown(project: Path) -> None:
+    """Its name says why there is none; another name lists what there is."""
+    run = find_stored_run("2026-11-16T01-00-00", project / "results", read_config(project), {})
+    with pytest.raises(UsageError, match=rf"^waits/a:m was skipped: {WHY}$"):
+        find_record(run, "waits")
+    with pytest.raises(UnknownName, match=r"unknown trial 'wait'\n  → did you mean 'waits/a:m'"):
+        find_record(run, "wait")

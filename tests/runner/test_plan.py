@@ -92,7 +92,7 @@ def test_a_missing_variable_skips_the_cell_with_a_reason():
 def test_an_eval_for_other_subjects_is_skipped_if_the_request_names_subjects():
     """Only the subjects of the request are tested."""
     (cell,) = plan(an_eval("a", subjects=("other:m",))).cells
-    assert cell.skipped == "only for other:m"
+    assert cell.skipped == "only for other:m, as its subjects= says; without --subject it runs with these"
 
 
 OWN = (

@@ -46,14 +46,18 @@ def only_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("only_git")
-def test_a_level_that_does_not_work_names_the_remedy_and_weaker_levels(tmp_path: Path) -> None:
-    """They are only suggested."""
+def test_a_level_that_does_not_work_names_the_remedy_and_the_strongest_that_works(tmp_path: Path) -> None:
+    """It is only suggested."""
     with pytest.raises(UsageError, match="the sandbox 'docker' does not work on this machine") as caught:
         verified_sandbox("docker", Config(root=tmp_path))
     problem, *remedies = str(caught.value).split("\n  → ")
     assert "docker is not on PATH" in problem
     assert remedies[0].startswith("install docker")
-    assert remedies[1:] == [f"or use weaker isolation: --sandbox {level}" for level in ("landlock", "none")]
+    assert remedies[1:] == ["or use weaker isolation, which works here: --sandbox landlock"]
+    least = Config(root=tmp_path, min_isolation="podman")
+    with pytest.raises(UsageError, match="docker") as caught:
+        verified_sandbox("docker", least)
+    assert "--sandbox" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("only_git")

@@ -16,7 +16,7 @@ from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Fail, Pass, Verdict, Void, VoidCause
-from demeanor.runner.executors.local import LocalExecutor
+from demeanor.runner.executors import LocalExecutor
 from demeanor.runner.schedule import Retries, Stop, is_final, run_trials
 
 EVAL = Eval(

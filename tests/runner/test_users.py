@@ -27,7 +27,8 @@ from demeanor.core.values.user import ScriptedUser, User, UserReply
 from demeanor.gateway.null import NullGateway
 from demeanor.judge.answers import CheckAnswer
 from demeanor.runner.agent_run import _waited_since, _Watch
-from demeanor.runner.users import TrialUser, UserContext, check_user_functions
+from demeanor.runner.features import Services
+from demeanor.runner.users import TrialUser, check_user_functions
 
 
 def in_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
@@ -55,8 +56,8 @@ def trial_user(user: User, ask: Any = None) -> TrialUser:
     async def so_far(said: str) -> Evidence:
         return Evidence(trial=trial.id)
 
-    context = UserContext(gateway=NullGateway(), ask_function=ask, run_command=ask, redactor=Redactor())
-    return TrialUser(trial, context, so_far, seed=1, facts={})
+    services = Services(gateway=NullGateway(), call_author=ask, run_command=ask, redactor=Redactor())
+    return TrialUser(trial, services, so_far, seed=1, facts={})
 
 
 @in_loop
@@ -106,9 +107,9 @@ def test_a_function_is_refused_on_a_cluster(tmp_path: Path) -> None:
     """Before anything runs; rules are data, which can be sent."""
     (tmp_path / "demeanor.toml").write_text("")
     here: Config = read_config(tmp_path)
-    cluster = replace(here, executor=ExecutorSpec(workers=2))
+    cluster = replace(here, executor=ExecutorSpec(remote=True))
     by_function = eval_with(ScriptedUser(reply=lambda rig: None))
     check_user_functions(here, [by_function])
     check_user_functions(cluster, [eval_with(ScriptedUser(replies=(UserReply("x"),)))])
-    with pytest.raises(BadInput, match="can't be sent to a worker of a cluster"):
+    with pytest.raises(BadInput, match="can't be sent to another machine"):
         check_user_functions(cluster, [by_function])

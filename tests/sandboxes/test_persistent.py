@@ -27,8 +27,8 @@ from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.sandboxes.host.certificates import certificate_variables
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.persistent.client import PersistentSandbox
-from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
+from demeanor.sandboxes.persistent.spec import ExecRequest, ExecResult
 from demeanor.sandboxes.probes.runner import SURVIVAL, probe
 from demeanor.sandboxes.supervisor.privileges import KEPT_CAPABILITIES
 from tests.helpers.processes import command_line, with_command
@@ -550,7 +550,7 @@ def test_killing_demeanor_kills_everything_in_the_sandbox(tmp_path: Path) -> Non
 import asyncio, os, signal
 from pathlib import Path
 from demeanor.sandboxes.persistent.factory import PersistentSandboxes, PersistentOptions
-from demeanor.sandboxes.persistent.command import ExecRequest
+from demeanor.sandboxes.persistent.spec import ExecRequest
 async def main():
     sandbox = await PersistentSandboxes(Path({str(tmp_path)!r})).open(PersistentOptions())
     script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
@@ -567,7 +567,7 @@ PLAIN = """
 import asyncio, os
 from pathlib import Path
 from demeanor.sandboxes.persistent.factory import PersistentSandboxes, PersistentOptions
-from demeanor.sandboxes.persistent.command import ExecRequest
+from demeanor.sandboxes.persistent.spec import ExecRequest
 ENV = {"PATH": "/usr/bin:/bin"}
 SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr/bin/env", "echo x > /usr/bin/env",
            "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",

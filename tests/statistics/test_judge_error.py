@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa, corrected_rate
+from demeanor.statistics.judge_error import LabelledCounts, cohens_kappa, stratified_rate
 
 REFERENCES = [
     (LabelledCounts(45, 5, 8, 42), (0.74, 0.608408981423948, 0.871591018576052)),
@@ -25,7 +25,7 @@ def test_published_libraries_calculate_the_same_kappa(labels, kappa):
 def test_the_rate_is_corrected_by_the_labels_of_each_verdict():
     """Of 80 passed trials 9/10 are good, and of 20 failed ones 1/10: however many of either are labelled."""
     for many in (1, 7):
-        rate, interval = corrected_rate(80, 100, LabelledCounts(9 * many, 1, 1 * many, 9))
+        rate, interval = stratified_rate(80, 100, LabelledCounts(9 * many, 1, 1 * many, 9))
         assert rate == pytest.approx(0.8 * 0.9 + 0.2 * 0.1)
         assert interval.low < rate < interval.high
 
@@ -45,14 +45,14 @@ def test_the_interval_covers_the_true_rate_as_often_as_it_says(
     for counts in draw.multinomial(labels, chances / chances.sum(), size=1000).tolist():
         if LabelledCounts(*counts).informative:
             passed = int(draw.binomial(100, shares[0] + shares[2]))
-            interval = corrected_rate(passed, 100, LabelledCounts(*counts))[1]
+            interval = stratified_rate(passed, 100, LabelledCounts(*counts))[1]
             hits, tries = hits + (interval.low <= rate <= interval.high), tries + 1
     assert hits / tries >= 0.93
 
 
 def test_more_labels_make_the_interval_narrower():
-    few = corrected_rate(70, 100, LabelledCounts(9, 1, 2, 8))[1]
-    many = corrected_rate(70, 100, LabelledCounts(900, 100, 200, 800))[1]
+    few = stratified_rate(70, 100, LabelledCounts(9, 1, 2, 8))[1]
+    many = stratified_rate(70, 100, LabelledCounts(900, 100, 200, 800))[1]
     assert many.high - many.low < few.high - few.low
 
 
@@ -60,7 +60,7 @@ def test_more_labels_make_the_interval_narrower():
 def test_a_judge_that_is_no_better_than_a_coin_tells_nothing(labels: LabelledCounts):
     assert not labels.informative
     with pytest.raises(ValueError, match="nothing to conclude"):
-        corrected_rate(5, 10, labels)
+        stratified_rate(5, 10, labels)
 
 
 def test_kappa_is_unknown_if_all_say_the_same():

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from demeanor.agents.acp import AcpAgent as AcpAgent
-    from demeanor.agents.command import CommandAgent as CommandAgent
     from demeanor.agents.executables import (
         PACKAGE_ROOT as PACKAGE_ROOT,
         find_executable as find_executable,
         package_paths as package_paths,
+        why_missing as why_missing,
     )
     from demeanor.agents.folders import (
         agents_folder as agents_folder,
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     )
     from demeanor.agents.installer import install as install, install_package as install_package
     from demeanor.agents.jsonl import json_objects as json_objects
-    from demeanor.agents.jsonl_paths import KEYS as KEYS
-    from demeanor.agents.native import BuiltinAgent as BuiltinAgent
-    from demeanor.agents.overrides import Overrides as Overrides
     from demeanor.agents.package import (
         Package as Package,
         find_program as find_program,
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
         installed_version as installed_version,
         program_paths as program_paths,
     )
-    from demeanor.agents.program import AgentProgram as AgentProgram
-    from demeanor.agents.python import PythonAgent as PythonAgent
     from demeanor.agents.python_environment import (
         environment_of as environment_of,
         environment_settings as environment_settings,
@@ -41,7 +35,7 @@ if TYPE_CHECKING:
         is_python as is_python,
         is_wide as is_wide,
     )
-    from demeanor.agents.recipe import Recipe as Recipe, RecipeAgent as RecipeAgent, Setup as Setup, reader as reader
+    from demeanor.agents.recipe import Recipe as Recipe, RecipeAgent as RecipeAgent, reader as reader
     from demeanor.agents.registry import (
         BUILT_IN as BUILT_IN,
         CODING_AGENTS as CODING_AGENTS,
@@ -58,20 +52,13 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "acp": "AcpAgent",
-        "command": "CommandAgent",
-        "executables": "PACKAGE_ROOT find_executable package_paths",
+        "executables": "PACKAGE_ROOT find_executable package_paths why_missing",
         "folders": "agents_folder agents_folders record_file record_folder",
         "installer": "install install_package",
         "jsonl": "json_objects",
-        "jsonl_paths": "KEYS",
-        "native": "BuiltinAgent",
-        "overrides": "Overrides",
         "package": "Package find_program installed installed_version program_paths",
-        "program": "AgentProgram",
-        "python": "PythonAgent",
         "python_environment": "environment_of environment_settings eval_folders is_python is_wide",
-        "recipe": "Recipe RecipeAgent Setup reader",
+        "recipe": "Recipe RecipeAgent reader",
         "registry": "BUILT_IN CODING_AGENTS adapter make_agent third_party",
         "session_logs.read": "is_half_of_another known_formats read_log_sessions",
     },

@@ -1,9 +1,8 @@
-"""Explains why npm or pip failed: what happened, for which agent, and what to do."""
+"""Explains why npm, pip or uv failed: what happened, for which agent, and what to do."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from demeanor.core.text.wording import excerpt, opening
 from demeanor.core.values.errors import DemeanorError
@@ -12,9 +11,16 @@ _UNREACHABLE = re.compile(
     r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|ENOTCACHED"
     r"|NewConnectionError|ConnectTimeoutError|ReadTimeoutError|Failed to establish a new connection"
     r"|Name or service not known|Temporary failure in name resolution|Network is unreachable|Max retries exceeded"
+    r"|Failed to fetch"
 )
-_CHECKSUM = re.compile(r"EINTEGRITY|DO NOT MATCH THE HASHES")
-_UNKNOWN_VERSION = re.compile(r"\bE404\b|\bETARGET\b|No matching distribution found")
+_CHECKSUM = re.compile(r"EINTEGRITY|DO NOT MATCH THE HASHES|Hash mismatch")
+_UNKNOWN_VERSION = re.compile(r"\bE404\b|\bETARGET\b|No matching distribution found|there is no version of")
+_REGISTRY = {
+    "npm": "npm config set registry … or proxy …",
+    "pip": "pip config set global.index-url …",
+    "uv": "UV_DEFAULT_INDEX=…",
+}
+"""How to set the registry of each installer."""
 
 
 class InstallError(DemeanorError):
@@ -23,12 +29,10 @@ class InstallError(DemeanorError):
     slug = "not-installed"
 
 
-def explain(
-    name: str, version: str, manager: Literal["npm", "pip"], problem: str, output: str, *, install: str
-) -> InstallError:
+def explain(name: str, version: str, manager: str, problem: str, output: str, *, install: str) -> InstallError:
     """The error for an installer that failed with this output; `install` is our own command."""
     again = f"run `{install}` again"
-    settings = "npm config set registry … or proxy …" if manager == "npm" else "pip config set global.index-url …"
+    settings = _REGISTRY[manager]
     if _CHECKSUM.search(output):
         why = f"{manager} got a package whose checksum differs from the lock file"
         remedy = f"find out what changed it: a registry, mirror or proxy, or {manager}'s cache: clear that, and {again}"

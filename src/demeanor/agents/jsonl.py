@@ -16,14 +16,14 @@ _TRUNCATED = "the agent printed so much that its log was truncated"
 
 def read_events(ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
     """The events on the standard output of all processes; raises ValueError with the number of an unreadable line."""
-    found: list[Event] = []
+    events: list[Event] = []
     for end in ends:
         if end.stdout.truncated:
             raise ValueError(_TRUNCATED)
         for number, line in enumerate(end.stdout.text.splitlines(), 1):
             if line.strip():
-                found += _read_event(number, line)
-    return tuple(found)
+                events += _read_event(number, line)
+    return tuple(events)
 
 
 def _read_event(number: int, line: str) -> tuple[Event, ...]:
@@ -49,11 +49,11 @@ def json_objects(lines: str) -> Iterator[dict[str, Any]]:
     for line in lines.splitlines():
         if line.startswith("{"):
             try:
-                found = json.loads(line)
+                data = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(found, dict):
-                yield found
+            if isinstance(data, dict):
+                yield data
 
 
 def json_arguments(value: Any) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class LogBuilder:
         self._events: list[Event] = []
         self._index: dict[tuple[int, str], int] = {}
         self._sub_agents: dict[str, int] = {}
+        self._sub_agent_names: dict[int, str] = {}
         self._message = ""
         self.turn = 0
         """The current model answer; 0 before the first."""
@@ -44,9 +45,19 @@ class LogBuilder:
         """Start another answer of the model."""
         self.turn += 1
 
-    def sub_agent(self, name: str) -> int:
-        """The number of the sub-agent to which the log gives this name or id; 0 for the agent itself, without name."""
-        return self._sub_agents.setdefault(name, len(self._sub_agents) + 1) if name else 0
+    def sub_agent(self, name: str, started_by: str = "") -> int:
+        """The number of the sub-agent with this name or id, or that this call started; 0 for the agent itself, without
+        either. The log may give only one of them. An id of a call may come again for another sub-agent.
+        """
+        if not name and not started_by:
+            return 0
+        number = self._sub_agents.get(name) or self._sub_agents.get(started_by)
+        if number is None or (name and self._sub_agent_names.get(number, name) != name):
+            number = max(self._sub_agents.values(), default=0) + 1
+        if name:
+            self._sub_agent_names[number] = name
+        self._sub_agents |= {key: number for key in (name, started_by) if key}
+        return number
 
     def add_text(self, text: str, *, message: str = "", sub_agent: int = 0) -> None:
         """Add text of the agent. Consecutive pieces with the same `message` id are joined.
@@ -66,7 +77,10 @@ class LogBuilder:
     def add_steered(self, text: str, after: str, delivery: str) -> None:
         """Add a message of the user while the agent worked."""
         how: Literal["hint", "interrupt", "prompt"] = "hint"
-        how = "interrupt" if delivery == "interrupt" else "prompt" if delivery == "prompt" else how
+        if delivery == "interrupt":
+            how = "interrupt"
+        elif delivery == "prompt":
+            how = "prompt"
         self._events.append(Steered(turn=max(self.turn, 1), text=text, after=after, delivery=how))
 
     def conclude(self, text: str) -> None:

@@ -25,20 +25,20 @@ Servers: TypeAlias = Mapping[str, tuple[str, ...] | str]
 
 def read_mcp_servers(table: Table, *, in_eval: bool) -> dict[str, tuple[str, ...] | str]:
     """The key `mcp_servers`: name → command or address. In the configuration, paths are relative to its file."""
-    found: dict[str, tuple[str, ...] | str] = {}
+    servers: dict[str, tuple[str, ...] | str] = {}
     for name, words in table.mapping("mcp_servers").items():
         key = f"mcp_servers.{name}"
         if not _NAME.fullmatch(name):
             table.fail(key, "is not a name of letters, digits, - and _", "choose a short name, such as 'db'")
         if isinstance(words, str) and re.fullmatch(r"https?://[^\s{}]+", words):
-            found[name] = words
+            servers[name] = words
             continue
         if not isinstance(words, list | tuple) or not words or not all(isinstance(word, str) for word in words):
             table.fail(key, f"expected a list of strings, found {words!r}", _EXAMPLE)
         for word in words:
             check_placeholders(table, key, word, PLACEHOLDERS)
-        found[name] = tuple(words if in_eval else (project_path(table, in_project(table, word)) for word in words))
-    return found
+        servers[name] = tuple(words if in_eval else (project_path(table, in_project(table, word)) for word in words))
+    return servers
 
 
 def filled_servers(servers: Servers, values: Mapping[str, str]) -> Servers:

@@ -168,16 +168,16 @@ def with_helpers(argv: tuple[str, ...], package: Package, program: tuple[str, ..
 @cache
 def program_paths(words: tuple[str, ...], folders: tuple[Path, ...]) -> tuple[str, ...]:
     """The paths that a program needs to start: its installation, its interpreter's, and Node's."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for word in (*words, "node"):
         path = Path(word)
         folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
         if folder is not None:
-            found[str(Path(folder, *path.relative_to(folder).parts[:2]))] = None
+            paths[str(Path(folder, *path.relative_to(folder).parts[:2]))] = None
         elif path.is_absolute() and path.exists() and not os.access(path, os.X_OK):
-            found[str(path.parent)] = None  # a script that is an argument of its interpreter, and the files beside it
-        found |= dict.fromkeys(executable_paths(word))
-    return tuple(found)
+            paths[str(path.parent)] = None  # a script that is an argument of its interpreter, and the files beside it
+        paths |= dict.fromkeys(executable_paths(word))
+    return tuple(paths)
 
 
 @cache
@@ -211,9 +211,9 @@ def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
         return sys.executable
     newest = below[1] - 1 if below else 20
     for minor in range(newest, least[1] - 1, -1):
-        for found in _pythons(f"python3.{minor}", environ):
-            if printed_version((found, "--version")):  # a shim of pyenv may be inactive
-                return found
+        for python in _pythons(f"python3.{minor}", environ):
+            if printed_version((python, "--version")):  # a shim of pyenv may be inactive
+                return python
     return None
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from demeanor.agents.executables import printed_version, why_missing, with_executables
 from demeanor.config import Table, path_problem
 from demeanor.core.values.agent import Task
+from demeanor.core.values.dialects import DIALECT_FACTS
 from demeanor.core.values.errors import nearest
 from demeanor.core.values.process import Launch
 from demeanor.core.values.trajectory import Kind
 
-DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "gemini": ""}
 """The model APIs, each with the path that its clients expect at the end of a base URL."""
 
 PLACEHOLDERS = ("model", "workspace", "home", "base_url", "token", "seed")
@@ -97,7 +97,8 @@ class AgentProgram:
     def environment(self, values: Mapping[str, str]) -> dict[str, str]:
         """Its environment variables; `env` of the configuration overrides the others."""
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
-        url = values["base_url"] + DIALECTS.get(self.dialect or "", "")
+        facts = DIALECT_FACTS.get(self.dialect or "")
+        url = values["base_url"] + (facts.base_path if facts else "")
         gateway = dict.fromkeys(self.base_url_env, url) | dict.fromkeys(self.token_env, values["token"])
         return {**passed, **gateway, **{name: fill(text, values) for name, text in self.env.items()}}
 
@@ -211,21 +212,21 @@ def _read_texts(table: Table, kind: str, known: Iterable[str]) -> dict[str, str]
 
 
 def _read_dialect(table: Table, uses_gateway: bool) -> str | None:
-    dialect = table.choice("dialect", tuple(DIALECTS))
+    dialect = table.choice("dialect", tuple(DIALECT_FACTS))
     if uses_gateway and dialect is None:
         table.fail(
             "dialect",
             "is required with base_url_env or {base_url}",
-            f"set it to the model API that the agent uses: {', '.join(DIALECTS)}",
+            f"set it to the model API that the agent uses: {', '.join(DIALECT_FACTS)}",
         )
     return dialect
 
 
 def read_tool_kinds(table: Table) -> dict[str, Kind]:
     """`tool_kinds`: tool → kind."""
-    found = {}
+    kinds = {}
     for tool, kind in table.strings("tool_kinds").items():
         if kind not in list(Kind):
             table.fail(f"tool_kinds.{tool}", f"unknown kind {kind!r}", f"known: {', '.join(Kind)}")
-        found[tool] = Kind(kind)
-    return found
+        kinds[tool] = Kind(kind)
+    return kinds

@@ -1,36 +1,38 @@
 """The adapters: one module per coding agent, which says how to start the agent and how to read its log.
 
 An adapter is a module with a function `read(name, table)`, which makes an `Agent` (core/values/agent.py) from its table
-in the configuration. If the agent can be installed, the module has a `RECIPE` (agents/recipe.py) too. Adapters in other
-packages are found by the entry point `demeanor.agents`, which names the module.
+in the configuration. Each module of the package recipes is one, and has a `RECIPE` (agents/recipe.py) too. Adapters in
+other packages are found by the entry point `demeanor.agents`, which names the module.
 """
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from demeanor.agents import recipes
 from demeanor.config import Table
 from demeanor.core.entry_points import installed
 from demeanor.core.values.agent import Agent
 from demeanor.core.values.errors import UnknownName
 
-GENERIC = ("acp", "command", "native", "python")
+_GENERIC = {name: f"demeanor.agents.{name}" for name in ("acp", "command", "native", "python")}
 """Adapters that are not for one particular agent."""
 
-CODING_AGENTS = (
-    *("aider", "claude-code", "cline", "codex", "continue", "copilot", "gemini-cli", "goose", "kimi-code"),
-    *("mini-swe-agent", "opencode", "openhands", "pi", "qwen-code", "vibe"),
-)
+_RECIPES = {
+    module.name.rstrip("_").replace("_", "-"): f"{recipes.__name__}.{module.name}"
+    for module in pkgutil.iter_modules(recipes.__path__)
+}
+"""Adapter → module. A name that is a keyword of Python has an underscore behind it."""
+
+CODING_AGENTS = tuple(sorted(_RECIPES))
 """Adapters for particular agents; they work without a table in the configuration."""
 
-BUILT_IN = (*GENERIC, *CODING_AGENTS)
+BUILT_IN = (*_GENERIC, *CODING_AGENTS)
 """All adapters of this package."""
-
-_MODULES = {"continue": "continue_cli"}
-"""Adapters whose name is a keyword of Python."""
 
 ENTRY_POINT = "demeanor.agents"
 
@@ -42,12 +44,12 @@ def third_party() -> Mapping[str, str]:
 
 def adapter(name: str, where: Path | str | None = None) -> ModuleType:
     """The module of an adapter; raises UnknownName if there is none."""
-    if name in BUILT_IN:
-        return import_module(f"demeanor.agents.{_MODULES.get(name, name.replace('-', '_'))}")
-    others = third_party()
-    if name not in others:
-        raise UnknownName("adapter", name, (*BUILT_IN, *others), where=where)
-    return import_module(others[name])
+    modules = {**_GENERIC, **_RECIPES}
+    if name not in modules:
+        modules |= third_party()
+    if name not in modules:
+        raise UnknownName("adapter", name, tuple(modules), where=where)
+    return import_module(modules[name])
 
 
 def make_agent(name: str, adapter_name: str, table: Table) -> Agent:

@@ -100,7 +100,7 @@ def read_stream_json(
             message = as_dict(line.get("message"))
             if message.get("model") == "<synthetic>":  # the program's own text about an error
                 continue
-            sub_agent = log.sub_agent(as_text(line.get("agent_id")) or as_text(line.get("parent_tool_use_id")))
+            sub_agent = log.sub_agent(as_text(line.get("agent_id")), as_text(line.get("parent_tool_use_id")))
             if not sub_agent:
                 if by_model and answered:
                     log.next_turn()

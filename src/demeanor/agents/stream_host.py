@@ -130,10 +130,10 @@ class StreamHost:
 
 def _message(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        data = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return data if isinstance(data, dict) else None
 
 
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -73,11 +73,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor fix saves_the_note", "fix and verify; the result is a patch"),
         ("demeanor fix saves_the_note --apply", "also apply the patch"),
     ),
-    "cluster": (
-        ("demeanor cluster certs certs/", "certificates for a new cluster"),
-        ("demeanor cluster check --on tls://scheduler.example:8786", "which workers can be used"),
-        ("demeanor cluster check --on 2", "what two workers on this machine can do"),
-    ),
     "store": (
         ("demeanor store import other-machine/results", "all runs of a folder"),
         ("demeanor store export --format csv --output t.csv", "the latest run as a table"),

@@ -11,9 +11,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from demeanor.config import Config, Limit, read_config
+from demeanor.config import Config, Limit, UnknownPlace, executor_at, read_config
 from demeanor.core.values.errors import BadInput, UsageError
-from demeanor.core.values.executor_spec import PLACES, ExecutorSpec
+from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
@@ -189,26 +189,24 @@ def on_argument(group: argparse._ArgumentGroup) -> None:
         "--on",
         type=_place,
         metavar="N|tls://HOST:PORT",
-        help="where attempts run: a cluster of N workers that is started here, that of a scheduler, or local (default: "
-        "`on` of [executor], else local)",
+        help="where attempts run: a cluster of N workers that is started here, that of a scheduler, a place of an "
+        "installed package, or local (default: `on` of [executor], else local)",
     )
 
 
 def _place(text: str) -> str:
     try:
-        ExecutorSpec().at(text)
-    except ValueError as problem:
-        raise BadInput(str(problem), where="--on", remedy=PLACES) from None
+        executor_at(text, {})
+    except UnknownPlace as problem:
+        raise BadInput(str(problem), where="--on", remedy=problem.remedy) from None
     return text
 
 
 def with_executor(config: Config, args: argparse.Namespace) -> Config:
-    """The configuration with the place of `--on`; without a cluster for commands that lack this option."""
+    """The configuration with the place of `--on`; this process for commands that lack the option."""
     if "on" not in args:
         return replace(config, executor=ExecutorSpec())
-    spec = config.executor if args.on is None else config.executor.at(args.on)
-    certs = str(config.root / spec.certs) if spec.certs else ""
-    return replace(config, executor=replace(spec, certs=certs))
+    return config if args.on is None else replace(config, executor=executor_at(args.on, config.executors))
 
 
 def build_argument(group: argparse._ArgumentGroup) -> None:

@@ -43,7 +43,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "doctor": "show what is installed, what works, and how to fix the rest",
         "store": "import results of other tools or machines, and export runs",
         "gateway": "serve models to an agent that you start, or check wire formats",
-        "cluster": "make certificates for a cluster of workers, or check its workers",
         "help": "read the documentation, schemas and all options; set up completion",
     },
 }

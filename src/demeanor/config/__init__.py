@@ -16,21 +16,19 @@ if TYPE_CHECKING:
         read_toml as read_toml,
     )
     from demeanor.config.engine_tables import ENGINES as ENGINES
+    from demeanor.config.executor import (
+        EXECUTORS as EXECUTORS,
+        UnknownPlace as UnknownPlace,
+        executor_at as executor_at,
+    )
     from demeanor.config.fix import RULES as RULES, FixRules as FixRules, Guard as Guard
-    from demeanor.config.judge import JudgeRules as JudgeRules
     from demeanor.config.limited_pattern import LimitedPattern as LimitedPattern, PatternTooSlow as PatternTooSlow
     from demeanor.config.providers import WELL_KNOWN as WELL_KNOWN, KnownProvider as KnownProvider, maker_of as maker_of
-    from demeanor.config.schema_table import STRING as STRING, Schema as Schema, SchemaTable as SchemaTable
     from demeanor.config.table import Table as Table, describe as describe, path_problem as path_problem
     from demeanor.config.tables import (
-        SCOPES as SCOPES,
         BuildRules as BuildRules,
-        EvidenceRules as EvidenceRules,
-        GateRules as GateRules,
         Limit as Limit,
-        NightRules as NightRules,
         ReplayRules as ReplayRules,
-        StatisticsRules as StatisticsRules,
     )
 
 __getattr__ = lazy_names(
@@ -38,12 +36,11 @@ __getattr__ = lazy_names(
     {
         "config": "Config FILE find_config read_config read_settings read_toml",
         "engine_tables": "ENGINES",
+        "executor": "EXECUTORS UnknownPlace executor_at",
         "fix": "FixRules Guard RULES",
-        "judge": "JudgeRules",
         "limited_pattern": "LimitedPattern PatternTooSlow",
         "providers": "KnownProvider WELL_KNOWN maker_of",
-        "schema_table": "STRING Schema SchemaTable",
         "table": "Table describe path_problem",
-        "tables": "BuildRules EvidenceRules GateRules Limit NightRules ReplayRules SCOPES StatisticsRules",
+        "tables": "BuildRules Limit ReplayRules",
     },
 )

@@ -159,9 +159,12 @@ class Config:
     """
 
     executor: ExecutorSpec = field(default_factory=ExecutorSpec)
-    """Where attempts run: `on` (a number of workers, or `tls://HOST:PORT`), `certs`, `slots`, `silence`,
-    `allow_different`, `build`; see [Scale](scale.md#cluster).
+    """Where attempts run: `on` (a number of workers, `tls://HOST:PORT`, or a place of an installed package), and the
+    settings of each executor, such as `[executor.cluster]`; see [Scale](scale.md#cluster).
     """
+
+    executors: Mapping[str, ExecutorSpec] = field(default_factory=dict)
+    """The settings of executors by name, from the tables in `executor`."""
 
     cassettes: str = "evals/cassettes"
     """The folder for cassettes (default: `evals/cassettes`)."""
@@ -230,7 +233,7 @@ def read_config(start: Path, file: Path | None = None) -> Config:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file; raises BadInput with the line if it is invalid."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror}", where=path) from None
     except UnicodeDecodeError:
@@ -244,6 +247,7 @@ def read_settings(table: Table, path: Path) -> Config:
     subjects = table.texts("subjects")
     limits, gateway_limits = read_limits(table)
     paths = table.texts("paths")
+    executor, executors = read_executor(table)
     config = Config(
         root=path.parent,
         file=path,
@@ -275,7 +279,8 @@ def read_settings(table: Table, path: Path) -> Config:
         fix=read_fix_rules(table.table("fix")),
         judge=read_judge(table),
         build=read_build(table),
-        executor=read_executor(table),
+        executor=executor,
+        executors=executors,
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=read_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),

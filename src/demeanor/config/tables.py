@@ -151,6 +151,7 @@ def read_limits(table: Table) -> tuple[Ceilings, GatewayLimits]:
         )
         requests = GatewayLimits(
             request=limits.size("request", GatewayLimits().request),
+            response=limits.size("response", GatewayLimits().response),
             connections=limits.whole("connections", least=1) or GatewayLimits().connections,
         )
         return found, requests

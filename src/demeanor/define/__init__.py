@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from demeanor.define.eval_fields import EVAL_FIELDS as EVAL_FIELDS
     from demeanor.define.field import (
         Field as Field,
-        field_docs as field_docs,
         read_fields as read_fields,
         text as text,
-        without_links as without_links,
     )
     from demeanor.define.folder.cline_folder import folder_name as folder_name, looks_like_cline as looks_like_cline
     from demeanor.define.past_policies import (
@@ -58,7 +56,7 @@ __getattr__ = lazy_names(
         "discovery": "all_of discover eval_folders places_below unique_names",
         "eval_diff": "Edit Edits edits",
         "eval_fields": "EVAL_FIELDS",
-        "field": "Field field_docs read_fields text without_links",
+        "field": "Field read_fields text",
         "folder.cline_folder": "folder_name looks_like_cline",
         "past_policies": "policies_at policies_in policy_history",
         "promotion_file": "NAME read_promotions write_promotions",

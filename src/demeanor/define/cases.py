@@ -120,17 +120,19 @@ def fill(value: Any, fields: Fields) -> Any:
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return type(value)(fill(one, fields) for one in value)
     if isinstance(value, _FILLED):
-        return replace(value, **{one.name: fill(getattr(value, one.name), fields) for one in dataclass_fields(value)})
+        return replace(
+            value, **{field.name: fill(getattr(value, field.name), fields) for field in dataclass_fields(value)}
+        )
     return value
 
 
-def as_case(one: Eval, case: EvalCase, table: Table) -> Eval:
+def as_case(eval_: Eval, case: EvalCase, table: Table) -> Eval:
     """The eval as one of several cases. A prompt that still has a placeholder most likely has it misspelt."""
-    for prompt in one.scenario.prompts:
+    for prompt in eval_.scenario.prompts:
         if match := _unfilled(prompt, case.fields):
             problem = f"the case {case.id!r} has no field {match!r}; its fields: {', '.join(case.fields)}"
             table.fail("prompt", problem, "add the field; for text in braces, use a field that contains it")
-    return replace(one, name=f"{one.name}[{case.id}]", cases_of=one.name)
+    return replace(eval_, name=f"{eval_.name}[{case.id}]", cases_of=eval_.name)
 
 
 def _unfilled(prompt: str, fields: Fields) -> str | None:
@@ -248,7 +250,8 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
     found = []
     for number, one in enumerate(given["argvalues"]):
         is_param = hasattr(one, "marks")  # pytest.param(…)
-        values = list(one.values) if is_param else [one] if len(names) == 1 else list(one)
+        row = one.values if is_param else one
+        values = [row] if len(names) == 1 and not is_param else list(row)
         if len(values) != len(names):
             table.fail("parametrize", f"{len(names)} names, but {len(values)} values: {values!r}")
         own = getattr(one, "id", None) if is_param else None
@@ -257,7 +260,7 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
             own = "-".join(map(str, shown)) if None not in shown else None
         elif own is None and ids is not None:
             own = ids[number]
-        case = own if isinstance(own, str) else _pytest_id(values) if own is None else str(own)
+        case = _pytest_id(values) if own is None else str(own)
         marks = tuple(getattr(mark, "mark", mark) for mark in one.marks) if is_param else ()
         found.append(EvalCase(case, dict(zip(names, values, strict=True)), marks))
     return tuple(found)

@@ -14,7 +14,6 @@ from demeanor.define.field import (
     STRING,
     Field,
     Schema,
-    object_schema,
     read_fields,
     required_text,
     text,
@@ -90,7 +89,7 @@ MESSAGE_FIELDS = (
     Field(
         name="calls",
         doc_of=PriorMessage,
-        schema=lambda: {"type": "array", "items": object_schema(PRIOR_CALL_FIELDS)},
+        schema={"type": "array", "items": PRIOR_CALL_FIELDS},
         toml=_calls,
     ),
 )
@@ -110,9 +109,7 @@ STEER_FIELDS = (
 )
 """The keys of `[[steer]]`."""
 
-
-def _steer_schema() -> Schema:
-    return {"type": "array", "minItems": 1, "items": object_schema(STEER_FIELDS)}
+_STEERS: Schema = {"type": "array", "minItems": 1, "items": STEER_FIELDS}
 
 
 CONVERSATION_FIELDS = (
@@ -123,6 +120,6 @@ CONVERSATION_FIELDS = (
         toml=_messages,
         python=_messages,
     ),
-    Field(name="steer", doc_of=Scenario, schema=_steer_schema, toml=_steer, python=_steer),
+    Field(name="steer", doc_of=Scenario, schema=_STEERS, toml=_steer, python=_steer),
 )
 """`messages` and `steer`."""

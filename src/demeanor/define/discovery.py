@@ -42,8 +42,8 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
             evals.extend(_read_or_note(place, seen, problems))
         if name and not problems:
             evals = _chosen(evals, name, Path(path))
-        for one in evals:
-            _add(one, found)
+        for eval_ in evals:
+            _add(eval_, found)
     if problems:
         raise all_of(problems)
     for given in paths:
@@ -51,12 +51,12 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
     return unique_names(found.values())
 
 
-def _add(one: Eval, found: dict[object, Eval]) -> None:
+def _add(eval_: Eval, found: dict[object, Eval]) -> None:
     """Add an eval that is not there yet. A source may read the same task in several ways, each with tags of its own."""
-    key = id(one) if one.task is None else (one.source.path.resolve(), one.name)
-    known = found.setdefault(key, one)
-    if known is not one:
-        found[key] = replace(known, tags=tuple(dict.fromkeys((*known.tags, *one.tags))))
+    key = id(eval_) if eval_.task is None else (eval_.source.path.resolve(), eval_.name)
+    known = found.setdefault(key, eval_)
+    if known is not eval_:
+        found[key] = replace(known, tags=tuple(dict.fromkeys((*known.tags, *eval_.tags))))
 
 
 def all_of(problems: Sequence[BadInput]) -> BadInput:
@@ -116,8 +116,8 @@ def _reject_misnamed(path: Path, found: Iterable[Eval]) -> None:
     if not path.is_dir():
         return
     evals = tuple(found)
-    files = {file: file.resolve() for file in {one.source.path for one in evals}}
-    collected = {(files[one.source.path], one.source.line) for one in evals}
+    files = {file: file.resolve() for file in {eval_.source.path for eval_ in evals}}
+    collected = {(files[eval_.source.path], eval_.source.line) for eval_ in evals}
     for file in _other_python_files(path):
         for name, lines in _decorated_evals(file):
             if not any((file.resolve(), line) in collected for line in lines):
@@ -197,9 +197,9 @@ _READERS: Mapping[str, Callable[[Path], Eval | tuple[Eval, ...]]] = {
 def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
     """The eval of this name, or all cases of it."""
     by_name: dict[str, list[Eval]] = {}
-    for one in evals:
-        for known in dict.fromkeys((one.name, one.cases_of or one.name)):
-            by_name.setdefault(known, []).append(one)
+    for eval_ in evals:
+        for own in dict.fromkeys((eval_.name, eval_.cases_of or eval_.name)):
+            by_name.setdefault(own, []).append(eval_)
     if name not in by_name:
         raise UnknownName("eval", name, by_name, where=path)
     return by_name[name]
@@ -208,12 +208,12 @@ def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
 def unique_names(evals: Iterable[Eval]) -> tuple[Eval, ...]:
     """The evals; raises BadInput if two have the same name."""
     by_name: dict[str, Eval] = {}
-    for one in evals:
-        other = by_name.setdefault(one.name, one)
-        if other is not one:
+    for eval_ in evals:
+        other = by_name.setdefault(eval_.name, eval_)
+        if other is not eval_:
             raise BadInput(
-                f"two evals are named {one.name!r}; the other one is at {other.source.path}:{other.source.line}",
-                where=f"{one.source.path}:{one.source.line}",
+                f"two evals are named {eval_.name!r}; the other one is at {other.source.path}:{other.source.line}",
+                where=f"{eval_.source.path}:{eval_.source.line}",
                 key="name",
                 remedy="give one of them another name",
             )

@@ -62,32 +62,34 @@ def edits(
         return Edits(base=None, problem=missing_commit(top, wanted))
     changed = _changed(top, commit)
     found: dict[str, Edit] = {}
-    for one in evals:
-        path = one.source.path.resolve()
+    for eval_ in evals:
+        path = eval_.source.path.resolve()
         if not path.is_relative_to(top):
             continue
         place = path.relative_to(top).as_posix()
         if path.is_dir():
             if any(name.startswith(f"{place}/") for name in changed):
-                found[one.name] = "edited" if _is_there(top, commit, place) else "new"
+                found[eval_.name] = "edited" if _is_there(top, commit, place) else "new"
         elif place in changed:
-            edit = _edited(path.read_text("utf-8", "replace"), _before(top, commit, place), one)
+            edit = _edited(path.read_text("utf-8", "replace"), _before(top, commit, place), eval_)
             if edit:
-                found[one.name] = edit
+                found[eval_.name] = edit
     scope = _scope(within if within is not None else [root], top)
     inside = [name for name in changed if any(f"{name}/".startswith(place) for place in scope)]
     earlier = base_evals(inside, partial(_before, top, commit), evals)
     unsure = (*earlier.unsure, *_case_files(inside, evals, top))
     if not unsure:
         found |= {
-            one.name: "new" for one in evals if one.cases_of and found.get(one.name) and one.name not in earlier.names
+            eval_.name: "new"
+            for eval_ in evals
+            if eval_.cases_of and found.get(eval_.name) and eval_.name not in earlier.names
         }
     return Edits(base=commit, evals=found, removed=earlier.removed, unsure=unsure)
 
 
 def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> list[str]:
     """The changed files that may be tables of cases, and so may have named other evals at the base commit."""
-    sources = {one.source.path.resolve() for one in evals if one.cases_of}
+    sources = {eval_.source.path.resolve() for eval_ in evals if eval_.cases_of}
     folders = {path if path.is_dir() else path.parent for path in sources}
     tables = [name for name in sorted(changed) if name.endswith((".csv", ".jsonl"))]
     return [name for name in tables if any((top / name).is_relative_to(folder) for folder in folders)]
@@ -122,7 +124,7 @@ def _before(top: Path, commit: str, place: str) -> str | None:
         return None
 
 
-def _edited(now: str, before: str | None, one: Eval) -> Edit | None:
+def _edited(now: str, before: str | None, eval_: Eval) -> Edit | None:
     """Whether an eval in a changed Python file is new or edited."""
     if before is None:
         return "new"
@@ -130,7 +132,7 @@ def _edited(now: str, before: str | None, one: Eval) -> Edit | None:
         (own, rest), (earlier, earlier_rest) = _parts(now), _parts(before)
     except (SyntaxError, ValueError):
         return "edited"
-    name = next((name for name, (_, lines) in own.items() if one.source.line in lines), None)
+    name = next((name for name, (_, lines) in own.items() if eval_.source.line in lines), None)
     if name is not None and name not in earlier:
         return "new"
     return "edited" if name is None or rest != earlier_rest or own[name][0] != earlier[name][0] else None

@@ -1,13 +1,13 @@
 """Everything that an author can say about an eval, field by field.
 
-`EVAL_FIELDS` is the only description of the keys of scenario.toml and of the arguments of `@eval_test`: both readers,
-the JSON schema and the tables in docs/ are derived from it.
+`EVAL_FIELDS` is the only description of the keys of scenario.toml and of the arguments of `@eval_test`: both readers
+and the JSON schema (tools/schemas/scenario.py) are derived from it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,9 @@ from demeanor.define.field import (
 from demeanor.define.folder.check_table import read_check, read_judge_check
 from demeanor.define.folder.scripted_behaviour import read_behaviours
 from demeanor.define.home_fields import HOME_FIELDS, kept_for
-from demeanor.define.mcp_table import mcp_schema, read_mcp
+from demeanor.define.mcp_table import MCP, read_mcp
 from demeanor.define.template import checked_files
-from demeanor.define.user_table import read_user, read_user_table, user_schema
+from demeanor.define.user_table import USER, read_user, read_user_table
 
 _ABILITIES = tuple(ability.value.replace("-", "_") for ability in Ability)
 _ANSWER: Schema = {"enum": ["allow", "deny"]}
@@ -60,7 +60,7 @@ def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
     found["keep_home"] = (*found.get("keep_home", ()), *kept_for(found["checks"]))
     if start := found.get("start"):
         found["start"] = replace(start, file=str(prefix_file(source.path, start.name)))
-    in_scenario = {one.name for one in fields(Scenario)}
+    in_scenario = {field.name for field in fields(Scenario)}
     scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
     rest = {name: value for name, value in found.items() if name not in in_scenario}
     return Eval(scenario=scenario, source=source, **rest)
@@ -196,9 +196,7 @@ def _judge(table: Table, key: str) -> tuple[JudgeCheck, ...]:
     return tuple(read_judge_check(entry) for entry in table.tables(key))
 
 
-def _shared(
-    name: str, doc_of: type, read: Reader, schema: Schema | Callable[[], Schema], *, default: str = ""
-) -> Field:
+def _shared(name: str, doc_of: type, read: Reader, schema: Schema, *, default: str = "") -> Field:
     """A field that scenario.toml and `@eval_test` read in the same way."""
     return Field(name=name, doc_of=doc_of, default=default, schema=schema, toml=read, python=read)
 
@@ -266,9 +264,9 @@ EVAL_FIELDS = (
         default='`"allow"`',
     ),
     *CONVERSATION_FIELDS,
-    _shared("mcp", Scenario, read_mcp, mcp_schema),
+    _shared("mcp", Scenario, read_mcp, MCP),
     _shared("start", Scenario, _start, STRING, default="the beginning"),
-    Field(name="user", doc_of=Scenario, schema=user_schema, toml=read_user_table, python=read_user),
+    Field(name="user", doc_of=Scenario, schema=USER, toml=read_user_table, python=read_user),
     *HOME_FIELDS,
     _shared("log", Eval, Table.flag, BOOLEAN, default="false"),
     _shared("owner", Eval, text, STRING),

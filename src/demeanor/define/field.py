@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import re
-import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 from demeanor.config import Table, describe
@@ -39,9 +35,8 @@ class Field:
     default: str = ""
     """What applies if it is left out, in Markdown; empty if that is obvious."""
 
-    schema: Schema | Callable[[], Schema] = field(default_factory=dict)
-    """The JSON schema of its value in scenario.toml; a function if it contains documentation, which is read from the
-    source and takes a while."""
+    schema: Schema = field(default_factory=dict)
+    """The JSON schema of its value in scenario.toml. A tuple of fields in it stands for a table with these keys."""
 
     toml: Reader | None = None
     """Reads it from scenario.toml; None if it can't be written there."""
@@ -51,11 +46,6 @@ class Field:
 
     required: bool = False
     """Whether scenario.toml must have it."""
-
-    @property
-    def doc(self) -> str:
-        """What it is, in Markdown."""
-        return self.text or (field_docs(self.doc_of)[self.name] if self.doc_of else "")
 
 
 def read_fields(table: Table, fields: Sequence[Field], *, python: bool = False) -> dict[str, Any]:
@@ -120,37 +110,3 @@ def require_function(table: Table, key: str, function: Any, *, of: str, example:
     if any(test(function) for test in tests):
         found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
         table.fail(key, found, "write a plain `def` without `yield`")
-
-
-def object_schema(fields: Iterable[Field]) -> Schema:
-    """The JSON schema of a table with these fields."""
-    written = [one for one in fields if one.toml is not None]
-    properties = {one.name: {**_schema(one), "description": _plain(one)} for one in written}
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = [one.name for one in written if one.required]
-    return {**found, "required": required} if required else found
-
-
-def _schema(one: Field) -> Schema:
-    return one.schema() if callable(one.schema) else one.schema
-
-
-def _plain(one: Field) -> str:
-    doc = without_links(one.doc)
-    return f"{doc} Default: {one.default}." if one.default else doc
-
-
-def without_links(doc: str) -> str:
-    """The documentation without links, which lead nowhere in an editor."""
-    return re.sub(r";? see \[[\w ]+\]\([^)]*\)| See \[[\w ]+\]\([^)]*\)\.", "", doc)
-
-
-def field_docs(kind: type) -> dict[str, str]:
-    """The docstring under each field of a dataclass, read from its source."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    found: dict[str, str] = {}
-    lines = body.body if isinstance(body, ast.ClassDef) else []
-    for line, below in pairwise(lines):
-        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(below, ast.Expr):
-            found[line.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
-    return found

@@ -36,15 +36,15 @@ def _commands(table: Table, key: str) -> tuple[tuple[str, ...], ...]:
     remedy = 'write a list of commands, each a list of words: [["{agent}", "--version"]]'
     if not isinstance(value, list | tuple) or not value:
         table.fail(key, f"expected a list of commands, found {describe(value)}", remedy)
-    found = []
+    commands = []
     for index, words in enumerate(value):
         place = f"{key}[{index}]"
         if not isinstance(words, list | tuple) or not words or not all(isinstance(word, str) for word in words):
             table.fail(place, f"expected a list of words, found {describe(words)}", remedy)
         for word in words:
             _check_word(table, place, word)
-        found.append(tuple(words))
-    return tuple(found)
+        commands.append(tuple(words))
+    return tuple(commands)
 
 
 def _check_word(table: Table, place: str, word: str) -> None:
@@ -58,11 +58,11 @@ def _check_word(table: Table, place: str, word: str) -> None:
 
 
 def _tools(table: Table, key: str) -> dict[str, str]:
-    found = table.strings(key)
-    for name, description in found.items():
+    tools = table.strings(key)
+    for name, description in tools.items():
         if not description.strip():
             table.fail(f"{key}.{name}", "is empty", "write the new description")
-    return found
+    return tools
 
 
 def kept_for(checks: tuple[Check, ...]) -> tuple[str, ...]:

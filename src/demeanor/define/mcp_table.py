@@ -7,7 +7,7 @@ from typing import Any
 
 from demeanor.config import Table, describe
 from demeanor.core.values.mcp_fixture import SERVER_NAME, Fixture, FixtureTool, HttpServer, McpServer, Reply, Transport
-from demeanor.define.field import BOOLEAN, OBJECT, STRING, STRINGS, Field, Schema, object_schema, read_fields, text
+from demeanor.define.field import BOOLEAN, OBJECT, STRING, STRINGS, Field, Schema, read_fields, text
 
 _EXAMPLE = 'write a Fixture, or the command of a server: ["python3", "{workspace}/server.py"]'
 
@@ -84,21 +84,13 @@ REPLY_FIELDS = (
 """The keys of a reply."""
 
 
-def _replies_schema() -> Schema:
-    reply: Schema = {"anyOf": [STRING, object_schema(REPLY_FIELDS)]}
-    return {"anyOf": [reply, {"type": "array", "minItems": 1, "items": reply}]}
-
+_REPLY: Schema = {"anyOf": [STRING, REPLY_FIELDS]}
+_REPLIES: Schema = {"anyOf": [_REPLY, {"type": "array", "minItems": 1, "items": _REPLY}]}
 
 TOOL_FIELDS = (
     Field(name="description", doc_of=FixtureTool, schema=STRING, toml=text),
     Field(name="schema", doc_of=FixtureTool, schema=OBJECT, toml=Table.mapping),
-    Field(
-        name="replies",
-        doc_of=FixtureTool,
-        schema=_replies_schema,
-        toml=_replies,
-        required=True,
-    ),
+    Field(name="replies", doc_of=FixtureTool, schema=_REPLIES, toml=_replies, required=True),
 )
 """The keys of a tool."""
 
@@ -106,7 +98,7 @@ SERVER_FIELDS = (
     Field(
         name="tools",
         text="A fixture: its tools, by name.",
-        schema=lambda: {"type": "object", "additionalProperties": object_schema(TOOL_FIELDS)},
+        schema={"type": "object", "additionalProperties": TOOL_FIELDS},
         toml=Table.mapping,
     ),
     Field(
@@ -128,7 +120,5 @@ SERVER_FIELDS = (
 )
 """The keys of `[mcp.NAME]`: `tools` or `command`, and how the agent reaches it."""
 
-
-def mcp_schema() -> Schema:
-    """The JSON schema of `mcp`."""
-    return {"type": "object", "additionalProperties": {"anyOf": [STRINGS, object_schema(SERVER_FIELDS)]}}
+MCP: Schema = {"type": "object", "additionalProperties": {"anyOf": [STRINGS, SERVER_FIELDS]}}
+"""The schema of `mcp`."""

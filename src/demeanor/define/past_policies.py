@@ -74,17 +74,17 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
         return PolicyHistory(base=None, problem=missing_commit(top, wanted))
     then = policies_at(top, commit)
     found = [
-        PolicyChange(eval=one, before=then.get(one.name))
-        for one in evals
-        if _policy_now(one) is ALWAYS_PASSES and then.get(one.name) is not ALWAYS_PASSES
+        PolicyChange(eval=eval_, before=then.get(eval_.name))
+        for eval_ in evals
+        if _policy_now(eval_) is ALWAYS_PASSES and then.get(eval_.name) is not ALWAYS_PASSES
     ]
     return PolicyHistory(base=commit, changes=tuple(found))
 
 
-def _policy_now(one: Eval) -> Policy | None:
+def _policy_now(eval_: Eval) -> Policy | None:
     """The policy in the eval's own file, if it can be read without running it."""
-    path = policy_file(one)
-    return policies_in(path.resolve(), path.read_text(encoding="utf-8", errors="replace")).get(one.name)
+    path = policy_file(eval_)
+    return policies_in(path.resolve(), path.read_text(encoding="utf-8", errors="replace")).get(eval_.name)
 
 
 def policies_at(top: Path, commit: str) -> dict[str, Policy]:
@@ -119,13 +119,13 @@ def policies_in(path: Path, source: str) -> dict[str, Policy]:
 
 def _policies_in_tree(tree: ast.Module) -> dict[str, Policy]:
     aliases = _aliases(tree)
-    found: dict[str, Policy] = {}
+    policies: dict[str, Policy] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in node.decorator_list:
                 if isinstance(decorator, ast.Call):
-                    found.update(_policy_of(decorator, node.name, aliases))
-    return found
+                    policies.update(_policy_of(decorator, node.name, aliases))
+    return policies
 
 
 def _policy_of(call: ast.Call, function: str, aliases: Mapping[str, str]) -> dict[str, Policy]:

@@ -19,14 +19,14 @@ def read_promotions(root: Path) -> dict[str, Mapping[str, Any]]:
     """The recorded promotions of the project, by eval; raises BadInput if the file is invalid."""
     path = root / NAME
     try:
-        found = json.loads(path.read_text("utf-8"))
+        data = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise BadInput(f"can't be read: {error}", where=path, remedy="restore it from git") from None
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+    if not isinstance(data, dict) or not all(isinstance(one, dict) for one in data.values()):
         raise BadInput("expected a table for each eval", where=path, remedy="restore it from git")
-    return found
+    return data
 
 
 def write_promotions(root: Path, promotions: Mapping[str, Mapping[str, Any]]) -> None:

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from demeanor.config import Table
 from demeanor.core.text.json_values import as_dict
@@ -57,8 +58,8 @@ def base_evals(
     changed: Iterable[str], content_at_base: Callable[[str], str | None], evals: Sequence[Eval]
 ) -> BaseEvals:
     """Compare `evals`, which exist now, with the base commit. `changed` are the files that differ from it."""
-    now = {one.name for one in evals}
-    families = {one.cases_of for one in evals if one.cases_of}
+    now = {eval_.name for eval_ in evals}
+    families = {eval_.cases_of for eval_ in evals if eval_.cases_of}
     names: set[str] = set()
     removed: dict[str, str] = {}
     unsure: list[str] = []
@@ -127,8 +128,11 @@ def _named_in_python(source: str) -> NamedEvals:
 
 def _named_by(function: Function, call: ast.Call) -> NamedEvals:
     """The evals of a decorated function; none if its name is not a plain string."""
-    given = [word.value for word in call.keywords if word.arg in {"name", None}]
-    name = given[0].value if given and isinstance(given[0], ast.Constant) else None if given else function.name
+    name: Any = function.name
+    for word in call.keywords:
+        if word.arg in {"name", None}:
+            name = word.value.value if isinstance(word.value, ast.Constant) else None
+            break
     if not isinstance(name, str):
         return NamedEvals(complete=False)
     cases = [word.value for word in call.keywords if word.arg == "cases"]

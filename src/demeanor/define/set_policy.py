@@ -34,17 +34,17 @@ Splice = tuple[int, int, str]
 """Start and end in bytes, and the replacement."""
 
 
-def policy_file(one: Eval) -> Path:
+def policy_file(eval_: Eval) -> Path:
     """The file that contains an eval's policy."""
-    folder = one.source.path
+    folder = eval_.source.path
     if folder.is_file():
         return folder
     return folder / next((name for name in (SCENARIO, *policy_tables()) if (folder / name).is_file()), CONFIG)
 
 
-def with_policy(one: Eval, policy: Policy) -> bytes:
+def with_policy(eval_: Eval, policy: Policy) -> bytes:
     """The content of that file with another policy for the eval. Nothing is written."""
-    path = policy_file(one)
+    path = policy_file(eval_)
     source = path.read_bytes()
     if path.name == CONFIG:
         raise BadInput(f"a {CONFIG} has no policy", where=path, remedy=f"convert it to a {SCENARIO} first")
@@ -57,23 +57,23 @@ def with_policy(one: Eval, policy: Policy) -> bytes:
         return _in_toml(text, policy, path, *tables[path.name]).encode("utf-8")
     if path.suffix != ".py":
         raise BadInput("the policy can't be edited in a file of this format", where=path, remedy=_BY_HAND)
-    return _in_python(source, one, policy, path)
+    return _in_python(source, eval_, policy, path)
 
 
 def shared_policies(evals: Iterable[Eval]) -> dict[str, tuple[str, ...]]:
     """By name: the other evals that share an eval's policy argument. An eval whose policy can't be located has none."""
     groups: dict[tuple[Path, int], list[str]] = {}
     trees: dict[Path, ast.Module] = {}
-    for one in evals:
-        path = one.source.path
-        if one.cases_of and path.is_dir():  # the cases of a scenario.toml
-            groups.setdefault((path, 0), []).append(one.name)
+    for eval_ in evals:
+        path = eval_.source.path
+        if eval_.cases_of and path.is_dir():  # the cases of a scenario.toml
+            groups.setdefault((path, 0), []).append(eval_.name)
         if path.suffix != ".py" or not path.is_file():
             continue
         if path not in trees:
             trees[path] = ast.parse(path.read_bytes())
-        if (value := _policy_argument(trees[path], one)) is not None:
-            groups.setdefault((path, value.lineno << 16 | value.col_offset), []).append(one.name)
+        if (value := _policy_argument(trees[path], eval_)) is not None:
+            groups.setdefault((path, value.lineno << 16 | value.col_offset), []).append(eval_.name)
     return {
         name: tuple(other for other in names if other != name)
         for names in groups.values()
@@ -84,8 +84,8 @@ def shared_policies(evals: Iterable[Eval]) -> dict[str, tuple[str, ...]]:
 
 def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
     """Replace the line that changes the policy and nothing else."""
-    wanted = tomllib.loads(source)
-    table = wanted
+    data = tomllib.loads(source)
+    table = data
     for name in tables:
         table = table.setdefault(name, {})
     exists, table["policy"] = "policy" in table, policy.value
@@ -97,18 +97,18 @@ def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
     added = f'{source.rstrip()}\n\n[{".".join(tables)}]\npolicy = "{policy.value}"\n'
     for text in replaced if exists or not tables else (added,):
         with suppress(tomllib.TOMLDecodeError):
-            if tomllib.loads(text) == wanted:
+            if tomllib.loads(text) == data:
                 return text
     raise BadInput("the line with the policy was not found", where=path, key="policy", remedy=_BY_HAND)
 
 
-def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
-    where = f"{path}:{one.source.line}"
+def _in_python(source: bytes, eval_: Eval, policy: Policy, path: Path) -> bytes:
+    where = f"{path}:{eval_.source.line}"
     tree = ast.parse(source)
-    value = _policy_argument(tree, one)
+    value = _policy_argument(tree, eval_)
     if value is None:
         raise BadInput(
-            f"the policy argument of {one.name!r} was not found, so it can't be edited", where=where, remedy=_BY_HAND
+            f"the policy argument of {eval_.name!r} was not found, so it can't be edited", where=where, remedy=_BY_HAND
         )
     written = _written(value)
     if written is None:
@@ -124,9 +124,9 @@ def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
     return text
 
 
-def _policy_argument(tree: ast.Module, one: Eval) -> ast.expr | None:
+def _policy_argument(tree: ast.Module, eval_: Eval) -> ast.expr | None:
     """The policy argument of an eval: of its decorator, or of the only call `eval_test(…)(check)`; else None."""
-    function = _function_at(tree, one.source.line)
+    function = _function_at(tree, eval_.source.line)
     if function is None:
         return None
     calls = [call for call in function.decorator_list if isinstance(call, ast.Call)]
@@ -159,13 +159,17 @@ def _last_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _is_name(arguments: Sequence[ast.expr], name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in arguments)
+    return any(isinstance(argument, ast.Name) and argument.id == name for argument in arguments)
 
 
 def _written(value: ast.expr) -> str | None:
     """The policy as written; None if it is computed."""
-    found = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
-    return found if found in _KNOWN else None
+    name = ""
+    if isinstance(value, ast.Name):
+        name = value.id
+    elif isinstance(value, ast.Attribute):
+        name = value.attr
+    return name if name in _KNOWN else None
 
 
 def _word(source: bytes, start: int, end: int, old: str, new: str) -> Splice:

@@ -12,7 +12,6 @@ from demeanor.define.field import (
     STRING,
     Field,
     Schema,
-    object_schema,
     read_fields,
     require_function,
     required_text,
@@ -91,13 +90,11 @@ USER_REPLY_FIELDS = (
 """The keys of a reply."""
 
 
-def _replies_schema() -> Schema:
-    return {"type": "array", "items": {"anyOf": [STRING, object_schema(USER_REPLY_FIELDS)]}}
-
+_REPLIES: Schema = {"type": "array", "items": {"anyOf": [STRING, USER_REPLY_FIELDS]}}
 
 SCRIPTED_FIELDS = (
-    Field(name="replies", doc_of=ScriptedUser, schema=_replies_schema, toml=_replies),
-    Field(name="answers", doc_of=ScriptedUser, schema=_replies_schema, toml=_replies),
+    Field(name="replies", doc_of=ScriptedUser, schema=_REPLIES, toml=_replies),
+    Field(name="answers", doc_of=ScriptedUser, schema=_REPLIES, toml=_replies),
     Field(name="max_turns", doc_of=ScriptedUser, schema=_NUMBER, toml=_number, default="10"),
 )
 """The keys of `[user]` for a user who follows rules."""
@@ -107,14 +104,12 @@ SIMULATED_FIELDS = (
     Field(name="persona", doc_of=SimulatedUser, schema=STRING, toml=text),
     Field(name="opening", doc_of=SimulatedUser, schema=STRING, toml=text),
     Field(name="model", doc_of=SimulatedUser, schema=STRING, toml=text),
-    Field(name="answers", doc_of=SimulatedUser, schema=_replies_schema, toml=_replies),
+    Field(name="answers", doc_of=SimulatedUser, schema=_REPLIES, toml=_replies),
     Field(name="max_turns", doc_of=SimulatedUser, schema=_NUMBER, toml=_number, default="10"),
     Field(name="check_role", doc_of=SimulatedUser, schema=BOOLEAN, toml=Table.flag, default="true"),
     Field(name="instructions", doc_of=SimulatedUser, schema=STRING, toml=text),
 )
 """The keys of `[user]` for a user whom a model plays."""
 
-
-def user_schema() -> Schema:
-    """The JSON schema of `user`."""
-    return {"anyOf": [_replies_schema(), object_schema(SCRIPTED_FIELDS), object_schema(SIMULATED_FIELDS)]}
+USER: Schema = {"anyOf": [_REPLIES, SCRIPTED_FIELDS, SIMULATED_FIELDS]}
+"""The schema of `user`."""

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         Converter as Converter,
         probe_url as probe_url,
     )
+    from demeanor.gateway.dialects import DIALECTS as DIALECTS
     from demeanor.gateway.dialects.dialect import Malformed as Malformed
-    from demeanor.gateway.dialects.openai_chat import OPENAI_CHAT as OPENAI_CHAT
     from demeanor.gateway.local.fetch import FetchProgress as FetchProgress, fetch as fetch
     from demeanor.gateway.local.llama_process import no_runtime as no_runtime, runtime_installed as runtime_installed
     from demeanor.gateway.local.model import missing_requirement as missing_requirement
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.rate_limit import RateLimiter as RateLimiter
     from demeanor.gateway.models.registry import (
         ModelRegistry as ModelRegistry,
-        ModelSource as ModelSource,
-        read_model as read_model,
-        read_provider as read_provider,
     )
     from demeanor.gateway.models.upstream import Upstream as Upstream
     from demeanor.gateway.null import NullGateway as NullGateway
@@ -88,7 +85,7 @@ __getattr__ = lazy_names(
         "cassette.rules": "mask_volatile",
         "contract": "ContractOutcome Converter probe_url",
         "dialects.dialect": "Malformed",
-        "dialects.openai_chat": "OPENAI_CHAT",
+        "dialects": "DIALECTS",
         "local.fetch": "FetchProgress fetch",
         "local.llama_process": "no_runtime runtime_installed",
         "local.model": "missing_requirement",
@@ -96,7 +93,7 @@ __getattr__ = lazy_names(
         "models.prices": "Price cost",
         "models.provider": "Provider",
         "models.rate_limit": "RateLimiter",
-        "models.registry": "ModelRegistry ModelSource read_model read_provider",
+        "models.registry": "ModelRegistry",
         "models.upstream": "Upstream",
         "null": "NullGateway",
         "script.tools": "tool_arguments",

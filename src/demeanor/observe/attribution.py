@@ -10,6 +10,7 @@ from demeanor.core.values.capture import NOTE_REMEDY, Capture
 from demeanor.core.values.exchange import Exchange, ProviderError
 from demeanor.core.values.fault import FaultKind, kind_in
 from demeanor.core.values.fingerprints import BASE_URL, TASK_ENVIRONMENT
+from demeanor.core.values.messages import ToolResult
 from demeanor.core.values.trajectory import Called
 from demeanor.core.values.verdict import VoidCause
 
@@ -23,6 +24,13 @@ _MISSES = {"cassette": VoidCause.CASSETTE, "prefix": VoidCause.PREFIX}
 _CORRUPT = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
 _STATES_ERROR = re.compile(r"\W*+(?:[\w.]*(?:error|exception)|fatal)\b.*\w|.*\bpanicked at\b", re.IGNORECASE)
 _LAST_LINES = 5
+_NO_NETWORK = re.compile(
+    r"\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo failed|could not resolve host|name or service not known"
+    r"|temporary failure in name resolution|failed to resolve|network is unreachable|dns error)\b",
+    re.IGNORECASE,
+)
+_READ = 20_000
+"""Characters at the end of a text that are searched for complaints about the network."""
 
 
 def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
@@ -94,9 +102,9 @@ def _injected_rule(exchanges: Sequence[Exchange]) -> str:
 def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
     """How the agent itself failed as a program, if it did."""
     if (failure := _killed(capture) or _refused(exchanges)) is not None:
-        return failure
+        return f"{failure}{_missing_network(capture)}"
     if capture.exit_ok is False and capture.ends:
-        return _bad_exit(capture)
+        return f"{_bad_exit(capture)}{_missing_network(capture)}"
     return None
 
 
@@ -126,6 +134,22 @@ def _killed(capture: Capture) -> str | None:
         if end.ended_by == "memory":
             return f"exceeded its memory limit ({end.peak_bytes / 2**20:.0f} MiB) and was killed"
     return None
+
+
+def _missing_network(capture: Capture) -> str:
+    """What the agent or its commands said of a network, if the sandbox had none besides the agent's model."""
+    if capture.facts.get("network") not in ("gateway", "none"):
+        return ""
+    texts = [text for end in (*capture.ends, *capture.then) for text in (end.stderr.text, end.stdout.text)]
+    request = capture.exchanges[-1].request if capture.exchanges else None
+    for message in request.messages if request is not None else ():
+        texts += [part.text for part in message.parts if isinstance(part, ToolResult)]
+    lines = [line for text in texts for line in text[-_READ:].splitlines()]
+    said = next((line.strip() for line in reversed(lines) if _NO_NETWORK.search(line)), None)
+    if said is None:
+        return ""
+    remedy = 'put what it needs into the workspace, or set network = "host" for the eval'
+    return f"\nits sandbox has no network, and it tried to use one: {excerpt(said, lines=1)}{NOTE_REMEDY}{remedy}"
 
 
 def _failed(capture: Capture) -> bool:

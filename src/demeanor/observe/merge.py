@@ -20,11 +20,13 @@ def merge(
     log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway knows about faults
     if not wire or not log:
         return tuple(wire or _without_repeated_result(log)), ()
-    merged, open_calls, disagreements, ids = _merge_calls(wire, log)
+    merged, open_calls, disagreements, twins = _merge_calls(wire, log)
+    ids = {twin.id: event.id for twin, event in twins}
+    sub_agents = {twin.sub_agent: event.sub_agent for twin, event in twins}
     for extra in open_calls:
         if has_tools:
             disagreements.append(f"{_name(extra)} is in the agent's log, but was not requested by the model")
-        _insert(merged, extra)
+        _insert(merged, replace(extra, sub_agent=sub_agents.get(extra.sub_agent, extra.sub_agent)))
     wire_text = "\n".join(event.said if isinstance(event, Aside) else event.text for event in wire if _is_text(event))
     for event in log:
         if isinstance(event, Said) and event.text.strip() and event.text.strip() not in wire_text:
@@ -41,16 +43,16 @@ def merge(
 
 def _merge_calls(
     wire: Sequence[Event], log: Sequence[Event]
-) -> tuple[list[Event], list[Called], list[str], dict[str, str]]:
-    """The wire's events with what the log adds to each call, the log's other calls, the contradictions, and the ids of
-    the wire for those in the log.
+) -> tuple[list[Event], list[Called], list[str], list[tuple[Called, Called]]]:
+    """The wire's events with what the log adds to each call, the log's other calls, the contradictions, and each call
+    of the log that is also on the wire, with that one. Ids differ between both, and the numbers of sub-agents.
     """
     open_calls = [event for event in log if isinstance(event, Called)]
     requested = [event for event in wire if isinstance(event, Called)]
     renamed = [event for event in open_calls if not any(_same_id(other, event.id) for other in requested)]
     merged: list[Event] = []
     disagreements = []
-    ids = {}
+    twins = []
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls) or _renamed_twin(event, [one for one in renamed if one in open_calls])
@@ -58,10 +60,10 @@ def _merge_calls(
                 disagreements.append(f"{_name(event)} was requested by the model, but is not in the agent's log")
             elif twin is not None:
                 open_calls.remove(twin)
-                ids[twin.id] = event.id
+                twins.append((twin, event))
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event with more detail
         merged.append(event)
-    return merged, open_calls, disagreements, ids
+    return merged, open_calls, disagreements, twins
 
 
 def _should_be_in(log: Sequence[Event], call: Called) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from demeanor.core.text.instructions import with_placeholders
 from demeanor.core.text.unordered import sort_enums, sort_sets
-from demeanor.core.text.volatile_text import with_placeholders
 from demeanor.core.values.exchange import Request
 
 

@@ -87,8 +87,11 @@ def pytest_pycollect_makeitem(
     from demeanor.pytest_plugin.items import items_of_module
 
     items = items_of_module(collector, obj)
-    usual = found if isinstance(found, list) else [found] if found is not None else []
-    return [*usual, *items] if items else found
+    if not items:
+        return found  # type: ignore[no-any-return]
+    if found is None:
+        return [*items]
+    return [*found, *items] if isinstance(found, list) else [found, *items]
 
 
 def _may_have_evals(obj: object) -> bool:

@@ -9,14 +9,10 @@ from demeanor.core.lazy_names import lazy_names
 if TYPE_CHECKING:
     from demeanor.render.documents import (
         ReportDocument as ReportDocument,
-        Schema as Schema,
         compact_object as compact_object,
-        dataclass_schema as dataclass_schema,
         grouped as grouped,
         item_pieces as item_pieces,
         json_data as json_data,
-        object_schema as object_schema,
-        schema_document as schema_document,
     )
     from demeanor.render.junit import JUnitCase as JUnitCase, write_junit as write_junit
     from demeanor.render.markdown import (
@@ -68,10 +64,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "documents": (
-            "ReportDocument Schema compact_object dataclass_schema grouped item_pieces json_data "
-            "object_schema schema_document"
-        ),
+        "documents": "ReportDocument compact_object grouped item_pieces json_data",
         "junit": "JUnitCase write_junit",
         "markdown": "code_block escape fit headline html_code inline_code table_row",
         "marks": "EVAL_MARK STYLES SUBJECT_MARK dots sign",

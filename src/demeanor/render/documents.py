@@ -1,23 +1,16 @@
-"""JSON documents with a named, versioned schema, which is generated from the type of the value."""
+"""JSON documents with a named, versioned schema, which tools/schemas/reports.py derives from the type of the value."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-import types
-import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from inspect import cleandoc
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union
+from typing import Any, Generic, TypeVar
 
-Schema: TypeAlias = dict[str, Any]
 T = TypeVar("T")
-
-_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
 
 _COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -44,12 +37,6 @@ class ReportDocument(Generic[T]):
         """The document as ASCII text; `compact` puts it on one line, which is much faster for large values."""
         data = {"schema": self.name, **json_data(value)}
         return json.dumps(data, indent=None if compact else 2, allow_nan=False) + "\n"
-
-    def schema(self) -> Schema:
-        """The JSON Schema (2020-12) of the document."""
-        definitions: dict[str, Schema] = {}
-        own = dataclass_schema(self.type, definitions)
-        return schema_document(self.name, own["description"], own["properties"], definitions)
 
 
 def json_data(value: Any) -> Any:
@@ -117,51 +104,3 @@ def item_pieces(data: Mapping[str, Any]) -> Iterator[str]:
         else:
             yield json.dumps(value, allow_nan=False)
     yield "\n}\n"
-
-
-def schema_document(
-    name: str, description: str, properties: Mapping[str, Schema], definitions: Mapping[str, Schema]
-) -> Schema:
-    """The JSON Schema of a document called `name` with these top-level properties."""
-    return {
-        "$schema": _DRAFT,
-        "title": name,
-        "description": description,
-        **object_schema({"schema": {"const": name}, **properties}),
-        "$defs": dict(sorted(definitions.items())),
-    }
-
-
-def object_schema(properties: Mapping[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
-    """The schema of an object with exactly these properties."""
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
-
-
-def dataclass_schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    """The schema of a dataclass; adds the dataclasses that it refers to to `definitions`."""
-    hints = typing.get_type_hints(kind)
-    fields = {field.name: _schema(hints[field.name], definitions) for field in dataclasses.fields(kind)}
-    return {"description": cleandoc(kind.__doc__ or ""), **object_schema(fields)}
-
-
-def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
-    if kind is object or kind is Any:
-        return {}
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [_schema(arg, definitions) for arg in args]}
-    if origin is Literal:
-        return {"enum": list(args)}
-    if origin is tuple:
-        return {"type": "array", "items": _schema(args[0], definitions)}
-    if origin is not None and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": _schema(args[1], definitions)}
-    if dataclasses.is_dataclass(kind):
-        name = getattr(kind, "__name__", "")
-        if name not in definitions:
-            definitions[name] = dataclass_schema(kind, definitions)
-        return {"$ref": f"#/$defs/{name}"}
-    if issubclass(kind, Enum):
-        return {"enum": [member.value for member in kind]}
-    return {"type": _PRIMITIVES[kind]}

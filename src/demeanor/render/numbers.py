@@ -35,7 +35,7 @@ def rate(estimate: Estimate | None) -> str:
 def points(difference: float) -> str:
     """A difference of two rates in percentage points: `+20`, `−80`, `0`."""
     whole = round(difference * 100)
-    return "0" if whole == 0 else f"{'+' if whole > 0 else '−'}{abs(whole)}"
+    return f"{whole:+}".replace("-", "−") if whole else "0"
 
 
 def p_value(value: float | None) -> str:
@@ -69,7 +69,9 @@ def money(spent: Spent, unpriced: int = 0) -> str:
     if spent.cost_usd is None:
         return UNKNOWN
     cost = spent.cost_usd
-    shown = f"${cost:.2f}" if cost >= 0.095 or cost == 0 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+    shown = f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+    if cost >= 0.095 or cost == 0:
+        shown = f"${cost:.2f}"
     return f"{'≥ ' if unpriced else ''}{shown}"
 
 

@@ -11,7 +11,7 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import asks_judge, judge_identity
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.ports import History
-from demeanor.statistics import LabelledCounts, judge_error
+from demeanor.statistics import LabelledCounts, stratified_rate
 
 CALIBRATED = "calibrated"
 COUNTS = "counts"
@@ -43,7 +43,7 @@ class CorrectedRate:
 
 def corrected_rate(subject: str, passed: int, judged: int, labels: LabelledCounts) -> CorrectedRate:
     """The rate with its interval."""
-    rate, interval = judge_error.corrected_rate(passed, judged, labels)
+    rate, interval = stratified_rate(passed, judged, labels)
     return CorrectedRate(subject=subject, passed=passed, judged=judged, rate=rate, low=interval.low, high=interval.high)
 
 

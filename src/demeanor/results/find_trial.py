@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
+from demeanor.core.text.wording import opening
 from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.record import Record
+from demeanor.results.runs import StoredRun
 
-if TYPE_CHECKING:
-    pass
+_MOST_SKIPPED = 3
+_WIDTH = 1000
 
 
-def find_record(records: Sequence[Record], trial: str | None) -> Record:
+def find_record(run: StoredRun, trial: str | None) -> Record:
     """Return the first matching attempt that did not pass, or else the first matching attempt."""
-    if not records:
-        raise UsageError("this run has no trials yet")
     wanted = (trial or "").rstrip("/").replace("/trial-", "/")
-    found = [record for record in records if not wanted or f"{record.trial}/".startswith(f"{wanted}/")]
+    found = [record for record in run.records if _matches(record.trial, wanted)]
     if not found:
-        raise UnknownName("trial", wanted, {record.trial for record in records})
+        raise _no_trial(run, wanted)
     found.sort(key=lambda record: (record.verdict.outcome == "pass", record.number, record.attempt))
     return found[0]
+
+
+def _matches(name: str, wanted: str) -> bool:
+    return not wanted or f"{name}/".startswith(f"{wanted}/")
+
+
+def _no_trial(run: StoredRun, wanted: str) -> UsageError:
+    """The error for a name without a trial; a cell that was skipped has none."""
+    skipped = [f"{cell} was skipped: {why}" for cell, why in run.skipped.items() if _matches(cell, wanted)]
+    if skipped:
+        return UsageError(opening("\n".join(skipped), lines=_MOST_SKIPPED, width=_WIDTH).replace("\n", "\n  "))
+    if not run.records and not run.skipped:
+        return UsageError("this run has no trials yet")
+    return UnknownName("trial", wanted, {*(record.trial for record in run.records), *run.skipped})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +39,9 @@ class StoredRun:
 
     place: RunPlace
     """Where it is stored."""
+
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Why cells have no trials, by their ids."""
 
     @property
     def name(self) -> str:
@@ -175,11 +178,13 @@ def _load(history: History, run: PastRun | RunFolder, results: Path) -> StoredRu
 
 def stored_run(folder: RunFolder, *, trials: Collection[str] = ()) -> StoredRun:
     """The run of a run folder."""
-    cells = [(str(cell["eval"]), str(cell["subject"])) for cell in folder.cells()]
+    planned = folder.cells()
+    cells = [(str(cell["eval"]), str(cell["subject"])) for cell in planned]
+    reasons = {f"{cell['eval']}/{cell['subject']}": cell["skipped"] for cell in planned if cell["skipped"]}
     info = folder.info()
     place = RunPlace(name=info.id, folder=folder, source=address_of(folder.folder))
     records = folder.records(evals=_evals_of(trials, cells))
-    return StoredRun(info=info, records=records, cells=tuple(map("/".join, cells)), place=place)
+    return StoredRun(info=info, records=records, cells=tuple(map("/".join, cells)), place=place, skipped=reasons)
 
 
 def _from_history(history: History, run: PastRun, results: Path, *, trials: Collection[str] = ()) -> StoredRun:
@@ -187,14 +192,16 @@ def _from_history(history: History, run: PastRun, results: Path, *, trials: Coll
     place = place_of(run, results)
     if place.folder is not None:
         return stored_run(place.folder, trials=trials)
-    cells = [(cell.eval, cell.subject) for cell in history.cells(run.name)]
+    planned = history.cells(run.name)
+    cells = [(cell.eval, cell.subject) for cell in planned]
+    reasons = {f"{cell.eval}/{cell.subject}": cell.skip_reason for cell in planned if cell.skip_reason}
     evals = _evals_of(trials, cells)
     if evals:
         found = (record for name in sorted(evals) for record in history.records(run.name, name=name))
         records = tuple(sorted(found, key=lambda record: record.ended))
     else:
         records = history.records(run.name)
-    return StoredRun(info=run.info, records=records, cells=tuple(map("/".join, cells)), place=place)
+    return StoredRun(info=run.info, records=records, cells=tuple(map("/".join, cells)), place=place, skipped=reasons)
 
 
 def _evals_of(trials: Collection[str], cells: Collection[tuple[str, str]]) -> frozenset[str]:

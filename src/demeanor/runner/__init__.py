@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from demeanor.runner.agent_start import start_eval as start_eval, start_subjects as start_subjects
+    from demeanor.runner.agent_start import (
+        START_TIMEOUT as START_TIMEOUT,
+        start_agents as start_agents,
+        start_eval as start_eval,
+        start_subjects as start_subjects,
+    )
     from demeanor.runner.assemble import (
         check_sandbox as check_sandbox,
         open_sandbox as open_sandbox,
         run_info as run_info,
     )
-    from demeanor.runner.attempt import capture_errors as capture_errors, path_tools as path_tools
+    from demeanor.runner.attempt import (
+        AttemptContext as AttemptContext,
+        capture_errors as capture_errors,
+        make_attempt as make_attempt,
+        path_tools as path_tools,
+    )
     from demeanor.runner.budget import (
         BudgetSpent as BudgetSpent,
         RunBudget as RunBudget,
@@ -22,7 +32,11 @@ if TYPE_CHECKING:
         check_budgets as check_budgets,
         out_of_money as out_of_money,
     )
-    from demeanor.runner.cassettes import cassette_problems as cassette_problems
+    from demeanor.runner.cassettes import (
+        cassette_problems as cassette_problems,
+        cassette_text as cassette_text,
+        shown_path as shown_path,
+    )
     from demeanor.runner.catalog import (
         BARE_AGENTS as BARE_AGENTS,
         NATIVE as NATIVE,
@@ -38,6 +52,8 @@ if TYPE_CHECKING:
         TaskOptions as TaskOptions,
         engine_names as engine_names,
         installed_engines as installed_engines,
+        not_remote as not_remote,
+        plan_engines as plan_engines,
         require_engines as require_engines,
         task_environment as task_environment,
         tasks_refused as tasks_refused,
@@ -50,11 +66,22 @@ if TYPE_CHECKING:
         execute_together as execute_together,
         prepare as prepare,
     )
-    from demeanor.runner.executors.certificates import write_certificates as write_certificates
-    from demeanor.runner.executors.cluster_check import CheckedWorker as CheckedWorker, check_cluster as check_cluster
-    from demeanor.runner.executors.cluster_client import require_distributed as require_distributed
-    from demeanor.runner.executors.local import WrappedExecutor as WrappedExecutor
-    from demeanor.runner.executors.shared_cluster import shared_cluster as shared_cluster
+    from demeanor.runner.executors import (
+        ExecutorModule as ExecutorModule,
+        ExecutorRun as ExecutorRun,
+        LocalExecutor as LocalExecutor,
+        WrappedExecutor as WrappedExecutor,
+        executor_module as executor_module,
+        installed_executors as installed_executors,
+        shared_executor as shared_executor,
+    )
+    from demeanor.runner.features import (
+        Services as Services,
+        asked_models as asked_models,
+        run_features as run_features,
+        sessions_of as sessions_of,
+    )
+    from demeanor.runner.gateways import make_gateway as make_gateway
     from demeanor.runner.hooks import tell_decisions as tell_decisions
     from demeanor.runner.judges import (
         Asking as Asking,
@@ -90,9 +117,11 @@ if TYPE_CHECKING:
         Level as Level,
         no_isolation as no_isolation,
         probe_cache as probe_cache,
+        probed_sandbox as probed_sandbox,
         verified_sandbox as verified_sandbox,
     )
     from demeanor.runner.schedule import Stop as Stop
+    from demeanor.runner.secrets import known_secrets as known_secrets, strings_of as strings_of
     from demeanor.runner.selection import (
         choose_evals as choose_evals,
         collect_evals as collect_evals,
@@ -116,36 +145,38 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "agent_start": "start_eval start_subjects",
+        "agent_start": "start_agents start_eval START_TIMEOUT start_subjects",
         "assemble": "check_sandbox open_sandbox run_info",
-        "attempt": "capture_errors path_tools",
-        "budget": "BudgetSpent RunBudget Spending budget_limits check_budgets out_of_money",
-        "cassettes": "cassette_problems",
+        "attempt": "AttemptContext capture_errors make_attempt path_tools",
+        "budget": "budget_limits BudgetSpent check_budgets out_of_money RunBudget Spending",
+        "cassettes": "cassette_problems cassette_text shown_path",
         "catalog": "BARE_AGENTS Catalog NATIVE SCRIPTED",
-        "checks": "Checks build_workspace open_checks",
+        "checks": "build_workspace Checks open_checks",
         "engines": (
-            "Engine EngineRun EngineStatus ShowProgress TaskOptions engine_names installed_engines "
-            "require_engines task_environment tasks_refused"
+            "Engine engine_names EngineRun EngineStatus installed_engines not_remote "
+            "plan_engines require_engines ShowProgress task_environment TaskOptions tasks_refused"
         ),
-        "execution": "PreparedRun RunResult execute execute_async execute_together prepare",
-        "executors.certificates": "write_certificates",
-        "executors.cluster_check": "CheckedWorker check_cluster",
-        "executors.cluster_client": "require_distributed",
-        "executors.local": "WrappedExecutor",
-        "executors.shared_cluster": "shared_cluster",
+        "execution": "execute execute_async execute_together prepare PreparedRun RunResult",
+        "executors": (
+            "executor_module ExecutorModule ExecutorRun "
+            "installed_executors LocalExecutor shared_executor WrappedExecutor"
+        ),
+        "features": "asked_models run_features Services sessions_of",
+        "gateways": "make_gateway",
         "hooks": "tell_decisions",
-        "judges": "Asking Judges TrialJudge judge_spent",
-        "judging": "JudgingContext judged",
+        "judges": "Asking judge_spent Judges TrialJudge",
+        "judging": "judged JudgingContext",
         "offline_tests": "self_tests",
         "own_files": "tree_of",
         "past_sessions": "choose_session read_sessions session_files",
         "plan": "DEFAULT_TIMEOUT plan_evals plan_run with_faults",
         "prefixes": "ForkedTrial load_prefixes read_start renew save_prefix stale_reason",
         "project_files": "uses_project_files",
-        "sandbox": "Level MAKERS no_isolation probe_cache verified_sandbox",
+        "sandbox": "Level MAKERS no_isolation probe_cache probed_sandbox verified_sandbox",
         "schedule": "Stop",
+        "secrets": "known_secrets strings_of",
         "selection": "choose_evals collect_evals eval_paths select_evals",
-        "template": "TemplateCache build_template check_template temporary_templates",
+        "template": "build_template check_template TemplateCache temporary_templates",
         "traffic": "exchange_rounds header_line traffic_header",
         "trial_so_far": "with_agent_log",
         "ui": "UI",

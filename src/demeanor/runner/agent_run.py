@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from demeanor.core.values.agent import Agent, Orders, Task, asks_user
+from demeanor.core.values.capture import stall_seconds
 from demeanor.core.values.errors import WorldError
 from demeanor.core.values.ports import GatewaySession, SandboxSession
 from demeanor.core.values.process import Limits, ProcessEnd
-from demeanor.core.values.stall import stall_seconds
 from demeanor.core.values.verdict import VoidCause
 
 if TYPE_CHECKING:
@@ -59,12 +59,23 @@ class AgentRun:
     then_ends: list[ProcessEnd] = field(default_factory=list)
     """How each of these ended."""
 
+    user: TrialUser | None = None
+    """Who answers it; None if nobody does."""
+
+    seconds: float = 0.0
+    """How long it ran, without the time that its user took."""
+
     stalled: float | None = None
     """For how many seconds the provider had stalled, if that is why the last program was killed."""
 
-    async def run(self, user: TrialUser | None, last_message: Callable[[], str]) -> None:
+    async def run(self, last_message: Callable[[], str]) -> None:
         """Run the programs one after the other; `last_message` is the agent's last message so far."""
         started = time.monotonic()
+        await self._run(started, last_message)
+        self.seconds = time.monotonic() - started - (self.user.seconds if self.user else 0.0)
+
+    async def _run(self, started: float, last_message: Callable[[], str]) -> None:
+        user = self.user
         launches = list(self.orders.launches)
         while launches:
             waited = user.waited if user else 0.0

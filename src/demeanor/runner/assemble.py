@@ -30,19 +30,18 @@ from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
 from demeanor.judge import ask_here, blame_unknown
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
-from demeanor.runner.cassettes import cassette_text, changed_task_notes, recorder, replay_model
+from demeanor.runner.cassettes import changed_task_notes, recorder, replay_model
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import Checks
 from demeanor.runner.engines import Attempt, EngineRun, only_tasks, plan_engines, require_engines
-from demeanor.runner.executors.local import LocalExecutor
-from demeanor.runner.features import Feature, features
+from demeanor.runner.executors import ExecutorRun, make_executor
+from demeanor.runner.features import Feature, Services, asked_models, run_features, sessions_of
 from demeanor.runner.gateways import make_gateway
 from demeanor.runner.judges import Judges
 from demeanor.runner.own_files import tree_of
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
-from demeanor.runner.users import UserContext, plan_users, user_trial
 from demeanor.sandboxes import NoneSandbox
 from demeanor.store import RunFolder, new_run
 from demeanor.vcs import ci_branch
@@ -144,7 +143,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
     require_engines(Catalog(config=config, environ=os.environ), plan)
     if only_tasks(plan):
         return NoneSandbox()
-    if not config.executor.is_cluster:
+    if not config.executor.remote:
         trials = sum(1 for _ in plan.trials())
         require_open_files(max(1, min(_jobs(config, request, plan), trials)))
     level = probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
@@ -176,8 +175,8 @@ def assemble(
     """Everything that a run is executed with."""
     config = catalog.config
     templates = TemplateCache(sandbox.folder, checks.run_setup)
-    on_cluster = config.executor.is_cluster
-    gateway = NullGateway() if on_cluster else _gateway(catalog, plan, request)
+    remote = config.executor.remote
+    gateway = NullGateway() if remote else _gateway(catalog, plan, request)
     context = AttemptContext(
         agent=catalog.of,
         sandbox=sandbox,
@@ -188,20 +187,29 @@ def assemble(
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         features=_features(config, request),
-        user=_user_context(catalog, gateway, sandbox, checks),
+        services=_services(catalog, gateway, sandbox, checks),
     )
     attempt: Attempt = partial(make_attempt, context=context)
     engines = {name: catalog.engine(name).prepare(plan, request, gateway, seed=seed) for name in plan_engines(plan)}
     notes = [note for engine in engines.values() for note in engine.notes]
-    if not on_cluster:
+    if not remote:
         agents = map(catalog.agent, dict.fromkeys(cell.subject.agent for cell in plan.cells))
         notes += filter(None, map(version_note, agents))
     if engines:
         attempt = _with_tasks(attempt, engines)
         notes += changed_task_notes(plan, request)
-    executor: Executor = LocalExecutor(slots=_jobs(config, request, plan), attempt=attempt)
-    if on_cluster:
-        executor = _cluster_executor(catalog, plan, request, templates, sandbox, seed=seed)
+    executor = make_executor(
+        ExecutorRun(
+            catalog=catalog,
+            plan=plan,
+            request=request,
+            seed=seed,
+            attempt=attempt,
+            template=templates.get,
+            folder=sandbox.folder / "executor",
+            slots=_jobs(config, request, plan),
+        )
+    )
     return RunContext(
         agent=catalog.of,
         executor=executor,
@@ -221,14 +229,13 @@ def assemble(
 
 
 def _features(config: Config, request: RunRequest) -> tuple[Feature, ...]:
-    return features(canary=config.canary != "off", agent_debug=request.agent_debug)
+    return run_features(canary=config.canary != "off", agent_debug=request.agent_debug)
 
 
-def _user_context(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> UserContext:
-    """What the users of evals are asked with."""
-    return UserContext(
+def _services(catalog: Catalog, gateway: Gateway, sandbox: Level, checks: Checks) -> Services:
+    return Services(
         gateway=gateway,
-        ask_function=checks.ask_user,
+        call_author=checks.call_author,
         run_command=sandbox.command,
         redactor=catalog.redactor,
         retries=Retries(most=catalog.config.attempts),
@@ -242,38 +249,11 @@ def _judges(catalog: Catalog, gateway: Gateway, request: RunRequest) -> Judges:
     return Judges(catalog, limits, parent_account=account, replay=request.replay)
 
 
-def _cluster_executor(
-    catalog: Catalog, plan: Plan, request: RunRequest, templates: TemplateCache, sandbox: Level, *, seed: int
-) -> Executor:
-    """The executor of a run on a cluster; imported only if it is used."""
-    from demeanor.runner.executors.cluster_client import require_certificates, require_distributed
-
-    config = catalog.config
-    spec = config.executor
-    require_distributed()
-    if spec.scheduler and not spec.started_here:
-        require_certificates(spec.scheduler, spec.certs)
-    from demeanor.runner.executors.budget_ledger import BudgetLedger
-    from demeanor.runner.executors.cluster_run import ClusterRun
-    from demeanor.runner.executors.dask import DaskExecutor
-    from demeanor.runner.executors.run_setup import project_packer, run_setup
-
-    setup = run_setup(catalog, plan, request, seed=seed)
-    return DaskExecutor(
-        ClusterRun(setup=setup, spec=spec, project=project_packer(config)),
-        template=templates.get,
-        cassette=None if request.replay is None else partial(cassette_text, request.replay),
-        folder=sandbox.folder / "received",
-        ledger=BudgetLedger(budget_limits(config, request)),
-        jobs=request.jobs or config.jobs,
-    )
-
-
 def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The gateway on this machine."""
     replay = None
     if request.replay is not None:
-        trials = {one.id: trial for trial in plan.trials() for one in (trial, user_trial(trial))}
+        trials = {session.id: trial for trial in plan.trials() for session in sessions_of(trial)}
         replay = partial(replay_model, catalog, trials, request.replay)
     return make_gateway(
         catalog,
@@ -281,7 +261,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
         budget_limits(catalog.config, request),
         replay=replay,
         tasks=bool(plan_engines(plan)),
-        users=plan_users(plan),
+        others=asked_models(cell.eval for cell in plan.cells if cell.skipped is None),
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from demeanor.core.trees.open_files import REMEDY, out_of_files
-from demeanor.core.values.agent import Agent, Orders, Task, asks_user
+from demeanor.core.values.agent import Agent, Orders, Task
 from demeanor.core.values.capture import NOTE_REMEDY, Breakdown, Capture
 from demeanor.core.values.errors import BadInput, WorldError
 from demeanor.core.values.fingerprints import scenario_hashes
@@ -20,14 +19,11 @@ from demeanor.core.values.process import Launch, Limits
 from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
-from demeanor.core.values.user import user_said
 from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.agent_run import AgentRun
-from demeanor.runner.features import AttemptEnd, Feature
-from demeanor.runner.features.home_files import then_launches
+from demeanor.runner.features import Feature, Services
 from demeanor.runner.hidden_files import hidden_files
 from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
-from demeanor.runner.users import TrialUser, UserContext
 from demeanor.sandboxes import can_read, paths_to_bind
 
 _PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
@@ -67,11 +63,11 @@ class AttemptContext:
     output_bytes: int = 4 * 2**20
     """How many bytes of stdout and of stderr are stored."""
 
+    services: Services
+    """What features may use."""
+
     features: tuple[Feature, ...] = ()
     """What evals and the run add to each attempt."""
-
-    user: UserContext | None = None
-    """What the users of evals are asked with; None if no eval has one."""
 
 
 async def make_attempt(trial: Trial, number: int, context: AttemptContext) -> Capture:
@@ -103,14 +99,12 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         template = await context.template(trial.eval.scenario)
     except BadInput as error:
         raise WorldError(VoidCause.SETUP, str(error)) from None
-    seed = trial.seed(context.seed)
+    seed, scenario = trial.seed(context.seed), trial.eval.scenario
     async with AsyncExitStack() as stack:
         gateway: GatewaySession | None = None
-        asking = trial.eval.scenario.user is not None and asks_user(agent)
-        if agent.dialect is not None or asking:
+        if agent.dialect is not None or any(one.needs_gateway(agent, scenario) for one in context.features):
             gateway = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
-        network = trial.eval.scenario.network
-        sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=network))
+        sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=scenario.network))
         if gateway and sandbox.address is not None:
             gateway.set_address(sandbox.address)
         task = _task(trial, sandbox, gateway, seed, context)
@@ -131,75 +125,59 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             sandbox=sandbox,
             gateway=gateway,
             limits=Limits(
-                wall=trial.timeout, idle=context.idle, output_bytes=context.output_bytes, watch=facts.get("canary", "")
+                wall=trial.timeout,
+                idle=context.idle,
+                output_bytes=context.output_bytes,
+                watch=next(filter(None, (feature.watched(seed) for feature in context.features)), ""),
             ),
             then=then,
         )
         so_far = TrialSoFar(trial=trial, run=run, before=template.tree, facts=facts, command=context.sandbox.command)
-        user = _user(trial, context, so_far, seed)
-        if user is not None:
-            stack.push_async_callback(user.close)
-            if gateway and asks_user(agent):
-                gateway.set_user(user)
-        started = time.monotonic()
-        await run.run(user, so_far.last_message)
-        seconds = time.monotonic() - started - (user.seconds if user else 0.0)
-        if gateway:
-            await gateway.close_connections()
-        if user:
-            await user.end()
-        capture = await _capture(trial, number, context, so_far, user)
-        return with_agent_log(agent, replace(capture, seconds=round(seconds, 6)))
+        async with AsyncExitStack() as during:
+            for feature in context.features:
+                await during.enter_async_context(feature.around(so_far, context.services))
+            await run.run(so_far.last_message)
+            if gateway:
+                await gateway.close_connections()
+        capture = await _capture(number, context, so_far)
+        return with_agent_log(agent, replace(capture, seconds=round(run.seconds, 6)))
 
 
-async def _capture(
-    trial: Trial, number: int, context: AttemptContext, so_far: TrialSoFar, user: TrialUser | None
-) -> Capture:
+async def _capture(number: int, context: AttemptContext, so_far: TrialSoFar) -> Capture:
     """What the attempt has left."""
-    run, scenario, ends = so_far.run, trial.eval.scenario, tuple(so_far.run.ends)
+    run, trial, scenario = so_far.run, so_far.trial, so_far.trial.eval.scenario
     sandbox, gateway = run.sandbox, run.gateway
     capture = Capture(
         trial=trial.id,
         attempt=number,
-        prompts=(*scenario.prompts, *(user_said(user.turns) if user else ())),
+        prompts=scenario.prompts,
         exchanges=gateway.exchanges() if gateway else (),
-        ends=ends,
+        ends=tuple(run.ends),
         then=tuple(run.then_ends),
         leavings=sandbox.collect_files(run.orders.leavings),
         scenario=scenario_hashes(scenario),
         before=so_far.before,
         after=await sandbox.snapshot(),
         provider_silent=run.stalled,
-        user=tuple(user.turns) if user else (),
         notes=(
             *(gateway.notes if gateway else ()),
             *_network_note(context.sandbox, sandbox),
             *await _start_notes(trial, context.sandbox, run),
-            *(user.notes if user else ()),
         ),
         facts={**so_far.facts, **sandbox.facts},
     )
-    end = AttemptEnd(scenario=scenario, orders=run.orders, sandbox=sandbox, output_bytes=context.output_bytes)
     for feature in context.features:
-        capture = await feature.with_capture(capture, end)
+        capture = await feature.with_capture(capture, so_far)
     return capture
 
 
 def _then(trial: Trial, orders: Orders, task: Task, context: AttemptContext) -> tuple[Launch, ...]:
     """How the commands after the agent are started."""
-    launches = then_launches(orders, task, trial.eval.scenario)
+    scenario = trial.eval.scenario
+    launches = [launch for feature in context.features for launch in feature.then(orders, task, scenario)]
     for feature in context.features:
-        launches = tuple(feature.with_launch(launch, task, trial.eval.scenario) for launch in launches)
-    return launches
-
-
-def _user(trial: Trial, context: AttemptContext, so_far: TrialSoFar, seed: int) -> TrialUser | None:
-    """The user of the trial, if its eval has one."""
-    if trial.eval.scenario.user is None:
-        return None
-    if context.user is None:
-        raise WorldError(VoidCause.HARNESS, "the eval has a user, but none can be asked here")
-    return TrialUser(trial, context.user, so_far.evidence, seed=seed, facts=so_far.facts)
+        launches = [feature.with_launch(launch, task, scenario) for launch in launches]
+    return tuple(launches)
 
 
 def _facts(
@@ -271,17 +249,13 @@ def _task(
     scenario = trial.eval.scenario
     task = Task(
         prompts=scenario.prompts,
-        model=scenario.start.model if scenario.start else trial.subject.model,
+        model=trial.subject.model,
         workspace=sandbox.workspace,
         home=sandbox.home,
         base_url=gateway.base_url if gateway else "",
         token=gateway.token if gateway else "",
         seed=seed,
         params=scenario.params,
-        approval=scenario.approval,
-        messages=scenario.messages,
-        steer=scenario.steer,
-        user=scenario.user is not None,
     )
     for feature in context.features:
         task = feature.with_task(task, scenario)

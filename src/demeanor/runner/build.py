@@ -56,13 +56,14 @@ class Built:
 
 
 def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -> Built | None:
-    """Build the working tree of the project; None if it has no build command, or workers build it. Raises BuildFailed.
+    """Build the working tree of the project; None if it has no build command, or is built elsewhere.
 
-    Runs are stored in `results`. Processes that build the same project at the same time wait for each other.
+    Runs are stored in `results`. Processes that build the same project at the same time wait for each other. Raises
+    BuildFailed.
     """
     config = catalog.config
     rules = config.build
-    if not rules.command or config.executor.builds_on_worker:
+    if not rules.command or config.executor.builds:
         return None
     leave_out = (results, *_stored(config))
     with signals_as_interrupt(), _cache_entry(catalog) as entry:

@@ -97,9 +97,9 @@ class Catalog:
     def use_built_files(self, subjects: Iterable[Subject]) -> None:
         """Create the agents of these subjects again, now that the project is built; a missing file is an error.
 
-        If workers build it, the files are missing here, and nothing changes.
+        If it is built elsewhere, the files are missing here, and nothing changes.
         """
-        if self.config.executor.builds_on_worker:
+        if self.config.executor.builds:
             return
         if self.config.build.command and not self.built:
             self.built = True
@@ -119,7 +119,7 @@ class Catalog:
             root=config.root,
             environ=self.environ,
             where=config.where,
-            need_keys=not config.executor.is_cluster,
+            need_keys=not config.executor.remote,
         )
 
     @property

@@ -44,8 +44,8 @@ class Checks:
     run_setup: RunSetup = set_up_here
     """Calls the `setup` of an eval."""
 
-    ask_user: AskUser = ask_user_here
-    """Calls the function of an eval's user."""
+    call_author: AskUser = ask_user_here
+    """Calls another function of the author, such as that of an eval's user."""
 
     ask_in_loop: AskInLoop | None = None
     """Asks them without a thread; None if they run in this process."""
@@ -81,7 +81,7 @@ def open_checks(evals: Iterable[Eval], config: Config, *, here: bool = False) ->
         ask_in_loop=server.ask_in_loop,
         find_blame=server.find_blame,
         run_setup=server.set_up,
-        ask_user=server.ask_user,
+        call_author=server.ask_user,
         server=server,
     )
 

@@ -159,15 +159,15 @@ def skip_refused(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
 def tasks_refused(catalog: Catalog, plan: Plan) -> str | None:
     """Why a run with this plan would be refused because of its tasks, with the remedy; None if it would not."""
     names = engine_names(cell.eval for cell in plan.cells if cell.skipped is None)
-    if names and catalog.config.executor.is_cluster:
-        return not_on_a_cluster(names)
+    if names and catalog.config.executor.remote:
+        return not_remote(names)
     return next(filter(None, (catalog.engine(name).status().problem for name in names)), None)
 
 
-def not_on_a_cluster(engines: Sequence[str]) -> str:
-    """Why a plan with tasks does not run on a cluster."""
+def not_remote(engines: Sequence[str]) -> str:
+    """Why a plan with tasks runs on this machine only."""
     return (
-        f"tasks of {' and '.join(engines)} do not run on a cluster, because they have environments of their own\n"
+        f"tasks of {' and '.join(engines)} run on this machine only, because they have environments of their own\n"
         "  → run them with --on local, and the other evals apart from them"
     )
 

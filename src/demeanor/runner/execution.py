@@ -33,7 +33,7 @@ from demeanor.runner.build import build_project, write_build_log
 from demeanor.runner.cassettes import cassette_notes
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.checks import open_checks
-from demeanor.runner.executors.local import SharedExecutor
+from demeanor.runner.executors import SharedExecutor
 from demeanor.runner.hooks import Hooks, load_hooks
 from demeanor.runner.joint_display import joint_plan, with_label
 from demeanor.runner.judging import judge_and_store

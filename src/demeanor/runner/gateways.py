@@ -23,19 +23,19 @@ def make_gateway(
     *,
     replay: Callable[[], Upstream] | None = None,
     tasks: bool = False,
-    users: Sequence[str] | None = None,
+    others: Sequence[str] | None = None,
     parent_account: Callable[[Trial], BudgetAccount] | None = None,
 ) -> Gateway:
     """The gateway for these subjects; imported only if an agent of them needs a model.
 
     `limits` are the budgets by scope. `replay` makes the model that answers for all others. `tasks` says that engines
-    start some of the agents. `users` are the models that play users; None if no eval has a user. `parent_account` is
-    as for `GatewayServer`.
+    start some of the agents. `others` are the models that features ask; None if none of them needs the gateway.
+    `parent_account` is as for `GatewayServer`.
     """
     asking = [subject for subject in subjects if catalog.of(subject).dialect is not None]
     models = {model for subject in asking for model in (subject.model, *catalog.also(subject.agent))}
-    models |= {*(users or ())}
-    if not models and users is None:
+    models |= {*(others or ())}
+    if not models and others is None:
         return NullGateway()
     from demeanor.gateway import Budget, Budgets, GatewayServer
 

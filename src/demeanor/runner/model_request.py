@@ -11,7 +11,7 @@ from demeanor.core.values.errors import WorldError
 from demeanor.core.values.exchange import ErrorReason, Request, Response
 from demeanor.core.values.ports import GatewaySession
 from demeanor.core.values.verdict import VoidCause
-from demeanor.gateway import OPENAI_CHAT, Malformed
+from demeanor.gateway import DIALECTS, Malformed
 from demeanor.runner.schedule import Retries
 
 _PATH = "/v1/chat/completions"
@@ -49,7 +49,8 @@ async def ask_model(
 async def _send(session: GatewaySession, request: Request) -> Response:
     """Send one request in a session, and wait for its response; raises _NoResponse."""
     headers = {"Authorization": f"Bearer {session.token}", "Content-Type": "application/json"}
-    body = OPENAI_CHAT.write_request(request).body
+    chat = DIALECTS["openai-chat"]
+    body = chat.write_request(request).body
     response, problem = None, ""
     try:
         async with (
@@ -58,7 +59,7 @@ async def _send(session: GatewaySession, request: Request) -> Response:
         ):
             received = await answer.read()
             if answer.status < 400:
-                response = OPENAI_CHAT.read_response(received)
+                response = chat.read_response(received)
     except TimeoutError:
         problem = f"it did not answer within {_TIMEOUT:g} s"
     except Malformed as error:

@@ -76,7 +76,7 @@ def make_plan(
 
 def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None:
     if one.subjects and str(subject) not in one.subjects:
-        return f"only for {', '.join(one.subjects)}"
+        return f"only for {', '.join(one.subjects)}, as its subjects= says; without --subject it runs with these"
     if one.gaps:
         return f"it has {count(len(one.gaps), 'gap')}: {'; '.join(one.gaps)}"
     missing = [name for name in one.scenario.requires_env if not environ.get(name)]

@@ -101,10 +101,31 @@ def verified_sandbox(name: str, config: Config) -> Level:
         problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
         if sys.platform != "linux":
             raise UsageError(f"{problem}\n  → only --sandbox none works here, without isolation") from None
-        weaker = [f"or use weaker isolation: --sandbox {level}" for level in MAKERS if RANKS[level] < RANKS[name]]
-        remedies = "\n  → ".join(filter(None, [_remedy(name, error.detail), *weaker]))
+        remedies = "\n  → ".join(filter(None, [_remedy(name, error.detail), _other_level(name, config)]))
         raise UsageError(f"{problem}\n  → {remedies}") from None
     return sandbox
+
+
+def _other_level(name: str, config: Config) -> str:
+    """The strongest other level that is allowed and works here, as a remedy; empty if there is none."""
+    least = RANKS[config.min_isolation] if config.min_isolation else 0
+    for level in sorted(MAKERS, key=RANKS.__getitem__, reverse=True):
+        if level != name and least <= RANKS[level] <= RANKS[name] and _works(MAKERS[level](config), RANKS[level]):
+            weaker = "or use weaker isolation, which works here" if RANKS[level] < RANKS[name] else "or use another one"
+            return f"{weaker}: --sandbox {level}"
+    return ""
+
+
+def _works(sandbox: Level, rank: int) -> bool:
+    """Whether a level works here; where nothing is isolated, nothing can fail."""
+    try:
+        if rank:
+            sandbox.verify()
+    except WorldError:
+        return False
+    finally:
+        _run_in_thread(sandbox.stop())
+    return True
 
 
 def _require_temporary_space() -> None:

@@ -11,51 +11,31 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
 
-from demeanor.core.redaction.redactor import Redactor, without_digits
+from demeanor.core.redaction.redactor import without_digits
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import BadInput, UsageError, WorldError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.evidence import Evidence
 from demeanor.core.values.exchange import Exchange, Request, Response
-from demeanor.core.values.ports import Gateway, GatewaySession, RunCommand
+from demeanor.core.values.ports import GatewaySession
 from demeanor.core.values.subject import Subject
-from demeanor.core.values.trial import Plan, Trial
+from demeanor.core.values.trial import Trial
 from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserTurn, scripted_reply
 from demeanor.core.values.verdict import VoidCause
-from demeanor.judge import AskUser, UnusableAnswer
-from demeanor.runner.schedule import Retries
+from demeanor.judge import UnusableAnswer
 from demeanor.runner.user_prompt import INSTRUCTIONS, read_reply, read_role, reply_request, role_request
 
 if TYPE_CHECKING:
     from demeanor.config import Config
     from demeanor.runner.catalog import Catalog
+    from demeanor.runner.features.feature import Services
 
 SoFar: TypeAlias = Callable[[str], Awaitable[Evidence]]
 """The evidence of the trial so far, given the agent's last message."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UserContext:
-    """What users are asked with; the same for all attempts of a run."""
-
-    gateway: Gateway
-    """Where the models that play users are asked."""
-
-    ask_function: AskUser
-    """Calls the function of an eval's user."""
-
-    run_command: RunCommand
-    """Runs the commands of such a function."""
-
-    redactor: Redactor
-    """Removes secrets from what the agent said, before a model is shown it."""
-
-    retries: Retries = field(default_factory=lambda: Retries(most=3))
-    """How often a model is asked again after a temporary failure."""
 
 
 def user_trial(trial: Trial) -> Trial:
@@ -68,12 +48,6 @@ def user_models(evals: Iterable[Eval]) -> tuple[str, ...]:
     """The models that play users."""
     users = (one.scenario.user for one in evals)
     return tuple(dict.fromkeys(user.model for user in users if isinstance(user, SimulatedUser)))
-
-
-def plan_users(plan: Plan) -> tuple[str, ...] | None:
-    """The models that play users in a plan; None if no eval of it has a user."""
-    evals = [cell.eval for cell in plan.cells if cell.skipped is None and cell.eval.scenario.user is not None]
-    return user_models(evals) if evals else None
 
 
 def with_user(one: Eval, model: str) -> Eval:
@@ -100,18 +74,16 @@ def check_user_functions(config: Config, evals: Iterable[Eval]) -> None:
     """Raise BadInput if the user of an eval is a function that would have to be sent to another machine."""
     for one in evals:
         user = one.scenario.user
-        if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.is_cluster:
+        if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.remote:
             remedy = "use replies or a SimulatedUser, or run with --on local"
-            problem = "a function can't be sent to a worker of a cluster"
+            problem = "a function can't be sent to another machine"
             raise BadInput(problem, where=one.source.path, key="user", remedy=remedy)
 
 
 class TrialUser:
     """The user of one attempt; see `AskedUser` in core/values/user.py."""
 
-    def __init__(
-        self, trial: Trial, context: UserContext, so_far: SoFar, *, seed: int, facts: Mapping[str, str]
-    ) -> None:
+    def __init__(self, trial: Trial, services: Services, so_far: SoFar, *, seed: int, facts: Mapping[str, str]) -> None:
         user = trial.eval.scenario.user
         if user is None:
             raise TypeError(f"{trial.id} has no user")
@@ -120,12 +92,12 @@ class TrialUser:
         """How long the user took so far, which is not the agent's time."""
         self._user = user
         self._trial = trial
-        self._context = context
+        self._services = services
         self._so_far = so_far
         self._seed = seed
         self._facts = facts
         token = facts.get("token")
-        self._redactor = context.redactor.also({"gateway-token": token}) if token else context.redactor
+        self._redactor = services.redactor.also({"gateway-token": token}) if token else services.redactor
         self._used: dict[str, dict[int, int]] = {"replies": {}, "answers": {}}
         self._replies = 0
         self._over = False
@@ -213,7 +185,7 @@ class TrialUser:
             return scripted_reply(self._user.replies, to, self._used["replies"])
         evidence = await self._so_far(to)
         found = await asyncio.to_thread(
-            self._context.ask_function, evidence, self._trial.eval, self._context.run_command
+            self._services.call_author, evidence, self._trial.eval, self._services.run_command
         )
         if found.trouble is not None:
             raise WorldError(*found.trouble)
@@ -258,11 +230,11 @@ class TrialUser:
         from demeanor.runner.model_request import ask_model
 
         session, failed = await self._opened(), f"the user {user.model} gave no reply"
-        return await ask_model(session, request, self._context.retries, cause=VoidCause.USER, failed=failed)
+        return await ask_model(session, request, self._services.retries, cause=VoidCause.USER, failed=failed)
 
     async def _opened(self) -> GatewaySession:
         if self._session is None:
-            opening = self._context.gateway.session(
+            opening = self._services.gateway.session(
                 user_trial(self._trial), seed=self._seed, role="user", of=self._trial
             )
             self._session = await self._stack.enter_async_context(opening)

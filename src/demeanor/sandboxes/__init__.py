@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from demeanor.sandboxes.levels.landlock import LandlockSandbox as LandlockSandbox
     from demeanor.sandboxes.levels.none import NoneSandbox as NoneSandbox
     from demeanor.sandboxes.persistent.client import PersistentSandbox as PersistentSandbox
-    from demeanor.sandboxes.persistent.command import ExecRequest as ExecRequest
     from demeanor.sandboxes.persistent.factory import (
         PersistentOptions as PersistentOptions,
         PersistentSandboxes as PersistentSandboxes,
     )
+    from demeanor.sandboxes.persistent.spec import ExecRequest as ExecRequest
     from demeanor.sandboxes.probes.cache import ProbeCache as ProbeCache
     from demeanor.sandboxes.probes.result import Probe as Probe
     from demeanor.sandboxes.probes.runner import matrix as matrix, probe as probe
@@ -38,7 +38,7 @@ _MODULES = {
     "levels.landlock": "LandlockSandbox",
     "levels.none": "NoneSandbox",
     "persistent.client": "PersistentSandbox",
-    "persistent.command": "ExecRequest",
+    "persistent.spec": "ExecRequest",
     "persistent.factory": "PersistentOptions PersistentSandboxes",
     "probes.cache": "ProbeCache",
     "probes.result": "Probe",

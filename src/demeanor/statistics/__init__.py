@@ -44,7 +44,11 @@ if TYPE_CHECKING:
         wilson as wilson,
         wilson_of_mean as wilson_of_mean,
     )
-    from demeanor.statistics.judge_error import LabelledCounts as LabelledCounts, cohens_kappa as cohens_kappa
+    from demeanor.statistics.judge_error import (
+        LabelledCounts as LabelledCounts,
+        cohens_kappa as cohens_kappa,
+        stratified_rate as stratified_rate,
+    )
     from demeanor.statistics.occasions import (
         combined as combined,
         effective as effective,
@@ -101,7 +105,7 @@ __getattr__ = lazy_names(
         "flaky": "flakiness",
         "group_search": "Found Question path_length search",
         "intervals": "Interval jeffreys wilson wilson_of_mean",
-        "judge_error": "LabelledCounts cohens_kappa",
+        "judge_error": "LabelledCounts cohens_kappa stratified_rate",
         "occasions": "combined effective next_pass occasion",
         "operating": "Stop operate",
         "paired": "Count Difference clustered_mean paired_difference paired_rates student_factor",

@@ -140,22 +140,17 @@ def bayes_factors(
     before_fall, before_rise, since = logs.before_fall, logs.before_rise, logs.since
     first, last = splits.start, splits.stop
     nights = zip(one.both[first:last], one.passed[first:last], one.failed[first:last], strict=True)
+    factors = []
     try:
-        if not falls:
-            return [
-                -exp(before_rise[at - start] + since[stop - at] - constant)
-                if good * failed - bad * passed < same
-                else 0.0
-                for at, good, bad in nights
-            ]
-        return [
-            exp(before_fall[at - start] + since[stop - at] - constant)
-            if (more := good * failed - bad * passed) > same
-            else -exp(before_rise[at - start] + since[stop - at] - constant)
-            if more < same
-            else 0.0
-            for at, good, bad in nights
-        ]
+        for at, good, bad in nights:
+            more = good * failed - bad * passed
+            if more < same:
+                factors.append(-exp(before_rise[at - start] + since[stop - at] - constant))
+            elif more > same and falls:
+                factors.append(exp(before_fall[at - start] + since[stop - at] - constant))
+            else:
+                factors.append(0.0)
+        return factors
     except OverflowError:  # thousands of trials per night
         return [_compressed_factor(one, begin, split, end, falls=falls, logs=logs) for split in splits]
 

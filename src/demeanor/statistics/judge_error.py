@@ -71,7 +71,7 @@ class LabelledCounts(NamedTuple):
         return self.good > 0 and self.bad > 0 and self.sensitivity + self.specificity > 1
 
 
-def corrected_rate(passed: int, judged: int, labels: LabelledCounts, *, level: float = 0.95) -> tuple[float, Interval]:
+def stratified_rate(passed: int, judged: int, labels: LabelledCounts, *, level: float = 0.95) -> tuple[float, Interval]:
     """The true rate behind a measured one, with its interval (MOVER, from Wilson's intervals of its three parts)."""
     if judged < 1 or not labels.informative:
         raise ValueError(f"judged={judged}, labels={labels}: there is nothing to conclude from these answers")

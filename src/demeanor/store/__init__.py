@@ -61,10 +61,10 @@ if TYPE_CHECKING:
         outcomes as outcomes,
         planned_trials as planned_trials,
         run_totals as run_totals,
+        stored_price_notes as stored_price_notes,
         usage_by as usage_by,
         void_causes as void_causes,
     )
-    from demeanor.store.history.price_notes import stored_price_notes as stored_price_notes
     from demeanor.store.history.rows import uid_of as uid_of
     from demeanor.store.history.run_writer import WrittenRecord as WrittenRecord
     from demeanor.store.history.sql_history import SqlHistory as SqlHistory
@@ -130,10 +130,9 @@ __getattr__ = lazy_names(
         "history.derived": "keep_derived read_derived run_states",
         "history.notes": "add_note read_notes",
         "history.page_queries": (
-            "ExchangeTime LastAttempt RunTotal TrialOutcome count_runs exchange_times last_attempts_of "
-            "matching_names neighbour newest_state outcomes planned_trials run_totals usage_by void_causes"
+            "ExchangeTime LastAttempt RunTotal TrialOutcome count_runs exchange_times last_attempts_of matching_names "
+            "neighbour newest_state outcomes planned_trials run_totals stored_price_notes usage_by void_causes"
         ),
-        "history.price_notes": "stored_price_notes",
         "history.rows": "uid_of",
         "history.run_writer": "WrittenRecord",
         "history.sql_history": "SqlHistory",

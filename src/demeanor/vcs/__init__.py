@@ -23,8 +23,12 @@ if TYPE_CHECKING:
         write_changes as write_changes,
         write_patch as write_patch,
     )
-    from demeanor.vcs.text_files import tracked_text_files as tracked_text_files
-    from demeanor.vcs.text_search import TextLocation as TextLocation, find_texts as find_texts, words_of as words_of
+    from demeanor.vcs.text_search import (
+        TextLocation as TextLocation,
+        find_texts as find_texts,
+        tracked_text_files as tracked_text_files,
+        words_of as words_of,
+    )
     from demeanor.vcs.worktree_pool import Worktrees as Worktrees
     from demeanor.vcs.worktree_state import CACHES as CACHES, TreeState as TreeState, tree_state as tree_state
 
@@ -37,8 +41,7 @@ __getattr__ = lazy_names(
         "git_info": "GitState ci_branch git_state",
         "line_changes": "changed_lines",
         "patch": "apply_patch without_ignored write_changes write_patch",
-        "text_files": "tracked_text_files",
-        "text_search": "TextLocation find_texts words_of",
+        "text_search": "TextLocation find_texts tracked_text_files words_of",
         "worktree_pool": "Worktrees",
         "worktree_state": "CACHES TreeState tree_state",
     },

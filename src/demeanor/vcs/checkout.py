@@ -2,8 +2,8 @@
 
 The user's working tree is never touched: no stash, no checkout.
 
-A worktree is removed on success, on an error, on Ctrl-C and on SIGTERM. A worktree that a killed Demeanor left behind
-is removed when the next one is created.
+A worktree is removed on success, on an error, on Ctrl-C and on SIGTERM. If Demeanor is killed, a process that waits for
+that removes it; if that one is killed too, it is removed when the next one is created.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,12 +21,21 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config import Config
-from demeanor.core.signals import signals_as_interrupt
+from demeanor.core.signals import signals_as_interrupt, signals_deferred
 from demeanor.core.trees.git import GitError, commit_of, git
 from demeanor.core.values.errors import UsageError
 from demeanor.vcs.build import run_build
 
 _PREFIX = "demeanor-checkout-"
+_REMOVER = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from demeanor.sandboxes.supervisor.run_folder import remove_run_folder
+if not sys.stdin.buffer.read(1):
+    remove_run_folder(sys.argv[2])
+    subprocess.run(["git", "-C", sys.argv[3], "worktree", "prune"])
+"""
+_PACKAGES = str(Path(__file__).parents[2])
 _OWN_WORKTREE = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
 
 
@@ -71,23 +82,43 @@ def checked_out(
         _remove_stale(top)
         home = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
         folder = home / "tree"
-        try:
-            _add(top, folder, commit)
-            if change is not None:
-                change(folder)
-            root = folder / config.root.resolve().relative_to(top)
-            root.mkdir(parents=True, exist_ok=True)
-            what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
-            what += " (changed)" if change is not None else ""
-            if config.build.command and config.executor.builds_on_worker:
-                log(f"checked out {what}; workers build it")
-            elif config.build.command:
-                run_build(config.build, root, what, home / "build.log", environ, log)
-            else:
-                log(f"checked out {what}; nothing to build: the configuration has no build command")
-            yield Checkout(revision=revision, commit=commit, folder=folder, config=_relocate(config, root))
-        finally:
-            _remove(top, folder, home)
+        with _removed_if_killed(top, home):
+            try:
+                _add(top, folder, commit)
+                if change is not None:
+                    change(folder)
+                root = folder / config.root.resolve().relative_to(top)
+                root.mkdir(parents=True, exist_ok=True)
+                what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
+                what += " (changed)" if change is not None else ""
+                if config.build.command and config.executor.builds:
+                    log(f"checked out {what}; it is built where attempts run")
+                elif config.build.command:
+                    run_build(config.build, root, what, home / "build.log", environ, log)
+                else:
+                    log(f"checked out {what}; nothing to build: the configuration has no build command")
+                yield Checkout(revision=revision, commit=commit, folder=folder, config=_relocate(config, root))
+            finally:
+                _remove(top, folder, home)
+
+
+@contextmanager
+def _removed_if_killed(top: Path, home: Path) -> Iterator[None]:
+    """Have the folder of a worktree removed if this process is killed within the block."""
+    remover: subprocess.Popen[bytes] | None = None
+    try:
+        with signals_deferred():  # an interrupted Popen would leave an untracked process
+            remover = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _REMOVER, _PACKAGES, str(home), str(top)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        yield
+    finally:
+        if remover is not None:
+            remover.communicate(b"" if home.exists() else b"x")
 
 
 def top_of(root: Path) -> Path:

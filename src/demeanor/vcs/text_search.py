@@ -8,10 +8,13 @@ text comes from; a filled-in placeholder only splits a run in two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TypeAlias
+
+from demeanor.core.trees.git import git
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|[abfnrtv0])")
 _WORD = re.compile(r"[^\W_]+")
@@ -26,6 +29,8 @@ _NEAR = 10
 _MOST = 8
 
 _Index: TypeAlias = Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
+_LARGEST_FILE = 2**20
+"""Larger files are left out: they do not contain a prompt that a person wrote."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +117,7 @@ def _indexed(texts: Mapping[str, Sequence[str]]) -> dict[int, _Index]:
 
 def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], content: str) -> dict[str, list[_TextRun]]:
     """The maximal runs of words that the file shares with each text."""
-    found: dict[str, list[_TextRun]] = {}
+    runs: dict[str, list[_TextRun]] = {}
     text = _plain(content)
     words = _WORD.findall(text)
     lines: list[int] = []
@@ -129,8 +134,8 @@ def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], conte
                 )
                 done[name] = at + length
                 run = _TextRun(at=-place, words=length, line=lines[at], end_line=lines[at + length - 1])
-                found.setdefault(name, []).append(run)
-    return found
+                runs.setdefault(name, []).append(run)
+    return runs
 
 
 def _line_numbers(text: str) -> list[int]:
@@ -171,3 +176,16 @@ def _clusters(runs: Sequence[_TextRun]) -> list[tuple[int, int]]:
     breaks = [place for place, (a, b) in enumerate(pairwise(spans), 1) if b[0] - a[1] > _NEAR]
     starts, ends = [0, *breaks], [*breaks, len(spans)]
     return [(spans[a][0], max(end for _, end in spans[a:b])) for a, b in zip(starts, ends, strict=True)]
+
+
+def tracked_text_files(tree: Path, *, leave_out: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """Yield the path and content of each tracked text file, except those to leave out. Raises GitError."""
+    for path in git(tree, "ls-files", "-z").split("\0"):
+        place = tree / path
+        if not path or leave_out(path) or place.is_symlink() or not place.is_file():
+            continue
+        if place.stat().st_size > _LARGEST_FILE:
+            continue
+        content = place.read_bytes()
+        if b"\0" not in content:
+            yield path, content.decode("utf-8", "replace")

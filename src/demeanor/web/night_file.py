@@ -78,11 +78,11 @@ def night_html(report: NightReport, pairs: Sequence[TrialStepsPair] = ()) -> str
     """The report as one HTML file."""
     by_cell = {(pair.eval, pair.subject): pair for pair in pairs}
     failures = [
-        _failure(report, one, f"failure-{number}", by_cell.get((one.eval, one.subject)))
-        for number, one in enumerate(report.failures, 1)
+        _failure(report, failure, f"failure-{number}", by_cell.get((failure.eval, failure.subject)))
+        for number, failure in enumerate(report.failures, 1)
     ]
-    voids = [_failure(report, one, f"void-{number}", None) for number, one in enumerate(report.voids, 1)]
-    anchors = {(one.cell.eval, one.cell.subject): one.id for one in [*voids, *failures]}
+    voids = [_failure(report, void, f"void-{number}", None) for number, void in enumerate(report.voids, 1)]
+    anchors = {(void.cell.eval, void.cell.subject): void.id for void in [*voids, *failures]}
     digest = b64encode(sha256(static_text(STYLE).encode()).digest()).decode()
     values: dict[str, Any] = {
         "view": night_view(report, whole=True),
@@ -97,19 +97,19 @@ def night_html(report: NightReport, pairs: Sequence[TrialStepsPair] = ()) -> str
     return render("report.html", ReportLinks(anchors), **values) + "\n"
 
 
-def _failure(report: NightReport, one: FailingCell, anchor: str, pair: TrialStepsPair | None) -> FailureView:
-    now = report.row(one.eval, one.subject).tonight
+def _failure(report: NightReport, cell: FailingCell, anchor: str, pair: TrialStepsPair | None) -> FailureView:
+    now = report.row(cell.eval, cell.subject).tonight
     failing, passing = (pair.failing, pair.passing) if pair else (None, None)
     shown = failing if failing is not None and failing.events else passing
     return FailureView(
         id=anchor,
-        cell=one,
+        cell=cell,
         score=f"{now.passed} of {now.judged} passed" + (f", {now.voided} void" if now.voided else ""),
         steps=step_rows(failing, passing, ()) if failing is not None and shown is not None and shown.events else None,
         failing=_title("Failed", failing),
         passing=_title("Passed", passing),
         absences=tuple(_absences(failing, passing)) if pair else (),
-        commands=tuple(phrases.commands(report, one)),
+        commands=tuple(phrases.commands(report, cell)),
     )
 
 
@@ -118,12 +118,12 @@ def _title(word: str, steps: TrialSteps | None) -> str:
 
 
 def _absences(failing: TrialSteps | None, passing: TrialSteps | None) -> list[str]:
-    found = []
+    absences = []
     for word, steps in (("failing", failing), ("passing", passing)):
         if steps is None:
-            found.append(f"The shown nights have no {word} trial to compare with.")
+            absences.append(f"The shown nights have no {word} trial to compare with.")
         elif steps.events is None:
-            found.append(f"The steps of the {word} trial are not available: {steps.absence}.")
+            absences.append(f"The steps of the {word} trial are not available: {steps.absence}.")
         elif not steps.events:
-            found.append(f"The {word} trial has no recorded steps.")
-    return found
+            absences.append(f"The {word} trial has no recorded steps.")
+    return absences

@@ -174,7 +174,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         worse=report.worse,
         better=report.better,
         news=report.news,
-        subjects=tuple(_head(one) for one in report.subjects),
+        subjects=tuple(_head(subject) for subject in report.subjects),
         rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
         evals=len(found),
         nights=phrases.history(report, newest_first=True),
@@ -187,7 +187,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
 
 
 def _spent(report: NightReport) -> tuple[Spent, int, int]:
-    now = [one.totals[-1] for one in report.subjects]
+    now = [subject.totals[-1] for subject in report.subjects]
     spent, _, _ = total(one.spent for one in now)
     return spent, sum(one.unpriced for one in now), sum(one.uncounted for one in now)
 
@@ -195,10 +195,10 @@ def _spent(report: NightReport) -> tuple[Spent, int, int]:
 def _rows(report: NightReport) -> list[HeatRow]:
     """One row per eval, those that need attention first; otherwise in the order of the plan."""
     by_eval: dict[str, dict[str, NightRow]] = {}
-    for one in report.subjects:
-        for row in one.rows:
-            by_eval.setdefault(row.eval, {})[one.subject] = row
-    names = [one.subject for one in report.subjects]
+    for subject in report.subjects:
+        for row in subject.rows:
+            by_eval.setdefault(row.eval, {})[subject.subject] = row
+    names = [subject.subject for subject in report.subjects]
     labelled = len(by_eval) * len(names) <= _LABELLED_CELLS
     ranked = sorted(by_eval.items(), key=lambda item: min(_rank(row) for row in item[1].values()))
     return [_heat_row(name, own, names, labelled=labelled) for name, own in ranked]
@@ -231,11 +231,14 @@ def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str], *, l
 def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
     now = row.tonight
     newest_first = row.cells[::-1]
+    sign = ""
+    if row.decision:
+        sign = "★" if row.decision.news else _SIGNS.get(row.decision.answer, "")
     return HeatCell(
         subject=subject,
         text=f"{now.passed}/{now.judged}" if now.judged else phrases.state(now),
         kind=_kind(row),
-        sign="★" if row.decision and row.decision.news else _SIGNS.get(row.decision.answer, "") if row.decision else "",
+        sign=sign,
         rate=now.rate,
         voided=now.voided,
         marks=phrases.marks_of(now),
@@ -265,17 +268,19 @@ def _trend(cells: Iterable[NightCell], *, labelled: bool) -> Markup:
     return trend(rates, [phrases.marks_of(cell) for cell in shown], labelled=labelled)
 
 
-def _head(one: SubjectNights) -> SubjectHead:
-    step, bad = one.change, phrases.known_bad(one.totals[-1])
+def _head(nights: SubjectNights) -> SubjectHead:
+    step, bad = nights.change, phrases.known_bad(nights.totals[-1])
+    clear = ""
+    if step is not None and step.clear:
+        clear = "bad" if step.value < 0 else "good"
+    rates = [total.rate.value if total.rate else None for total in reversed(nights.totals)]
     return SubjectHead(
-        subject=one.subject,
-        total=numbers.rate(one.totals[-1].rate) if one.totals[-1].rate else "no data",
-        evals=phrases.evals(one.totals[-1]) + (f"; known to fail: {bad}" if bad else ""),
+        subject=nights.subject,
+        total=numbers.rate(nights.totals[-1].rate) if nights.totals[-1].rate else "no data",
+        evals=phrases.evals(nights.totals[-1]) + (f"; known to fail: {bad}" if bad else ""),
         change=f"{phrases.points_with_interval(step)} points" if step is not None else "",
-        clear=("bad" if step.value < 0 else "good") if step is not None and step.clear else "",
-        counts=phrases.counts(one),
-        used=phrases.used(one.totals[-1]),
-        trend=trend([total.rate.value if total.rate else None for total in reversed(one.totals)])
-        if len(one.totals) > 1
-        else Markup(),
+        clear=clear,
+        counts=phrases.counts(nights),
+        used=phrases.used(nights.totals[-1]),
+        trend=trend(rates) if len(rates) > 1 else Markup(),
     )

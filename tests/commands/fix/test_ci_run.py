@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,21 @@ def test_the_artifacts_of_a_ci_run_are_diagnosed(project: Project, tools: Path):
     evidence = [path.name for path in (project.folder / "results/fixes").rglob("*failing.txt")]
     assert evidence == ["1-saves_elsewhere-failing.txt"] * 2
     assert len(list((project.folder / "results/ci").iterdir())) == 1
+
+
+def test_no_run_of_ci_is_taken_for_a_night(project: Project, tools: Path):
+    """What an artifact says of itself counts for nothing, and a night of this machine gets no attempts from one."""
+    assert project.demeanor("nightly", "--trials", "3").returncode == 1
+    artifacts = project.folder.parent / "artifacts"
+    shutil.copytree(project.folder / "results", artifacts / "evals-nightly", symlinks=True)
+    (run,) = artifacts.rglob("run.json")
+    play_gh(project, tools)
+    info = json.loads(run.read_text())
+    for own, kinds in (({}, ["nightly"]), ({"uid": "0" * 32, "id": "another"}, ["ci", "nightly"])):
+        run.write_text(json.dumps({**info, "run": {**info["run"], **own}}))
+        assert project.demeanor("fix", URL, "--dry-run").returncode == 0
+        with closing(sqlite3.connect(project.folder / "results/demeanor.db")) as history:
+            assert sorted(kind for (kind,) in history.execute("SELECT kind FROM runs")) == kinds
 
 
 def test_without_gh_the_remedy_is_told(project: Project, tools: Path):

@@ -36,7 +36,9 @@ class GitHub(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.comments: list[dict[str, Any]] = [{"id": n, "body": f"somebody's comment {n}"} for n in range(1, 151)]
+        self.comments: list[dict[str, Any]] = [
+            {"id": n, "body": f"{MARK}\nsomebody's comment {n}", "own": False} for n in range(1, 151)
+        ]
         self.calls: list[str] = []
         self.refuse = 0
         self.other: object = self
@@ -49,22 +51,27 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         self.server.calls.append(f"{self.command} {self.path}")
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
-        path, _, query = self.path.partition("?")
         if self.server.refuse or self.headers["Authorization"] != f"Bearer {TOKEN}":
             return self.send_error(self.server.refuse or 401)
         one: Any
-        if self.command == "GET" and path == "/repos/acme/agent/issues/7/comments":
-            page = int(dict(pair.split("=") for pair in query.split("&"))["page"])
-            one = self.server.comments[(page - 1) * 100 : page * 100]
-        elif self.command == "POST" and path == "/repos/acme/agent/issues/7/comments":
-            one = {"id": 1000 + len(self.server.comments), "body": body["body"], "html_url": "https://example.test/new"}
+        reads = self.path == "/graphql"
+        if reads:
+            one = self.page(body["variables"])
+        elif self.command == "POST" and self.path == "/repos/acme/agent/issues/7/comments":
+            one = {
+                "id": 1000 + len(self.server.comments),
+                "body": body["body"],
+                "html_url": "https://example.test/new",
+                "own": True,
+            }
             self.server.comments.append(one)
-        elif self.command == "PATCH" and path.startswith("/repos/acme/agent/issues/comments/"):
-            one = next(comment for comment in self.server.comments if comment["id"] == int(path.rpartition("/")[2]))
+        elif self.command == "PATCH" and self.path.startswith("/repos/acme/agent/issues/comments/"):
+            number = int(self.path.rpartition("/")[2])
+            one = next(comment for comment in self.server.comments if comment["id"] == number)
             one["body"] = body["body"]
         else:
             return self.send_error(404)
-        if self.server.other is not self.server and (self.command != "GET" or isinstance(self.server.other, list)):
+        if self.server.other is not self.server and (not reads or isinstance(self.server.other, list)):
             one = self.server.other
         data = json.dumps(one).encode()
         self.send_response(200)
@@ -73,7 +80,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
         return None
 
-    do_GET = do_POST = do_PATCH = answer  # noqa: N815 - the names of the base class
+    def page(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """A page of comments, as GraphQL returns them."""
+        assert (variables["owner"], variables["name"], variables["number"]) == ("acme", "agent", 7)
+        start = int(variables["after"] or 0)
+        nodes = [
+            {"databaseId": comment["id"], "body": comment["body"], "viewerDidAuthor": comment["own"]}
+            for comment in self.server.comments[start : start + 100]
+        ]
+        comments = {"nodes": nodes, "pageInfo": {"endCursor": str(start + 100)}}
+        return {"data": {"repository": {"pullRequest": {"comments": comments}}}}
+
+    do_POST = do_PATCH = answer  # noqa: N815 - the names of the base class
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -119,11 +137,12 @@ def job(tmp_path: Path, github: GitHub) -> dict[str, str]:
 
 
 def test_each_gate_replaces_its_comment(gated: Project, github: GitHub, job: dict[str, str]) -> None:
+    """And none of somebody else, though it begins in the same way."""
     first = gated.demeanor("gate", "--comment", **job)
     assert "comment  https://example.test/new" in first.stderr, first.stderr
     second = gated.demeanor("gate", "--comment", **job)
     assert (first.returncode, second.returncode) == (0, 0)
-    own = [comment["body"] for comment in github.comments if comment["body"].startswith(MARK)]
+    own = [comment["body"] for comment in github.comments if comment["own"]]
     assert len(github.comments) == 151
     assert own == [f"{MARK}\n{(gated.folder / 'results/latest/summary.md').read_text()}"]
 
@@ -180,7 +199,7 @@ def test_an_unexpected_answer_of_the_api_is_an_error(
     wrote = gated.demeanor("gate", "--comment-from", "results", **job)
     assert wrote.returncode == 70, wrote.stdout + wrote.stderr
     assert "Traceback" not in wrote.stderr
-    assert f"the answer of http://127.0.0.1:{github.server_port}/repos" in wrote.stderr
+    assert f"the answer of http://127.0.0.1:{github.server_port}/" in wrote.stderr
     assert "GITHUB_API_URL" in wrote.stderr
     ran = gated.demeanor("gate", "--comment", **job)
     assert (ran.returncode, "no comment was written" in ran.stderr) == (0, True)

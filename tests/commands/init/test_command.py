@@ -59,11 +59,14 @@ def test_gitlab_jobs_have_node_for_agents_and_share_the_history(project: Project
         assert jobs[".evals"]["cache"]["unprotect"] is jobs["evals-gate"]["cache"]["unprotect"] is True
 
 
-def test_keys_are_passed_by_name_to_the_jobs_that_run_agents(project: Project) -> None:
+def test_keys_are_passed_by_name_to_the_steps_that_run_agents(project: Project) -> None:
+    """Not to pip, nor to anything else that the job runs."""
     project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini")
     for path in (project.folder / ".github/workflows").iterdir():
         jobs = yaml.safe_load(path.read_text())["jobs"]
-        assert jobs["evals"]["env"]["OPENAI_API_KEY"] == "${{ secrets.OPENAI_API_KEY }}"
+        (step,) = (step for step in jobs["evals"]["steps"] if "secrets." in str(step))
+        assert step["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
+        assert "demeanor gate" in step["run"] or "demeanor nightly" in step["run"]
         assert [name for name, job in jobs.items() if "OPENAI_API_KEY" in str(job)] == ["evals"]
 
 
@@ -78,8 +81,11 @@ def test_the_configuration_names_the_subject(project: Project) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--agent", "claude"), "unknown agent 'claude'\n  → did you mean 'claude-code'?"),
-        (("--model", "gpt-5"), "--model: 'mistral-5' is not PROVIDER/MODEL"),
+        (
+            ("--agent", "claude"),
+            "unknown agent 'claude'\n  → did you mean 'claude-code'?\n  → or the command that starts your own",
+        ),
+        (("--model", "mistral-5"), "--model: 'mistral-5' is not PROVIDER/MODEL"),
         (("--model", "anthropc/x"), "unknown provider 'anthropc'\n  → did you mean 'anthropic'?"),
     ],
 )
@@ -257,13 +263,6 @@ def ci_items(project: Project, **env: str) -> list[dict[str, str]]:
     return [item for item in items if item["name"] == "ci"]
 
 
-def test_an_agent_of_ones_own_is_added_after_init(project: Project) -> None:
-    """Names like 'mine' in the docs are not agents that Demeanor knows."""
-    refused = project.demeanor("init", "--agent", "my-own-agent")
-    assert refused.returncode == 2
-    assert "for your own agent: `demeanor init`, then `demeanor help test-your-agent`" in refused.stderr
-
-
 def test_a_smoke_workflow_runs_all_evals_once_after_a_merge(project: Project) -> None:
     """With Cline's three models, one key, and only if what it is built from has changed."""
     made = project.demeanor("init", "--agent", "cline", "--smoke")
@@ -278,3 +277,62 @@ def test_a_smoke_workflow_runs_all_evals_once_after_a_merge(project: Project) ->
     env = steps["demeanor run --trials 1 --junit results/junit.xml"]["env"]
     assert env == {"RUN_EVALS": "1", "CLINE_API_KEY": "${{ secrets.CLINE_API_KEY }}"}
     assert "--smoke: the workflow is one of GitHub" in project.demeanor("init", "--smoke", "--ci", "gitlab").stderr
+
+
+TALKS = """\
+import json, os, sys, urllib.request
+url = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/chat/completions"
+tools = [{"type": "function", "function": {"name": "write_file", "parameters": {"type": "object"}}}]
+asked = {"model": "any", "messages": [{"role": "user", "content": sys.argv[1]}], "tools": tools}
+key = {"content-type": "application/json", "authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
+answer = json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(asked).encode(), key)))
+print(answer["choices"][0]["message"]["content"])
+"""
+
+
+def test_the_evals_of_an_agent_of_ones_own_work_with_a_plain_command(project: Project) -> None:
+    """It calls no model, so they ask about files alone, and nothing has to be filled in."""
+    project.write(saves_sh="echo 'buy milk' > notes.txt\n")
+    made = project.demeanor("init", "--agent", "sh saves.sh", "--ci", "none")
+    assert "it called no model" in made.stdout, made.stderr
+    config = tomllib.loads((project.folder / "demeanor.toml").read_text())
+    assert config["subjects"] == ["saves"]
+    assert config["agents"]["saves"] == {"adapter": "command", "command": ["sh", "./saves.sh", "{prompt}"]}
+    ran = project.demeanor("run", "evals/eval_notes.py", "--trials", "1")
+    assert ran.returncode == 0, ran.stdout
+    refused = project.demeanor("init", "other", "--agent", "sh -c :", "--model", "openai/gpt-5-mini")
+    assert "--model: mine was not seen to call a model" in refused.stderr
+
+
+def test_the_api_of_an_agent_is_found_by_starting_it(project: Project) -> None:
+    """Then its evals ask about calls, too, and the next step shows what else it can do."""
+    project.write(talker_py=TALKS)
+    made = project.demeanor("init", "--agent", f"{sys.executable} talker.py {{prompt}}", "--smoke")
+    config = tomllib.loads((project.folder / "demeanor.toml").read_text())["agents"]["talker"]
+    assert (config["dialect"], config["token_env"]) == ("openai-chat", ["OPENAI_API_KEY"]), made.stdout
+    assert "OPENAI_BASE_URL" in config["base_url_env"]
+    assert "demeanor agents check talker" in made.stdout
+    assert 'rig.calls.of_kind("edit")' in (project.folder / "evals/eval_notes.py").read_text()
+    assert '- "talker.py"' in (project.folder / ".github/workflows/evals-smoke.yml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("./absent.sh {prompt}", "--agent: "),
+        ("absent-program run", "--agent: 'absent-program' is not on PATH"),
+        ("sh 'open", "--agent: \"sh 'open\" can't be split into words"),
+    ],
+)
+def test_a_command_that_can_not_start_writes_nothing(project: Project, command: str, message: str) -> None:
+    made = project.demeanor("init", "--agent", command)
+    assert (made.returncode, message in made.stderr) == (2, True), made.stderr
+    assert list(project.folder.iterdir()) == []
+
+
+def test_an_agent_that_ignores_its_base_url_is_told_which_variable_to_read(project: Project) -> None:
+    """By the host that it names when it finds no network."""
+    project.write(stubborn_sh="echo 'could not resolve api.anthropic.com' >&2; exit 1\n")
+    project.demeanor("init", "--agent", "sh stubborn.sh", "--ci", "none")
+    written = (project.folder / "demeanor.toml").read_text()
+    assert "# It asked for api.anthropic.com itself: let it read its base URL from ANTHROPIC_BASE_URL." in written

@@ -70,7 +70,7 @@ PARTS = {
 }
 """A value of each part of a scenario that the agent notices."""
 
-ELSEWHERE = {"files", "template", "setup", "keep_home", "timeout", "requires_env", "network"}
+ELSEWHERE = {"files", "template", "setup", "keep_home", "timeout", "requires_env", "needs", "network"}
 """The parts that are in the tree of starting files, or that do not change what the agent is given."""
 
 

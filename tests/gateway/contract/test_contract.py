@@ -7,18 +7,31 @@ import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import reduce
+from operator import getitem
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason, Usage
-from demeanor.core.values.messages import Text, ToolCall
+from demeanor.core.values.messages import Part, Text, ToolCall
 from demeanor.gateway import contract
 from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
 from demeanor.gateway.contract.spelling import spellings
+from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.stream_events import Assembler, deltas_of
+from demeanor.gateway.dialects.stream_events import (
+    Assembler,
+    Began,
+    Interrupted,
+    PartClosed,
+    PartGrew,
+    PartOpened,
+    deltas_of,
+)
+from tests.gateway.dialects.helpers import changed, in_pieces, places, without
 
 
 def test_the_built_in_dialects_fulfil_the_contract() -> None:
@@ -45,6 +58,41 @@ def test_a_recorded_stream_fulfils_the_contract_too() -> None:
     assert not failed, "\n\n".join(failed[:5])
 
 
+STREAMS = {(case.source, case.body): case.name for case in contract.cases() if case.kind == "stream"}
+PARALLEL = ("openai-chat", "openai-responses")
+"""Dialects in which several parts of a kind may be open at once, and calls beside anything."""
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_stream_is_read_in_order_and_in_any_pieces(dialect: str) -> None:
+    """It begins and ends once; a part opens once, with the next number, grows while it is open, and closes once."""
+    for (source, body), name in STREAMS.items():
+        if source != dialect:
+            continue
+        deltas = in_pieces(DIALECTS[source], body, len(body))
+        assert in_pieces(DIALECTS[source], body, 5) == deltas, name
+        began, parts, finished = 0, 0, False
+        opened: dict[int, Part] = {}
+        for delta in deltas:
+            assert not finished, name
+            if isinstance(delta, Began):
+                began += 1
+            elif isinstance(delta, PartOpened):
+                beside = (ToolCall, type(delta.part)) if source in PARALLEL else ()
+                assert all(isinstance(part, beside) for part in opened.values()), name
+                assert delta.index == parts, name
+                opened[delta.index] = delta.part
+                parts += 1
+            elif isinstance(delta, PartGrew):
+                assert delta.index in opened, name
+            elif isinstance(delta, PartClosed):
+                del opened[delta.index]
+            else:
+                finished = True
+                assert isinstance(delta, Interrupted) or not opened, name
+        assert (began, finished) == (1, True), name
+
+
 def test_there_are_hundreds_of_cases() -> None:
     """Every pair of dialects is covered for every kind of message, and all names are unique."""
     cases = contract.cases()
@@ -65,6 +113,78 @@ def test_a_converter_that_changes_nothing_fails() -> None:
     foreign = [case for case in contract.cases() if case.source != case.target]
     passed = [result.name for result in contract.run(lambda *message: message[-1], only=foreign) if result.passed]
     assert len(passed) < 15
+
+
+RESPONSE = ("created_at", "error", "incomplete_details", "instructions", "metadata", "parallel_tool_calls")
+RESPONSE += ("temperature", "tool_choice", "tools", "top_p")
+WITHOUT_MEANING = {
+    "openai-chat": {
+        *("chunk: choices.*.logprobs", "chunk: choices.*.delta.reasoning_details.*.format"),
+        *("chunk: choices.*.delta.content", "chunk: choices.*.delta.tool_calls.*.function.arguments"),  # empty ones
+        "chunk: usage",  # null, until it is known
+        *("doubled reasoning_details", "doubled usage"),  # a signature, and counts that are totals
+        *("swapped reasoning_details", "swapped tool_calls", "swapped finish_reason"),  # with what it is independent of
+    },
+    "openai-responses": {
+        *(f"response.{kind}: response.{key}" for kind in ("created", "in_progress", "completed") for key in RESPONSE),
+        *(
+            f"response.content_part.{kind}: part.{key}"
+            for kind in ("added", "done")
+            for key in ("annotations", "logprobs")
+        ),
+        *(f"response.output_text.{kind}: logprobs" for kind in ("delta", "done")),
+        *(f"response.output_item.added: item.{key}" for key in ("arguments", "content", "status", "summary")),  # empty
+    },
+    "anthropic": {
+        *(
+            f"message_start: message.usage.{key}_tokens" for key in ("input", "cache_read_input", "output")
+        ),  # until then
+        *(f"message_delta: usage.{key}_tokens" for key in ("input", "cache_read_input")),  # as in message_start
+        "doubled message_delta",
+    },
+    "gemini": {
+        "piece: candidates.*.index",
+        *("piece: candidates.*.content.parts.*", "piece: candidates.*.content.parts.*.text"),  # empty at the end
+    },
+}
+"""What may be lost, changed, doubled or swapped, because it says nothing, or nothing new."""
+
+
+def _label(event: dict[str, Any]) -> str:
+    """What an event is about."""
+    (choice,) = event["data"].get("choices") or [{}] if isinstance(event["data"], dict) else [{}]
+    delta = [key for key in choice.get("delta", {}) if key not in ("reasoning_content", "role")]
+    return event["name"] or next(iter(delta), "finish_reason" if choice else "usage")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_field_of_a_stream_is_checked(dialect: str) -> None:
+    """A stream in which one is lost or changed, or an event is lost, doubled or in another place, fails its case."""
+    (case,) = (each for each in contract.cases() if each.name == f"8-stream-fields/everything: anthropic → {dialect}")
+    events = events_of(contract.builtin_converter(case.source, case.target, case.kind, case.body))
+
+    def passes(stream: list[dict[str, Any]]) -> bool:
+        data = [each["data"] if each["data"] == "[DONE]" else json.dumps(each["data"]) for each in stream]
+        named = [f"event: {each['name']}\n" if each["name"] else "" for each in stream]
+        body = "".join(f"{name}data: {text}\n\n" for name, text in zip(named, data, strict=True))
+        return contract.run(lambda *_: body.encode(), only=[case])[0].passed
+
+    assert passes(events)
+    unseen = set()
+    for at, event in enumerate(events):
+        after = events[at + 1 : at + 2]
+        variants = {"lost": [], "doubled": [event, event], **({"swapped": [*after, event]} if after else {})}
+        for what, instead in variants.items():
+            if passes([*events[:at], *instead, *events[at + (2 if what == "swapped" else 1) :]]):
+                unseen.add(f"{what} {_label(event)}")
+        for path in places(event["data"])[1:] if isinstance(event["data"], dict) else ():
+            name = event["name"] or {"openai-chat": "chunk", "gemini": "piece"}[dialect]
+            value = reduce(getitem, path, event["data"])
+            other = value + 1 if isinstance(value, int) else "other"
+            for data in (without(event["data"], path), changed(event["data"], path, other)):
+                if passes([*events[:at], {**event, "data": data}, *events[at + 1 :]]):
+                    unseen.add(f"{name}: {'.'.join('*' if isinstance(step, int) else step for step in path)}")
+    assert unseen == WITHOUT_MEANING[dialect]
 
 
 def test_a_converter_that_raises_fails_readably() -> None:

@@ -15,7 +15,7 @@ from demeanor.gateway.dialects.dialect import Malformed, Route
 from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.stream_events import Finished, Interrupted
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
-from tests.gateway.dialects.helpers import in_pieces
+from tests.gateway.dialects.helpers import changed, in_pieces, places
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,
@@ -34,25 +34,6 @@ odd = st.sampled_from(
 values = st.recursive(
     scalars | odd, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
 )
-
-
-def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every path in a JSON value."""
-    found = [path]
-    if isinstance(data, dict):
-        found += [deeper for key, value in data.items() for deeper in places(value, (*path, key))]
-    if isinstance(data, list):
-        found += [deeper for at, value in enumerate(data) for deeper in places(value, (*path, at))]
-    return found
-
-
-def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """`data` with another value at `path`."""
-    if not path:
-        return value
-    copy = dict(data) if isinstance(data, dict) else list(data)
-    copy[path[0]] = changed(data[path[0]], path[1:], value)
-    return copy
 
 
 @st.composite

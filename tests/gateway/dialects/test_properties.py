@@ -14,8 +14,7 @@ from demeanor.gateway.dialects import DIALECTS, ids
 from demeanor.gateway.dialects.dialect import Route
 from demeanor.gateway.dialects.stream_events import assemble, deltas_of
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
-from tests.gateway.dialects.helpers import in_pieces
-from tests.gateway.dialects.test_fuzz import changed, places
+from tests.gateway.dialects.helpers import changed, in_pieces, places
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,

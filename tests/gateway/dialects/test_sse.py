@@ -32,6 +32,45 @@ def test_the_last_event_may_lack_its_end() -> None:
     assert read(b"data: 1\n\ndata: [DONE]", 4)[-1] == Event(data=b"[DONE]")
 
 
+@pytest.mark.parametrize(
+    ("body", "events"),
+    [
+        (b"data: 1\n\n", [Event(data=b"1")]),
+        (b"data: 1\r", [Event(data=b"1")]),
+        (b"event: \xff\ndata: 1\n\n", [Event(name="\ufffd", data=b"1")]),
+        (b"\xef\xbb\xbfdata: 1\n\xef\xbb\xbfdata: 2\n\n", [Event(data=b"1")]),
+        (b"data\ndata: 1\n\n", [Event(data=b"\n1")]),
+        (b"data:  1\n\n", [Event(data=b" 1")]),
+    ],
+)
+def test_odd_events(body: bytes, events: list[Event]) -> None:
+    """A byte order mark has no meaning at the beginning only; one space after the colon is no part of the data."""
+    assert read(body, len(body)) == events
+
+
+def test_an_event_is_complete_with_the_next_piece() -> None:
+    """A carriage return at the end of a piece may be half of a line end, so what follows tells."""
+    reader = SseReader()
+    assert reader.feed(b"data: 1\r\r") == []
+    assert reader.feed(b"data: 2") == [Event(data=b"1")]
+    assert reader.feed(b"3") == []
+    assert reader.feed(b"\r\n\r") == []
+    assert reader.feed(b"\n") == [Event(data=b"23")]
+
+
+@pytest.mark.parametrize(
+    ("start", "known"),
+    [
+        *((b"", None), (b"da", None), (b"data", None)),
+        *((b"data: x", True), (b": x", True), (b"\xef\xbb\xbfid: 1", True), (b"\n event:", True)),
+        *((b"{", False), (b"hello", False), (b"hello: x", False)),
+    ],
+)
+def test_the_first_line_tells_whether_a_stream_has_events(start: bytes, known: bool | None) -> None:
+    """None as long as it may become a field."""
+    assert sse.first_line_is_event(start) is known
+
+
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream can't use all memory."""
     monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 100)

@@ -38,7 +38,7 @@ async def test_slots_are_given_in_the_order_of_arrival():
 
     async def talk(name: str) -> None:
         for turn in range(3):
-            async with pool.slot([SYSTEM], shared=1):
+            async with pool.slot([SYSTEM], shared=1, owner=name):
                 order.append(f"{name}{turn}")
                 await asyncio.sleep(0)
 
@@ -51,16 +51,16 @@ async def test_a_conversation_that_gives_up_waiting_loses_no_slot():
     pool = SlotPool(1)
 
     async def wait() -> None:
-        async with pool.slot([SYSTEM], shared=1):
+        async with pool.slot([SYSTEM], shared=1, owner="t"):
             raise AssertionError("not reached")
 
-    async with pool.slot([SYSTEM], shared=1):
+    async with pool.slot([SYSTEM], shared=1, owner="t"):
         early, late = asyncio.create_task(wait()), asyncio.create_task(wait())
         await asyncio.sleep(0)
         early.cancel()
     late.cancel()
     await asyncio.gather(early, late, return_exceptions=True)
-    async with asyncio.timeout(60), pool.slot([SYSTEM], shared=1) as slot:
+    async with asyncio.timeout(60), pool.slot([SYSTEM], shared=1, owner="t") as slot:
         assert slot.number == 0
 
 

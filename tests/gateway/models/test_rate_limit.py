@@ -24,7 +24,7 @@ class Clock:
 
 async def passed(throttle: RateLimiter, clock: Clock) -> float:
     """The time at which one request was let through."""
-    async with throttle.slot():
+    async with throttle.slot("t"):
         return clock() - 100.0
 
 
@@ -61,7 +61,7 @@ async def test_slots_are_released() -> None:
     holding = asyncio.Event()
 
     async def pause() -> None:
-        async with throttle.slot():
+        async with throttle.slot("t"):
             holding.set()
             await asyncio.Event().wait()
 

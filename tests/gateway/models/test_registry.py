@@ -167,3 +167,10 @@ def test_the_hash_of_a_model_changes_with_whatever_answers(tmp_path: Path) -> No
     assert set(same) == {live}
     rotated = [hashed({"provider": "openai"}, {"OPENAI_API_KEY": key}) for key in ("sk-1", "sk-2")]
     assert rotated[0] == rotated[1]
+
+
+def test_a_bare_name_is_a_subject_of_people_and_no_model_that_an_agent_may_ask_for(tmp_path: Path) -> None:
+    """Agents ask for side models under such names; these are answered by the trial's own model, not refused."""
+    models = registry(tmp_path, {}, environ={"GEMINI_API_KEY": "sk-0123456789"})
+    assert isinstance(models.model("gemini-2.5-flash"), LiveModel)
+    assert [models.is_configured(name) for name in ("gemini-2.5-flash", "gemini/gemini-2.5-flash")] == [False, True]

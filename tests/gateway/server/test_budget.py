@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -13,8 +18,9 @@ from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.script import Answer, ScriptedModel
-from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets
-from tests.gateway.helpers import a_trial, chat, post, provider, running
+from demeanor.gateway.server.budget import Amount, Budget, BudgetAccount, Budgets
+from demeanor.gateway.server.session import Session
+from tests.gateway.helpers import a_trial, chat, post, provider, running, session_of
 
 PRICE = Price(input=1.0, output=1.0)
 
@@ -160,3 +166,101 @@ def test_an_account_charges_its_parents() -> None:
     two.spend(6, 0.25)
     assert (run.tokens, run.usd, one.usd) == (12, 0.25, 0.0)
     assert one.exhausted() == two.exhausted() == "the budget of the run is spent: 12 of 10 tokens"
+
+
+@asynccontextmanager
+async def live(
+    handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **settings: Any
+) -> AsyncIterator[Session]:
+    """A session whose model is that of a provider that answers with `handle`."""
+    async with provider(handle) as (url, _):
+        acme = Provider("acme", base_url=url, dialects=[DIALECTS["openai-chat"]], key="k")
+        async with session_of(LiveModel(provider=acme, model="played", price=PRICE), **settings) as session:
+            yield session
+
+
+async def streams_for_ever(request: web.BaseRequest) -> web.StreamResponse:
+    """400 tokens, and then nothing more, not even their number."""
+    reply = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await reply.prepare(request)
+    piece = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "more" * 400}}]}
+    await reply.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
+    await asyncio.Event().wait()
+    return reply
+
+
+async def hang_up(session: Session, *, after: int, **fields: Any) -> None:
+    """Send a request, hang up after so many bytes of the answer, and wait until the gateway has noticed."""
+    head = {"Authorization": f"Bearer {session.token}"}
+    async with aiohttp.ClientSession() as client:
+        url = session.base_url + "/v1/chat/completions"
+        asked = asyncio.create_task(client.post(url, json=chat("x" * 400, **fields), headers=head))
+        while not session.waiting():
+            await asyncio.sleep(0)
+        if after:
+            answer = await asked
+            await answer.content.readexactly(after)
+            answer.close()
+        asked.cancel()
+    while session.account.tokens == 0:
+        await asyncio.sleep(0)
+
+
+async def test_who_hangs_up_pays_for_what_was_received() -> None:
+    """Before the provider says how many tokens these were; the exchange has the same number."""
+    async with live(streams_for_ever) as session:
+        await hang_up(session, after=100, stream=True)
+        (exchange,) = session.exchanges()
+        spent = session.account.tokens
+    assert exchange.response is not None
+    assert exchange.response.usage.output == 400
+    assert spent == 400 + (exchange.response.usage.input or 0) > 500
+
+
+async def test_who_does_not_wait_for_a_whole_answer_pays_for_the_longest_one() -> None:
+    """Nobody knows how much the model has said."""
+    async with live(streams_for_ever) as session:
+        await hang_up(session, after=0, max_tokens=5000)
+        assert 5000 + 100 < session.account.tokens < 5000 + 200
+
+
+async def test_parallel_requests_overspend_a_budget_by_one_exchange() -> None:
+    """What each may cost is reserved before it is sent, and further ones wait."""
+    arrived = most = 0
+
+    async def answers(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal arrived, most
+        arrived += 1
+        most = max(most, arrived)
+        await asyncio.sleep(0)
+        arrived -= 1
+        usage = {"prompt_tokens": 10, "completion_tokens": 1000, "total_tokens": 1010}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+        return web.json_response({"id": "c", "choices": [choice], "usage": usage})
+
+    async with live(answers, budgets=Budgets(trial=Budget(tokens=3000))) as session:
+        replies = await asyncio.gather(*(post(session, chat(n=2, max_tokens=500)) for _ in range(40)))
+        assert session.account.tokens <= 3000 + 1010
+    assert sorted({reply.status for reply in replies}) == [200, 402]
+    assert most <= 2
+
+
+async def test_requests_of_other_trials_are_not_waited_for() -> None:
+    """An agent that does not end its request can't delay another one's."""
+    run = BudgetAccount("the run", Budget(tokens=100))
+    slow, honest = BudgetAccount("one", Budget(), run), BudgetAccount("two", Budget(), run)
+    async with slow.reserve(Amount(tokens=90)), asyncio.timeout(60), honest.reserve(Amount(tokens=90)) as spent:
+        assert spent is None
+
+
+async def test_counting_tokens_spends_them() -> None:
+    """It is no exchange, and costs nothing, but is limited and noted."""
+    question = {"model": "played", "messages": [{"role": "user", "content": "x" * 4000}]}
+    async with session_of(greedy(), budgets=Budgets(trial=Budget(tokens=1000))) as session:
+        headers = {"x-api-key": session.token}
+        path = "/v1/messages/count_tokens"
+        statuses = [(await post(session, question, path=path, headers=headers)).status for _ in range(2)]
+        assert session.exchanges() == ()
+        assert (session.account.usd, session.account.tokens > 1000) == (0.0, True)
+        assert session.notes[-1] == "the agent had the tokens of 1 request counted, which are in no exchange"
+    assert statuses == [200, 402]

@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tools.schemas.reports import report_schema
 
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.values.evidence import Spent
@@ -17,7 +18,7 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.trial import Cell
 from demeanor.core.values.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.reports.run.report import RunReport
-from demeanor.reports.run.to_json import SCHEMA, json_report, json_schema, read_json_report
+from demeanor.reports.run.to_json import SCHEMA, json_report, read_json_report
 from demeanor.reports.run.workflow import publish
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "report.schema.json"
@@ -28,7 +29,7 @@ VOID = Void(cause=VoidCause.AUTH, detail="the provider refused the key")
 
 def document(report: RunReport) -> Any:
     found = json.loads(json_report(report))
-    jsonschema.Draft202012Validator(json_schema()).validate(found)
+    jsonschema.Draft202012Validator(report_schema()).validate(found)
     return found
 
 
@@ -68,13 +69,13 @@ def test_records_leave_out_what_is_not_set(report: Callable[..., RunReport], cel
 
 def test_the_report_keeps_to_its_schema(mixed: RunReport) -> None:
     """Which is a right schema itself, and the one in the docs."""
-    jsonschema.Draft202012Validator.check_schema(json_schema())
-    assert document(mixed)["schema"] == SCHEMA == json_schema()["properties"]["schema"]["const"]
+    jsonschema.Draft202012Validator.check_schema(report_schema())
+    assert document(mixed)["schema"] == SCHEMA == report_schema()["properties"]["schema"]["const"]
 
 
 def test_the_schema_in_the_docs_is_fresh() -> None:
     """`make docs` writes it."""
-    assert SCHEMA_FILE.read_text("utf-8") == json.dumps(json_schema(), indent=2) + "\n"
+    assert SCHEMA_FILE.read_text("utf-8") == json.dumps(report_schema(), indent=2) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_the_schema_refuses_what_is_not_a_report(mixed: RunReport, spoil: Callab
     found = document(mixed)
     spoil(found)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(json_schema()).validate(found)
+        jsonschema.Draft202012Validator(report_schema()).validate(found)
 
 
 def test_tools_for_smoke_test_reports_find_their_fields(mixed: RunReport) -> None:

@@ -41,7 +41,7 @@ def many(number: int) -> list[Record]:
             capture_hash=f"{i:064x}",
             ended=f"2026-01-01T00:00:00.{i:03}+00:00",
         )
-        for i in range(number)
+        for i in range(1, number + 1)
     ]
 
 

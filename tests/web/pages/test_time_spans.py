@@ -5,7 +5,7 @@ from __future__ import annotations
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.trajectory import Called, Kind, Said
 from demeanor.store.history.page_queries import ExchangeTime
-from demeanor.web.pages.time_spans import time_spans
+from demeanor.web.pages.trial_page import time_spans
 
 
 def request(number: int, started: float, ended: float) -> ExchangeTime:

@@ -54,12 +54,12 @@ class QuestionHandler:
         an ordinary request, or if the user does not answer.
         """
         options = as_dicts(params.get("options"))
-        answers = [one for one in options if one.get("kind") == "allow_once"]
+        answers = [option for option in options if option.get("kind") == "allow_once"]
         if not self.asked or len(answers) < 2:
             return None
         question = as_text(as_dict(params.get("toolCall")).get("title"))
-        said = self._user.answer(question, tuple(as_text(one.get("name")) for one in answers))
-        chosen = next((one for one in answers if said is not None and _same(said, one.get("name"))), None)
+        said = self._user.answer(question, tuple(as_text(answer.get("name")) for answer in answers))
+        chosen = next((answer for answer in answers if said is not None and _same(said, answer.get("name"))), None)
         return None if chosen is None else {"outcome": "selected", "optionId": chosen.get("optionId")}
 
 
@@ -81,7 +81,11 @@ def _pairs(field: Mapping[str, Any]) -> list[tuple[str, Any]]:
     listed = inner.get("oneOf") or inner.get("anyOf")
     if isinstance(listed, list):
         options = [as_dict(one) for one in listed]
-        return [(as_text(one.get("title")) or str(one.get("const")), one["const"]) for one in options if "const" in one]
+        return [
+            (as_text(option.get("title")) or str(option.get("const")), option["const"])
+            for option in options
+            if "const" in option
+        ]
     values = inner.get("enum")
     names = inner.get("enumNames")
     shown = names if isinstance(names, list) else values
@@ -103,7 +107,9 @@ def _value(said: str, field: Mapping[str, Any]) -> Any:
         return next((value for shown, value in pairs if _same(said, shown) or _same(said, value)), None)
     plain = said.strip().lower().rstrip(".!")
     if field.get("type") == "boolean":
-        return True if plain in _YES else False if plain in _NO else None
+        if plain in _YES:
+            return True
+        return False if plain in _NO else None
     if field.get("type") in ("integer", "number"):
         try:
             number = json.loads(plain)

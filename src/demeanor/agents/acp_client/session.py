@@ -132,7 +132,9 @@ class AcpSession:
                 if "error" in message and not cancelled:
                     raise AgentFailed(f"the agent answered {method} with an error: {_error_text(message['error'])}")
                 result = message.get("result")
-                return result if isinstance(result, dict) else {"stopReason": "cancelled"} if cancelled else {}
+                if isinstance(result, dict):
+                    return result
+                return {"stopReason": "cancelled"} if cancelled else {}
         raise AgentFailed(f"the agent exited ({self._rpc.describe_exit()}) before it answered {method}")
 
     def _handle(self, message: Mapping[str, Any]) -> None:

@@ -103,11 +103,11 @@ def _edit(workspace: Path, arguments: Mapping[str, str]) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = []
+    files = []
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in {".git", "node_modules"})
-        found += [Path(top, name) for name in sorted(names)]
-    return found
+        files += [Path(top, name) for name in sorted(names)]
+    return files
 
 
 def _list(workspace: Path, arguments: Mapping[str, str]) -> str:

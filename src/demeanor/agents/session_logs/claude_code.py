@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.agents.claude_code import RECIPE
+from demeanor.agents.recipes.claude_code import RECIPE
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part, is_in_background
 from demeanor.core.text.json_values import as_dict, as_dicts, as_number, as_text

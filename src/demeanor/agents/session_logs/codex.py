@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.agents.codex import ANSWERS, RECIPE, add_item, add_outcome, is_sub_agent
 from demeanor.agents.jsonl import joined_text
+from demeanor.agents.recipes.codex import ANSWERS, RECIPE, add_item, add_outcome, is_sub_agent
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.core.text.json_values import as_dict, as_dicts, as_text
 from demeanor.core.values.session import PastSession

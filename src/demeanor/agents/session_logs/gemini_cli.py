@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from demeanor.agents.gemini_cli import RECIPE, exit_code, result_text
 from demeanor.agents.jsonl import joined_text
+from demeanor.agents.recipes.gemini_cli import RECIPE, exit_code, result_text
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.core.text.json_values import as_dict, as_dicts, as_text
 from demeanor.core.values.session import PastSession

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents import cline, goose, opencode
 from demeanor.agents.jsonl import joined_text
+from demeanor.agents.recipes import cline, goose, opencode
 from demeanor.agents.session_logs.builder import SessionBuilder
 from demeanor.agents.sessions import add_part
 from demeanor.core.text.json_values import as_dict, as_dicts, as_number, as_text
@@ -28,8 +28,8 @@ def cline_session(data: Mapping[str, Any], about: Mapping[str, Any]) -> PastSess
         parts = as_dicts(message.get("content"))
         if not by_model and not any(part.get("type") == "tool_result" for part in parts):
             text = joined_text([part for part in parts if part.get("type") == "text"] or message.get("content"))
-            found = _USER_INPUT.fullmatch(text)
-            built.add_prompt(found[1] if found else text, snapshot=snapshots.get(built.rounds + 1, ""))
+            match = _USER_INPUT.fullmatch(text)
+            built.add_prompt(match[1] if match else text, snapshot=snapshots.get(built.rounds + 1, ""))
             continue
         built.answer(by_model=by_model)
         for part in parts:
@@ -45,8 +45,8 @@ def cline_session(data: Mapping[str, Any], about: Mapping[str, Any]) -> PastSess
 def _add_cline_result(built: SessionBuilder, part: Mapping[str, Any]) -> None:
     content = part.get("content")
     outcomes = as_dicts(content)
-    text = "\n".join(as_text(one.get("result")) or as_text(one.get("text")) for one in outcomes)
-    failed = part.get("is_error") is True or any(one.get("success") is False for one in outcomes)
+    text = "\n".join(as_text(outcome.get("result")) or as_text(outcome.get("text")) for outcome in outcomes)
+    failed = part.get("is_error") is True or any(outcome.get("success") is False for outcome in outcomes)
     failed = failed or (isinstance(content, str) and '"success":false' in content)
     built.log.add_result(as_text(part.get("tool_use_id")), text if outcomes else as_text(content), succeeded=not failed)
 

@@ -43,10 +43,10 @@ def read_log_sessions(path: Path, content: bytes) -> list[PastSession] | None:
 def _object(text: str) -> dict[str, Any] | None:
     """The content of a file that is one JSON object."""
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return data if isinstance(data, dict) else None
 
 
 def _from_object(path: Path, data: dict[str, Any]) -> list[PastSession] | None:

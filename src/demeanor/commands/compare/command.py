@@ -176,7 +176,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
 
     ui = make_ui(events=events)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
-    building = config.executor.builds_on_worker
+    building = config.executor.builds
     request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building)
     known = collect_evals(config)
     evals = select_evals(known, request)

@@ -17,7 +17,7 @@ from demeanor.core.values.trial import Plan
 from demeanor.decide import EvalComparison
 from demeanor.reports.comparison import CompareReport, Side
 from demeanor.results import history_of_run
-from demeanor.runner import Catalog, PreparedRun, check_sandbox, plan_evals, prepare, shared_cluster
+from demeanor.runner import Catalog, PreparedRun, check_sandbox, plan_evals, prepare, shared_executor
 from demeanor.vcs import Checkout, checked_out, resolve
 
 SECOND = 2
@@ -57,7 +57,7 @@ def prepare_sides(
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
     if not allow_identical:
         refuse_unchanged(config, *revisions, [resolve(config.root, revision) for revision in revisions])
-    config = stack.enter_context(shared_cluster(config))
+    config = stack.enter_context(shared_executor(config))
     checkouts = [stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions]
     catalogs = [Catalog(config=checkout.config, environ=environ) for checkout in checkouts]
     plans = [plan_evals(catalog, evals, request, environ) for catalog in catalogs]

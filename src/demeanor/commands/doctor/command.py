@@ -11,14 +11,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.cli import config_argument, load_config, sandbox_argument, with_sandbox
+from demeanor.cli import config_argument, load_config, make_ui, sandbox_argument, with_sandbox
 from demeanor.config import Config, read_config
-from demeanor.core.installation import install_extra
 from demeanor.core.text.wording import printable
 from demeanor.core.trees.git import require_git
+from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.capture import NOTE_REMEDY
 from demeanor.core.values.errors import DemeanorError, UsageError
 from demeanor.core.values.exit_code import ExitCode
@@ -107,7 +109,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
     yield _sandbox(config)
     yield from _store(config)
     yield from _engines(config)
-    yield _cluster(read_config(config.root, config.file))  # for doctor itself, no cluster is selected
+    yield from _executors(read_config(config.root, config.file))  # for doctor itself, none is selected
     yield _evals(config)
 
 
@@ -190,10 +192,12 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
 
 def _started(catalog: Catalog, names: Sequence[str]) -> tuple[Mapping[str, Record], str]:
     """Start the agents in the sandbox; also returns why others are not started."""
-    from demeanor.commands.doctor.agent_start import start_agents
+    from demeanor.runner import start_agents
 
     try:
-        return start_agents(catalog, names), "only sandboxes keep it from calling a model of its own"
+        with TemporaryDirectory(prefix=temp_prefix()) as folder:
+            records = start_agents(catalog, names, Path(folder), make_ui(quiet=True, kept=False))
+        return records, "only sandboxes keep it from calling a model of its own"
     except DemeanorError as error:
         return {}, str(error).partition("\n")[0]
 
@@ -274,22 +278,6 @@ _PROMISES = {
 }
 
 
-def _cluster(config: Config) -> DoctorItem:
-    """The extra `cluster`, which is only needed to run attempts on a cluster."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        found = {name: version(name) for name in ("distributed", "cryptography")}
-    except PackageNotFoundError as error:
-        wanted = config.executor.is_cluster
-        detail = f"{'[executor] selects a cluster' if wanted else 'optional'}; {error.name} is not installed"
-        state = "broken" if wanted else "ok"
-        return DoctorItem(name="cluster", state=state, detail=detail, remedy=install_extra("cluster"))
-    detail = ", ".join(f"{name} {number}" for name, number in found.items())
-    more = "check its workers: demeanor cluster check" if config.executor.is_cluster else ""
-    return DoctorItem(name="cluster", state="ok", detail=detail, remedy=more)
-
-
 def _engines(config: Config) -> Iterator[DoctorItem]:
     from demeanor.runner import Catalog, installed_engines
 
@@ -297,6 +285,18 @@ def _engines(config: Config) -> Iterator[DoctorItem]:
     for name in installed_engines():
         try:
             status = catalog.engine(name).status()
+        except DemeanorError as error:
+            yield _problem(name, error)
+        else:
+            yield DoctorItem(name=name, state=status.state, detail=status.detail, remedy=status.remedy)
+
+
+def _executors(config: Config) -> Iterator[DoctorItem]:
+    from demeanor.runner import executor_module, installed_executors
+
+    for name in installed_executors():
+        try:
+            status = executor_module(name).status(used=config.executor.executor == name)
         except DemeanorError as error:
             yield _problem(name, error)
         else:

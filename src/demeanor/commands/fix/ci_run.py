@@ -20,6 +20,7 @@ DOWNLOADS = "ci"
 _URL = re.compile(
     r"https://(?P<host>[\w.-]+)/(?P<owner>[\w.-]+)/(?P<repository>[\w.-]+)/actions/runs/(?P<id>\d{1,20})(?:[/?#].*)?"
 )
+_KIND = "ci"
 _TIMEOUT = 900.0
 
 
@@ -49,7 +50,11 @@ def parse_ci_run(text: str | None) -> CiRun | None:
 
 
 def import_ci_run(run: CiRun, results: Path, history: SqlHistory, environ: Mapping[str, str]) -> str:
-    """Download the artifacts of a run, add the runs of Demeanor in them to the history; returns the newest's name."""
+    """Download the artifacts of a run, add the runs of Demeanor in them to the history; returns the newest's name.
+
+    Whoever can start a workflow can write its artifacts. So none of these runs counts as a night, whatever it says of
+    itself, and nothing is added to a run that the history has from elsewhere.
+    """
     folder = _download(run, results / DOWNLOADS, environ)
     runs = [path.parent for path in folder.rglob(RUN_FILE) if path.is_file() and not path.is_symlink()]
     outer = [path for path in runs if not any(parent in runs for parent in path.parents)]
@@ -60,10 +65,12 @@ def import_ci_run(run: CiRun, results: Path, history: SqlHistory, environ: Mappi
             "  → let the workflow upload the folder results/, as those of `demeanor init` do"
         )
     try:
-        written = write_imports(history.database, read_imports(sorted(outer), ImportOptions()))
+        found = tuple(read_imports(sorted(outer), ImportOptions(kind=_KIND)))
     except BadInput as error:
         raise UsageError(f"an artifact of run {run.id} can't be read: {error}") from None
-    return max((one.imported.run for one in written), key=lambda info: info.started).id
+    elsewhere = {past.info.uid for past in history.runs() if past.info.kind != _KIND}
+    write_imports(history.database, (imported for imported in found if imported.run.uid not in elsewhere))
+    return max((imported.run for imported in found), key=lambda info: info.started).id
 
 
 def _download(run: CiRun, folder: Path, environ: Mapping[str, str]) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from demeanor.commands.fix.report import FixCell, score_of
 from demeanor.config import Config
+from demeanor.core.text.wording import count
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
@@ -113,7 +114,7 @@ def still_failing(before: Verification, after: Verification) -> str:
         if tally.failed and decision.answer not in {"reject", "skipped"}
     }
     return "; ".join(
-        f"{tally.eval} on {tally.subject}: still fails in {tally.failed} of {tally.judged} trials"
+        f"{tally.eval} on {tally.subject}: still fails in {tally.failed} of {count(tally.judged, 'trial')}"
         for key, tally in failing_cells(after).items()
         if key in tolerated
     )

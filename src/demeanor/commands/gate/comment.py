@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,19 @@ from demeanor.core.values.errors import BadInput, StoreError
 MARK = "<!-- demeanor gate: the next run replaces this comment -->"
 _MAX_CHARACTERS = 60_000  # GitHub accepts 65,536
 _PAGE = 100
+_QUERY = f"""\
+query($owner: String!, $name: String!, $number: Int!, $after: String) {{
+  repository(owner: $owner, name: $name) {{
+    pullRequest(number: $number) {{
+      comments(first: {_PAGE}, after: $after) {{
+        nodes {{ databaseId body viewerDidAuthor }}
+        pageInfo {{ endCursor }}
+      }}
+    }}
+  }}
+}}
+"""
+"""Only GraphQL tells whose comments these are, for tokens of users, of jobs and of apps alike."""
 _TIMEOUT = 60
 
 
@@ -55,11 +68,14 @@ def pull_request(environ: Mapping[str, str]) -> PullRequest:
 
 
 def write_comment(place: PullRequest, markdown: str) -> str:
-    """Replace the gate's earlier comment, or write the first one; returns its URL."""
+    """Replace the gate's earlier comment, or write the first one; returns its URL.
+
+    Anyone can write a comment that begins like the gate's. Only one that the token's own user wrote is replaced.
+    """
     body = {"body": f"{MARK}\n{_shortened(markdown)}"}
     comments = f"{place.api}/repos/{place.repository}/issues"
     method, url = "POST", f"{comments}/{place.number}/comments"
-    for number, text in _comments(place, url):
+    for number, text in _own_comments(place):
         if text.startswith(MARK):
             method, url = "PATCH", f"{comments}/comments/{number}"
             break
@@ -70,21 +86,34 @@ def write_comment(place: PullRequest, markdown: str) -> str:
             raise _unexpected(url, other)
 
 
-def _comments(place: PullRequest, url: str) -> Iterator[tuple[int, str]]:
-    """The number and the text of each comment on the pull request."""
-    page = 1
-    while found := _call(place, "GET", f"{url}?per_page={_PAGE}&page={page}"):
-        if not isinstance(found, list):
-            raise _unexpected(url, found)
-        for comment in found:
-            match comment:
-                case {"id": int(number), **rest}:
-                    yield number, str(rest.get("body"))
-                case other:
-                    raise _unexpected(url, other)
-        if len(found) < _PAGE:
+def _own_comments(place: PullRequest) -> Iterator[tuple[int, str]]:
+    """The number and the text of each comment on the pull request that the token's user wrote."""
+    url = f"{place.api.removesuffix('/v3')}/graphql"  # of GitHub Enterprise: /api/v3 and /api/graphql
+    owner, _, name = place.repository.partition("/")
+    after = None
+    while True:
+        variables = {"owner": owner, "name": name, "number": place.number, "after": after}
+        answer = _call(place, "POST", url, {"query": _QUERY, "variables": variables})
+        match answer:
+            case {
+                "data": {
+                    "repository": {
+                        "pullRequest": {"comments": {"nodes": list(nodes), "pageInfo": {"endCursor": after}}}
+                    }
+                }
+            }:
+                yield from _written_by_viewer(nodes)
+            case other:
+                raise _unexpected(url, other)
+        if len(nodes) < _PAGE:
             return
-        page += 1
+
+
+def _written_by_viewer(nodes: Sequence[object]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
+        match node:
+            case {"viewerDidAuthor": True, "databaseId": int(number), "body": str(text)}:
+                yield number, text
 
 
 def _unexpected(url: str, answer: object) -> StoreError:
@@ -114,11 +143,11 @@ def _token(environ: Mapping[str, str]) -> str:
     return token
 
 
-def _call(place: PullRequest, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
+def _call(place: PullRequest, method: str, url: str, body: Mapping[str, Any]) -> Any:
     request = urllib.request.Request(  # noqa: S310 - the URL of the API, which CI sets
         url,
         method=method,
-        data=None if body is None else json.dumps(body).encode(),
+        data=json.dumps(body).encode(),
         headers={
             "Authorization": f"Bearer {place.token}",
             "Accept": "application/vnd.github+json",

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.text.codec import encode
 from demeanor.core.text.select import keyword_matcher
+from demeanor.core.values.dialects import DIALECT_FACTS
 from demeanor.core.values.errors import BadInput, NothingToRun, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.gateway import ContractOutcome, Converter
-
-_DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", help="check a server instead: its streams, ids and usage")
     parser.add_argument(
         "--dialect",
-        choices=_DIALECTS,
+        choices=tuple(DIALECT_FACTS),
         metavar="API",
-        help=f"the API of the server (with --url): {', '.join(_DIALECTS)}",
+        help=f"the API of the server (with --url): {', '.join(tuple(DIALECT_FACTS))}",
     )
     parser.add_argument("--model", default="", help="the model to request (with --url)")
     parser.add_argument("--key-env", metavar="VARIABLE", help="the environment variable with its API key (with --url)")

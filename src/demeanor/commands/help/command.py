@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 
 from demeanor.core.values.errors import UsageError, surely_meant
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.help.pages import pages
     from demeanor.render import show_markdown, show_text
 
-    name = " ".join(args.name)
+    name = re.sub(r"^void\((\w+)\)$", r"\1", " ".join(args.name))  # as reports print a cause
     if args.search is not None:
         return _search(args.search, name)
     if not name:

@@ -7,7 +7,6 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "folder", nargs="?", type=Path, default=Path(), help="the folder to set up (default: the current folder)"
     )
     parser.add_argument(
-        "--agent", metavar="NAME", help="the agent to test, such as claude-code (default: native, a small built-in one)"
+        "--agent",
+        metavar="NAME|COMMAND",
+        help="the agent to test, such as claude-code, or the command that starts your own, such as"
+        " './agent.sh {prompt}' (default: native, a small built-in one)",
     )
     parser.add_argument(
         "--model",
@@ -58,7 +60,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         old |= {ignore} if ignore.exists() else set()
     write_files(new)
     for path in found:
-        done = "kept" if path not in new else "updated" if path in old else "created"
+        done = "updated" if path in old else "created"
+        if path not in new:
+            done = "kept"
         print(f"{done:<8} {path}{' (already exists)' if done == 'kept' else ''}")
     folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
     print(f"\n{next_steps([*folder, *steps(choice, os.environ)])}")
@@ -89,8 +93,8 @@ def _choice(args: argparse.Namespace) -> StarterChoice:
     from demeanor.commands.init.questions import asked, checked
 
     if sys.stdin.isatty() and sys.stdout.isatty() and args.agent is args.model is args.ci is None:
-        return replace(asked(), smoke=args.smoke)
-    return checked(args.agent, args.model, args.ci, smoke=args.smoke)
+        return asked(args.folder, smoke=args.smoke)
+    return checked(args.folder, args.agent, args.model, args.ci, smoke=args.smoke)
 
 
 def _with_ignored(path: Path) -> str | None:

@@ -38,7 +38,9 @@ class GuideFile:
         """`fresh`, or what has to be done."""
         if self.old == self.new:
             return "fresh"
-        return "missing" if self.old is None else "obsolete" if self.new is None else "stale"
+        if self.old is None:
+            return "missing"
+        return "obsolete" if self.new is None else "stale"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

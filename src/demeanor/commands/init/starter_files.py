@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 
 from demeanor.cli import package_line, schemas
+from demeanor.commands.init.own_agent import OwnAgent
 from demeanor.config import WELL_KNOWN
 from demeanor.core.installation import install_extra, installed_from
 from demeanor.gateway import DEFAULT_MODEL
@@ -35,11 +36,44 @@ CI: Mapping[str, Mapping[str, str]] = {
 """CI service → its starter files and where they are written."""
 
 
+_FORK = {"github-fork.yml": ".github/workflows/evals-fork.yml"}
+"""The workflow for pull requests of forks, which have no keys."""
+
 SMOKE = {"github-smoke.yml": ".github/workflows/evals-smoke.yml"}
 """The workflow of `--smoke` and where it is written."""
 
 _CLINE_MODELS = ("claude-sonnet-4-20250514", "gpt-4o", "gemini-2.5-pro-preview-06-05")
 """The models of Cline's own smoke tests, which its router serves."""
+
+_DEFAULT = """\
+`native` is Demeanor's own small agent. By default it runs with a small language model on this machine (`demeanor
+models fetch` downloads it; no key is needed), or, if that is not there, with `scripted`: a set of rules in place of a
+model.
+"""
+
+_OWN_AGENT = """\
+# Your own agent: any program that takes a prompt. Then: demeanor run --subject mine
+#
+# [agents.mine]
+# adapter = "command"
+# command = ["my-agent", "--prompt", "{prompt}"]
+"""
+
+_WITHOUT_KEY = """\
+if [ -z "${name}" ]; then
+  echo "::notice title=Evals::nothing was gated, because this job has no {name} (a fork, Dependabot, or not set up yet)"
+  exit 0
+fi
+"""
+
+_BUDGET = """
+# A run that has used this much stops, and says which trials are missing.
+[budgets.run]
+tokens = 5_000_000
+"""
+
+_ABOUT_CALLS = "rig.calls"
+"""What the lines of an eval contain that ask about tool calls. Not every agent lets its calls be seen."""
 
 _AGENT_SOURCES: Mapping[str, Sequence[str]] = {"cline": ("src/core/**", "src/shared/**", "proto/**")}
 """What the agent of a project is built from, where it is known."""
@@ -61,6 +95,14 @@ class StarterChoice:
     smoke: bool = False
     """Whether a workflow runs all evals once after a merge; on GitHub only."""
 
+    own: OwnAgent | None = None
+    """The agent, if it is the person's own."""
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether its agent calls a model through Demeanor, as far as is known."""
+        return self.own is None or bool(self.own.api)
+
     @property
     def models(self) -> tuple[str, ...]:
         """The models of its subjects; empty for the small model on this machine."""
@@ -72,28 +114,41 @@ class StarterChoice:
 def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
     """The path and the text of every file."""
     targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci], **(SMOKE if choice.smoke else {})}
-    sources = _AGENT_SOURCES.get(choice.agent, ("src/**", "prompts/**"))
+    if choice.ci == "github" and _keys(choice):
+        targets |= _FORK
+    sources = _AGENT_SOURCES.get(choice.agent, ("src/**", "prompts/**", *(choice.own.files if choice.own else ())))
+    keys = [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)]
     blocks = {
         "subjects": [_subjects(choice)],
+        "default": [] if choice.own else _DEFAULT.splitlines(),
+        "agent": choice.own.lines() if choice.own else _OWN_AGENT.splitlines(),
         "paths": [f'- "{pattern}"' for pattern in (*sources, "evals/**", "demeanor.toml")],
         "package": [package_line(installed_from(), _extra(choice))],
         "install": [command for command, _ in _downloads(choice)],
-        "node": [] if choice.agent == NATIVE else ["apt-get update && apt-get install --yes nodejs npm"],
-        "keys": [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)],
-        "key_names": _keys(choice) or ["(the local model needs none)"],
+        "node": [] if choice.agent == NATIVE or choice.own else ["apt-get update && apt-get install --yes nodejs npm"],
+        "keys": keys,
+        "env": ["env:", *(f"  {line}" for line in keys)] if keys else [],
+        "without_key": [line for name in _keys(choice) for line in _WITHOUT_KEY.format(name=name).splitlines()],
+        "budget": _BUDGET.splitlines() if _keys(choice) else [],
+        "key_names": _keys(choice) or ["(none is needed)"],
     }
     folder = files("demeanor.commands.init") / "starter"
-    return {PurePosixPath(target): fill((folder / name).read_text("utf-8"), blocks) for name, target in targets.items()}
+    texts = {target: (folder / name).read_text("utf-8") for name, target in targets.items()}
+    if choice.own and not choice.own.edits:
+        texts = {target: _without(text, _ABOUT_CALLS) for target, text in texts.items()}
+    return {PurePosixPath(target): fill(text, blocks) for target, text in texts.items()}
 
 
 def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """What has to be installed, set and run for a first result, in order. The built-in agent needs nothing."""
     ready = choice.agent == NATIVE and not choice.models
+    check = f"demeanor agents check {choice.agent}"
     runtime = [(install_extra("local"), "the runtime of the local model")] if _extra(choice) else []
     return [
         *([] if ready else [*runtime, *_downloads(choice)]),
         *((f"export {name}=…", "the key of the provider") for name in _keys(choice) if name not in environ),
         ("demeanor validate", "check the evals, without a model"),
+        *([(check, "what your agent can do, with a scripted model")] if choice.own and choice.own.api else []),
         ("demeanor run", "run them"),
     ]
 
@@ -125,21 +180,27 @@ def fill(template: str, blocks: Mapping[str, Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _without(text: str, words: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if words not in line)
+
+
 def _subjects(choice: StarterChoice) -> str:
+    if not choice.needs_model:
+        return f'subjects = ["{choice.agent}"]'
     names = ", ".join(f'"{choice.agent}:{model}"' for model in choice.models or (DEFAULT_MODEL,))
     return f"{'' if choice.models or choice.agent != NATIVE else '# '}subjects = [{names}]"
 
 
 def _extra(choice: StarterChoice) -> str:
     """The extra that the choice needs: the runtime of the local model."""
-    return "" if choice.models else "local"
+    return "local" if choice.needs_model and not choice.models else ""
 
 
 def _downloads(choice: StarterChoice) -> list[tuple[str, str]]:
     """What is downloaded after Demeanor itself, with a few words about each: the local model and the agent."""
-    model = [] if choice.models else [("demeanor models fetch", "its weights")]
+    model = [("demeanor models fetch", "its weights")] if _extra(choice) else []
     agent = (f"demeanor agents install {choice.agent}", "unless it is on PATH already")
-    return model if choice.agent == NATIVE else [*model, agent]
+    return model if choice.agent == NATIVE or choice.own else [*model, agent]
 
 
 def _keys(choice: StarterChoice) -> list[str]:

@@ -93,7 +93,7 @@ def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> Non
     asked = [name for name in (args.trial, args.other if not args.against else None) if name]
     stored = find_stored_run(args.run or "latest", results, config, os.environ, trials=asked)
     captures = open_capture_store(config)
-    record = find_record(stored.records, args.trial)
+    record = find_record(stored, args.trial)
     events = read_steps(stored.place, record, captures)
     if args.other or args.diff or args.against:
         other = stored
@@ -126,7 +126,7 @@ def _print_side_by_side(
 
     record, events = one
     if args.other:
-        other = find_record(other_run.records, args.other)
+        other = find_record(other_run, args.other)
     else:
         other = find_nearest_pass(TrialSteps(run=run.name, record=record, events=events), other_run, captures)
     others = read_steps(other_run.place, other, captures)

@@ -39,7 +39,7 @@ class NoteRequest:
 def write_note(request: NoteRequest, config: Config, environ: Mapping[str, str]) -> NotesReport:
     """Find the trial and append the note to the history."""
     stored = find_stored_run(request.run or "latest", request.results, config, environ)
-    record = find_record(stored.records, request.trial)
+    record = find_record(stored, request.trial)
     label, text = checked_label(request.label or ""), checked_text(request.text)
     author = checked_author(_user())
     with open_project_history(config, environ, results=request.results, reading=False) as history:

@@ -20,7 +20,7 @@ def print_prompt(args: argparse.Namespace, config: Config, results: Path) -> Non
     from demeanor.results import find_record, find_stored_run, locate, sent_instructions
 
     stored = find_stored_run(args.run or "latest", results, config, os.environ)
-    record = find_record(stored.records, args.trial)
+    record = find_record(stored, args.trial)
     rows = locate(sent_instructions(stored, record, config), config)
     if args.json:
         print(json.dumps(prompt_json(record, rows), indent=2))

@@ -51,7 +51,9 @@ def _tests(report: ValidationReport) -> Iterator[str]:
     only_read = set(report.tasks) if report.tasks_not_run else set()
     for test in report.tests:
         faulty = test.eval in report.too_early or fault_count(test, strict=report.strict)
-        mark = "FAULT" if faulty else "read" if test.eval in only_read else "ok"
+        mark = "read" if test.eval in only_read else "ok"
+        if faulty:
+            mark = "FAULT"
         rehearsed = count(test.rehearsed, "rehearsal") if mark != "read" else "not run"
         yield f"{mark:<5}  {test.eval:<{width}}  {rehearsed}"
         for complaint in test.complaints:
@@ -77,7 +79,9 @@ def _prefixes(report: ValidationReport) -> Iterator[str]:
     for one in report.prefixes:
         if one.state == "fresh":
             continue
-        mark = "FAULT" if one.faulty else "note" if one.state == "refreshed" else "warning"
+        mark = "note" if one.state == "refreshed" else "warning"
+        if one.faulty:
+            mark = "FAULT"
         first, *rest = (printable(line) for line in one.detail.splitlines() or [""])
         yield f"{mark}: {one.eval}: prefix {one.file}: {_STATES[one.state]}: {first.removeprefix(f'{one.file}: ')}"
         yield from (f"  {line.strip()}" for line in rest)

@@ -53,31 +53,33 @@ def git_objects(content: bytes) -> list[bytes]:
 def _unpacked(content: bytes, start: int) -> list[bytes]:
     """The objects of a pack, read from its beginning without an index. A delta without a base stands for itself."""
     stored = dict(_stored(content, start))
-    whole = {at: one for at, one in stored.items() if isinstance(one, _Whole)}
-    deltas = {at: one for at, one in stored.items() if isinstance(one, _Delta)}
-    left = MAX_BYTES - sum(len(one.content) for one in whole.values()) - sum(len(one.delta) for one in deltas.values())
+    whole = {at: item for at, item in stored.items() if isinstance(item, _Whole)}
+    deltas = {at: item for at, item in stored.items() if isinstance(item, _Delta)}
+    left = (
+        MAX_BYTES - sum(len(item.content) for item in whole.values()) - sum(len(item.delta) for item in deltas.values())
+    )
     for _ in range(_MOST_ROUNDS):
-        names = _names(whole) if any(isinstance(one.base, bytes) for one in deltas.values()) else {}
+        names = _names(whole) if any(isinstance(delta.base, bytes) for delta in deltas.values()) else {}
         before = len(deltas)
-        for at, one in list(deltas.items()):  # a base that is given by its position comes first
-            base = whole.get(one.base if isinstance(one.base, int) else names.get(one.base, -1))
+        for at, delta in list(deltas.items()):  # a base that is given by its position comes first
+            base = whole.get(delta.base if isinstance(delta.base, int) else names.get(delta.base, -1))
             if base is not None:
-                content = _applied(one.delta, base.content, left)
+                content = _applied(delta.delta, base.content, left)
                 left -= len(content)
                 whole[at] = _Whole(base.kind, content)
                 del deltas[at]
         if not deltas or len(deltas) == before:
             break
-    return [*(one.content for one in whole.values()), *(one.delta for one in deltas.values())]
+    return [*(item.content for item in whole.values()), *(item.delta for item in deltas.values())]
 
 
 def _names(whole: dict[int, _Whole]) -> dict[bytes, int]:
-    found = {}
-    for at, one in whole.items():
-        digest = hashlib.sha1(b"%s %d\0" % (one.kind, len(one.content)), usedforsecurity=False)
-        digest.update(one.content)
-        found[digest.digest()] = at
-    return found
+    names = {}
+    for at, item in whole.items():
+        digest = hashlib.sha1(b"%s %d\0" % (item.kind, len(item.content)), usedforsecurity=False)
+        digest.update(item.content)
+        names[digest.digest()] = at
+    return names
 
 
 def _stored(content: bytes, at: int) -> Iterator[tuple[int, _Whole | _Delta]]:

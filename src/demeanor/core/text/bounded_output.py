@@ -62,12 +62,16 @@ def _text(data: bytes | bytearray) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
+_FIRST_BYTES = (0xC0, 0xE0, 0xF0)
+"""The lowest first bytes of characters of 2, 3 and 4 bytes."""
+
+
 def _whole_end(data: bytearray) -> bytearray:
     """`data` without a partial UTF-8 character at its end."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte & 0xC0 != 0x80:
-            needs = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            needs = 1 + sum(byte >= first for first in _FIRST_BYTES)
             return data[:-back] if needs > back else data
     return data
 

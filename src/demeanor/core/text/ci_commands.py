@@ -34,7 +34,7 @@ class CommandFilter:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """`environ` tells on which services this runs."""
-        patterns = [pattern for name, found in _SERVICES.items() if environ.get(name) for pattern in found]
+        patterns = [pattern for name, service in _SERVICES.items() if environ.get(name) for pattern in service]
         self._patterns = [re.compile(pattern) for pattern in patterns]
         self._open = ""
 
@@ -54,7 +54,9 @@ class CommandFilter:
             self._open = ""
         else:
             self._open = whole if len(whole) <= _REMEMBERED else "\0" + whole[-_REMEMBERED:]  # not a line's start
-        shown = "".join(f"\\u{ord(c):04x}" if at in marks else c for at, c in enumerate(text)) if marks else text
+        if not marks:
+            return line
+        shown = "".join(f"\\u{ord(c):04x}" if at in marks else c for at, c in enumerate(text))
         return shown + line[len(text) :]
 
 

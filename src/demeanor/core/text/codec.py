@@ -91,13 +91,13 @@ def decode(kind: type[T], data: Any, *, at: str = "") -> T:
 
 @cache
 def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
-    found = []
+    defaults = []
     for field in dataclasses.fields(kind):
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
-        found.append((field.name, default))
-    return tuple(found)
+        defaults.append((field.name, default))
+    return tuple(defaults)
 
 
 @cache

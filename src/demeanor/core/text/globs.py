@@ -78,7 +78,7 @@ def _after_folders(path: str, starts: set[int]) -> Iterator[int]:
 
 @cache
 def _parts(piece: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(one, re.DOTALL) for one in _alternatives(piece))
+    return tuple(re.compile(alternative, re.DOTALL) for alternative in _alternatives(piece))
 
 
 _PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\]|.", re.DOTALL)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from demeanor.core.text.volatile_text import with_placeholders
 from demeanor.core.values.exchange import Request
 from demeanor.core.values.messages import Text
 
@@ -29,6 +28,14 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _TAG = re.compile(r"\s*</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?>\s*$")
 _SENTENCE_END = re.compile(r"""[.!?]["'”’)\]*`]*\s+(?=["'“‘(\[*`<]*[A-Z0-9])""")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|al)|\b[A-Z])\.\s+$", re.IGNORECASE)
+_DATES = re.compile(
+    r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
+    r"|\b\d{1,2}/\d{1,2}/\d{4}\b"
+    r"|\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?"
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r" \d{1,2}(?:st|nd|rd|th)?,? \d{4}\b"
+)
+_IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,8 +120,8 @@ def pieces(request: Request, facts: Mapping[str, str]) -> tuple[PromptPiece, ...
             done = span.end
         if done < len(text):
             found.append(PromptPiece(id="", place=SYSTEM, text=text[done:]))
-    for one in _of_tools(request, facts):
-        found.append(PromptPiece(id=one.id, place=one.place, text=one.text))
+    for tool in _of_tools(request, facts):
+        found.append(PromptPiece(id=tool.id, place=tool.place, text=tool.text))
     return tuple(found)
 
 
@@ -178,6 +185,24 @@ def _sections(text: str) -> Iterator[PromptSpan]:
 def _parts(text: str) -> Iterator[PromptSpan]:
     """List items, sentences and code blocks."""
     block: int | None = None
+    lines: list[tuple[int, str]] = []  # since the last code block
+    for start, line in _lines(text):
+        if not _FENCE.match(line):
+            if block is None:
+                lines.append((start, line))
+        elif block is None:
+            yield from _items_and_sentences(text, lines)
+            block, lines = start, []
+        else:
+            yield PromptSpan(kind="block", start=block, end=start + len(line))
+            block = None
+    yield from _items_and_sentences(text, lines)
+    if block is not None:
+        yield PromptSpan(kind="block", start=block, end=len(text))
+
+
+def _items_and_sentences(text: str, lines: Iterable[tuple[int, str]]) -> Iterator[PromptSpan]:
+    """List items and sentences in lines without a code block."""
     item: tuple[int, int, int] | None = None  # where it begins and ends, and its indentation
     paragraph: tuple[int, int] | None = None
 
@@ -189,18 +214,9 @@ def _parts(text: str) -> Iterator[PromptSpan]:
             yield from _sentences(text, *paragraph)
         item = paragraph = None
 
-    for start, line in _lines(text):
+    for start, line in lines:
         end = start + len(line)
-        if _FENCE.match(line):
-            if block is None:
-                yield from finished()
-                block = start
-            else:
-                yield PromptSpan(kind="block", start=block, end=end)
-                block = None
-        elif block is not None:
-            continue
-        elif not line.strip() or _HEADING.match(line) or _TAG.match(line):
+        if not line.strip() or _HEADING.match(line) or _TAG.match(line):
             yield from finished()
         elif _ITEM.match(line):
             yield from finished()
@@ -212,8 +228,6 @@ def _parts(text: str) -> Iterator[PromptSpan]:
                 yield from finished()
             paragraph = (paragraph[0] if paragraph else start, end)
     yield from finished()
-    if block is not None:
-        yield PromptSpan(kind="block", start=block, end=len(text))
 
 
 def _indentation(line: str) -> int:
@@ -231,3 +245,13 @@ def _sentences(text: str, start: int, end: int) -> Iterator[PromptSpan]:
         end = len(text[:end].rstrip())  # what comes before it keeps its line
     if text[first:end].strip():
         yield PromptSpan(kind="sentence", start=first, end=end)
+
+
+def with_placeholders(text: str, facts: Mapping[str, str]) -> str:
+    """The text with placeholders for `workspace`, `home` and `agent` of the facts, for dates and for ids."""
+    for name in ("workspace", "home", "agent"):
+        if facts.get(name):
+            text = text.replace(facts[name], f"<{name}>")
+            as_folder = re.sub(r"[^A-Za-z0-9]", "-", facts[name])  # agents name folders after it
+            text = text.replace(as_folder, f"<{name}>")
+    return _IDS.sub("<id>", _DATES.sub("<date>", text))

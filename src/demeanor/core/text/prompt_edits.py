@@ -51,15 +51,15 @@ def shortened(text: str) -> str:
     end = _first_end(body)
     if end < len(body):
         return body[:end]
-    found = _CLAUSE.search(body)
-    return f"{body[: found.start()].rstrip()}." if found and found.start() > 0 else text
+    match = _CLAUSE.search(body)
+    return f"{body[: match.start()].rstrip()}." if match and match.start() > 0 else text
 
 
 def _first_end(text: str) -> int:
-    found = _END.search(text)
-    if not found:
+    match = _END.search(text)
+    if not match:
         return len(text)
-    return found.end() if text[found.start()] in ".!?" else found.start()
+    return match.end() if text[match.start()] in ".!?" else match.start()
 
 
 def _lower(text: str) -> str:

@@ -54,8 +54,8 @@ def require_git() -> None:
         if out_of_files(error):
             raise
         raise UsageError(f"git is not installed\n  → {remedy}") from None
-    found = re.search(r"(\d+)\.(\d+)", text)
-    if found and (int(found[1]), int(found[2])) < OLDEST:
+    match = re.search(r"(\d+)\.(\d+)", text)
+    if match and (int(match[1]), int(match[2])) < OLDEST:
         raise UsageError(f"git is too old: {text.strip()}\n  → {remedy}")
 
 

@@ -26,8 +26,8 @@ def temp_prefix(pid: int | None = None) -> str:
 def owner_is_dead(name: str) -> bool:
     """Whether a temporary folder was created by a process of this pid namespace that no longer exists; False for any
     other name."""
-    found = _NAME.fullmatch(name)
-    return found is not None and found[1] == _namespace() and _started(int(found[2])) != found[3]
+    match = _NAME.fullmatch(name)
+    return match is not None and match[1] == _namespace() and _started(int(match[2])) != match[3]
 
 
 def _namespace() -> str:

@@ -115,11 +115,11 @@ def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
 
 def parent_folders(entries: Mapping[str, Entry]) -> set[str]:
     """All folders in some entries: the empty ones, and those of which a path is below."""
-    found = {path for path, entry in entries.items() if entry.kind == "folder"}
+    folders = {path for path, entry in entries.items() if entry.kind == "folder"}
     for path in entries:
-        while (path := path.rpartition("/")[0]) and path not in found:
-            found.add(path)
-    return found
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+    return folders
 
 
 def unified_diff(found: tuple[Change, ...]) -> str:

@@ -16,6 +16,7 @@ from demeanor.core.values.verdict import VoidCause
 
 NOTE_REMEDY = "\n→ "
 """Before the remedy, in a note on what of this machine a failed agent did not find in its sandbox."""
+_LONG_SILENCE = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,3 +123,8 @@ class Capture:
 
     facts: Mapping[str, str] = field(default_factory=dict)
     """Further facts about the environment: sandbox level, agent version."""
+
+
+def stall_seconds(silent: float | None, timeout: float) -> float | None:
+    """`silent`, the seconds waited for the provider, if that is long enough to explain a timeout after `timeout`."""
+    return silent if silent is not None and silent >= min(_LONG_SILENCE, timeout / 4) else None

@@ -108,8 +108,9 @@ def _known(kind: str, known: Sequence[str]) -> str:
     if known:
         more = f" and {len(known) - _MOST_KNOWN} more" if len(known) > _MOST_KNOWN else ""
         return f"known: {', '.join(known[:_MOST_KNOWN])}{more}"
-    starts = "; `demeanor run` or `demeanor nightly` starts the first" if "run" in kind.split() else ""
-    return f"there is no {kind} yet{starts}"
+    if "run" in kind.split():
+        return "there is no run yet; `demeanor run` or `demeanor nightly` starts the first"
+    return f"there is no {kind} yet"
 
 
 class NothingToRun(UsageError):

@@ -123,13 +123,17 @@ class Fault:
         name = OPTIONS.get(self.kind, "")
         value = getattr(self, name) if name else None
         shown = _plain(value) if isinstance(value, float) else value
-        prefix = f"tool:{self.tool}:" if self.tool else "" if self.role == "agent" else f"{self.role}:"
+        prefix = "" if self.role == "agent" else f"{self.role}:"
+        if self.tool:
+            prefix = f"tool:{self.tool}:"
         return f"{prefix}{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
 
     @property
     def role(self) -> Role:
         """Whose exchanges with a model it affects."""
-        return "judge" if self.judge else "user" if self.user else "agent"
+        if self.judge:
+            return "judge"
+        return "user" if self.user else "agent"
 
     def hits(self, number: int, seed: int) -> bool:
         """Whether it applies to exchange `number` of the trial with this seed; deterministic."""
@@ -154,7 +158,8 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
             fail(f"a tool can't have the fault {rule}", f"the faults of tools, without options: {of_tools}")
         return replace(rule, tool=of_tool[1])
     role = _ROLE.match(text) if isinstance(text, str) else None
-    parsed = _TEXT.fullmatch(text[role.end() if role else 0 :]) if isinstance(text, str) else None
+    start = role.end() if role else 0
+    parsed = _TEXT.fullmatch(text, start) if isinstance(text, str) else None
     if parsed is None:
         fail("is not a fault", "write KIND[@WHEN][:OPTION=VALUE], such as '429@1:retry_after=1' or 'cut@2'")
     name, when, rest = parsed.groups()

@@ -39,11 +39,11 @@ def short_hash(*parts: Any) -> str:
 
 
 @by_identity
-def eval_hash(one: Eval, before: Tree) -> str:
+def eval_hash(eval_: Eval, before: Tree) -> str:
     """The hash of an eval's scenario and checks. Name, policy, labels and location are not included."""
-    if one.task is not None:
-        return short_hash(one.task.content, [_asked(check) for check in one.checks], *_judge(one))
-    scenario = one.scenario
+    if eval_.task is not None:
+        return short_hash(eval_.task.content, [_asked(check) for check in eval_.checks], *_judge(eval_))
+    scenario = eval_.scenario
     return short_hash(
         scenario.prompts,
         [
@@ -55,7 +55,7 @@ def eval_hash(one: Eval, before: Tree) -> str:
         repr(scenario.approval),
         repr(scenario.messages),
         _faults(scenario),
-        [_asked(check) for check in one.checks],
+        [_asked(check) for check in eval_.checks],
         *([identity(scenario.mcp)] if scenario.mcp else []),
         *(["start", scenario.start.digest] if scenario.start else []),
         *([user_identity(scenario)] if scenario.user else []),
@@ -64,7 +64,7 @@ def eval_hash(one: Eval, before: Tree) -> str:
         *([repr(sorted(scenario.home_files.items()))] if scenario.home_files else []),
         *([repr(scenario.then)] if scenario.then else []),
         *([repr(sorted(scenario.tools.items()))] if scenario.tools else []),
-        *_judge(one),
+        *_judge(eval_),
     )
 
 
@@ -109,21 +109,21 @@ def user_identity(scenario: Scenario) -> str:
     return f"{_source(function)} {given!r} {user.answers!r} {user.max_turns}"
 
 
-def _judge(one: Eval) -> tuple[Any, ...]:
+def _judge(eval_: Eval) -> tuple[Any, ...]:
     """The project's judge, if the eval asks one."""
-    return ((one.judge.model, one.judge.instructions),) if asks_judge(one) else ()
+    return ((eval_.judge.model, eval_.judge.instructions),) if asks_judge(eval_) else ()
 
 
-def judge_identity(one: Eval) -> str:
+def judge_identity(eval_: Eval) -> str:
     """Twelve hex digits of what judges an eval: its checks, and the judge's model and instructions. They change with
     everything that may change the judge's error rates."""
-    return short_hash([_asked(check) for check in one.checks], *_judge(one))
+    return short_hash([_asked(check) for check in eval_.checks], *_judge(eval_))
 
 
-def asks_judge(one: Eval) -> bool:
+def asks_judge(eval_: Eval) -> bool:
     """Whether a check of the eval may ask a judge: it declares one, or its function mentions `.judge`."""
-    functions = [check.function for check in one.checks if isinstance(check, FunctionCheck)]
-    return any(isinstance(check, JudgeCheck) for check in one.checks) or any(map(_mentions_judge, functions))
+    functions = [check.function for check in eval_.checks if isinstance(check, FunctionCheck)]
+    return any(isinstance(check, JudgeCheck) for check in eval_.checks) or any(map(_mentions_judge, functions))
 
 
 @cache

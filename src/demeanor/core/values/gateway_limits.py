@@ -1,4 +1,5 @@
-"""Limits on what one agent may ask of the gateway, so that it can't stall the run or fill its memory."""
+"""Limits on what one agent may ask of the gateway, and a provider may answer, so that neither can stall the run or
+fill its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +18,15 @@ class GatewayLimits:
     connections: int = 64
     """Open connections; further ones are closed."""
 
+    response: int = 32 * 2**20
+    """Bytes of one response of a provider; a longer one is cut off."""
+
     @property
     def distinct(self) -> int:
         """Bytes of different content in all requests together; a request that exceeds them is refused with 413."""
         return self.request * _DISTINCT_FACTOR
+
+    @property
+    def received(self) -> int:
+        """Bytes of all responses together; the one that exceeds them is cut off, and no further request is sent."""
+        return self.response * _DISTINCT_FACTOR

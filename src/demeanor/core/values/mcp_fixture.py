@@ -96,10 +96,10 @@ class FixtureTool:
 
     def reply(self, arguments: Mapping[str, Any], used: dict[int, int]) -> Reply | None:
         """The reply to a call, which is then counted in `used`; None if there is none."""
-        for index, one in enumerate(self.replies):
-            if one.answers(arguments) and (one.times is None or used.get(index, 0) < one.times):
+        for index, reply in enumerate(self.replies):
+            if reply.answers(arguments) and (reply.times is None or used.get(index, 0) < reply.times):
                 used[index] = used.get(index, 0) + 1
-                return one
+                return reply
         return None
 
 
@@ -127,7 +127,7 @@ class Fixture:
             if not tool.replies:
                 raise ValueError(f"{name}: has no replies, so that every call would be void")
             kinds = [one for one in tool.schema.values() if isinstance(one, str)] if "type" not in tool.schema else []
-            if unknown := [one for one in kinds if one not in _TYPES]:
+            if unknown := [kind for kind in kinds if kind not in _TYPES]:
                 raise ValueError(f"{name}: unknown type {unknown[0]!r} in its schema; known: {', '.join(_TYPES)}")
 
 
@@ -215,9 +215,9 @@ def read_record(text: str) -> Iterator[McpCall]:
     """The calls in a server's record; lines that the agent's side did not finish are left out."""
     for line in text.splitlines():
         try:
-            found = json.loads(line)
-            if isinstance(found, dict) and "tool" in found:
-                yield decode(McpCall, found)
+            data = json.loads(line)
+            if isinstance(data, dict) and "tool" in data:
+                yield decode(McpCall, data)
         except (ValueError, RecursionError):
             continue
 

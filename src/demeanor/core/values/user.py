@@ -47,7 +47,9 @@ class UserReply:
 
     def fits(self, message: str, used: int) -> bool:
         """Whether it replies to a message, after it was given `used` times."""
-        most = (None if self.when else 1) if self.times is None else self.times
+        most = self.times
+        if most is None and not self.when:
+            most = 1
         return (most is None or used < most) and contains(_plain(message), _plain(self.when))
 
 
@@ -165,12 +167,12 @@ class AskedUser(Protocol):
         ...
 
 
-def as_replies(given: object) -> tuple[UserReply, ...]:
+def as_replies(value: object) -> tuple[UserReply, ...]:
     """Texts and replies, one or several, as replies."""
-    several = [given] if isinstance(given, str | UserReply) else list(given) if isinstance(given, Sequence) else None
-    if several is None or not all(isinstance(one, str | UserReply) for one in several):
-        raise ValueError(f"expected texts or replies of the user, found {given!r}")
-    return tuple(UserReply(one) if isinstance(one, str) else one for one in several)
+    replies = [value] if isinstance(value, str | UserReply) else value
+    if not isinstance(replies, Sequence) or not all(isinstance(reply, str | UserReply) for reply in replies):
+        raise ValueError(f"expected texts or replies of the user, found {value!r}")
+    return tuple(UserReply(reply) if isinstance(reply, str) else reply for reply in replies)
 
 
 def scripted_reply(rules: Sequence[UserReply], message: str, used: dict[int, int]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from demeanor.core.values.error_rates import ErrorRates
 from demeanor.core.values.run_diff import RunDiff
 
+Answer: TypeAlias = Literal["promote", "wait", "refuse", "demote", "keep"]
 NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
 """All judged trials passed; one failed; too few were judged; the night is before the last change of eval or subject."""
 
@@ -47,7 +48,7 @@ class Candidate:
     rule: str
     """The rule, by name."""
 
-    answer: Literal["promote", "wait", "refuse", "demote", "keep"]
+    answer: Answer
     """The decision. Wait: too little data. Refuse: enough data, and the eval is not good enough."""
 
     reason: str

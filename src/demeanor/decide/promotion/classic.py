@@ -13,7 +13,7 @@ from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
-from demeanor.decide.promotion.candidate import Candidate, Night
+from demeanor.decide.promotion.candidate import Answer, Candidate, Night
 from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.statistics import chance_of_streak
 
@@ -103,10 +103,11 @@ def judge_demotion(
         if failed:
             failures.append(f"{night.run}: failed on {', '.join(failed)}")
     known = sum(night.complete for night in window)
+    answer: Answer = "keep" if known else "wait"
     return Candidate(
         eval=name,
         rule=NAME,
-        answer="demote" if failures else "keep" if known else "wait",
+        answer="demote" if failures else answer,
         reason=f"{len(failures)} of the last {WINDOW} nights with a failure, {known} with all subjects judged",
         missing=tuple(failures),
         nights=window,

@@ -12,7 +12,7 @@ from demeanor.core.text.wording import count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
-from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion.candidate import Answer, Candidate
 from demeanor.decide.promotion.incubation import incubation
 from demeanor.statistics import Chart, chart
 
@@ -42,10 +42,11 @@ def judge(
             if total >= cusum.limit:
                 alarms.append(f"{subject}: lower since {began}, detected in {run[1]}")
                 break
+    answer: Answer = "keep" if judged else "wait"
     return Candidate(
         eval=name,
         rule=NAME,
-        answer="demote" if alarms else "keep" if judged else "wait",
+        answer="demote" if alarms else answer,
         reason=(
             f"{len(alarms)} of {count(len(subjects), 'subject')} with an alarm in {count(len(found.counting), 'night')}"
         ),

@@ -18,7 +18,7 @@ from demeanor.core.text.wording import count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
-from demeanor.decide.promotion.candidate import Candidate
+from demeanor.decide.promotion.candidate import Answer, Candidate
 from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.decide.promotion.sprt_nights import SubjectNight, ending, subject_nights
 from demeanor.statistics import Sprt
@@ -55,10 +55,11 @@ def judge(
     missing += [] if subjects else ["no subject is enabled for it"]
     passes = max((one.needed for one in waiting.values()), default=0)
     trials = found.trials(found.counting)
+    answer: Answer = "wait" if missing else "promote"
     return Candidate(
         eval=name,
         rule=NAME,
-        answer="refuse" if bad else "wait" if missing else "promote",
+        answer="refuse" if bad else answer,
         reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in tests.items()) or missing[0],
         missing=tuple(missing),
         distance=math.ceil(passes / (trials or TRIALS)),

@@ -132,7 +132,9 @@ def _command_succeeds(table: Table) -> CommandSucceeds:
 
 def _tool_used(table: Table) -> ToolUsed:
     least, most = table.whole("at_least", least=0), table.whole("at_most", least=0)
-    at_least = least if least is not None else (0 if most == 0 else 1)
+    at_least = 0 if most == 0 else 1
+    if least is not None:
+        at_least = least
     if most is not None and most < at_least:
         table.fail("at_most", f"is {most}, less than at_least = {at_least}")
     if at_least == 0 and most is None:

@@ -111,12 +111,12 @@ class _DuplicateKey(Exception):
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    duplicates: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in duplicates:
             raise _DuplicateKey(key)
-        found[key] = value
-    return found
+        duplicates[key] = value
+    return duplicates
 
 
 def _expected_files(table: Table) -> tuple[str, ...]:
@@ -129,14 +129,14 @@ def _expected_files(table: Table) -> tuple[str, ...]:
 
 
 def _expected_contents(table: Table) -> tuple[FileContains, ...]:
-    found = []
+    contents = []
     for entry in table.tables("expectedContent"):
         path, text = entry.relative_path("file"), entry.text("contains", required=True)
         if not text:
             entry.fail("contains", "is empty, so every file would match")
         entry.finish()
-        found.append(FileContains(path=path, text=text))
-    return tuple(found)
+        contents.append(FileContains(path=path, text=text))
+    return tuple(contents)
 
 
 def _provider(table: Table, where: Path) -> tuple[ProviderChoice, str | None]:

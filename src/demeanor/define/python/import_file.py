@@ -28,9 +28,9 @@ def evals_in_file(path: Path) -> tuple[Eval, ...]:
     """The evals of a Python file, in the order of their definition; raises BadInput if it has lost one."""
     take_created(path)
     namespace = vars(import_file(path))
-    found = evals_in(namespace, path)
-    reject_lost(take_created(path), found, namespace)
-    return found
+    evals = evals_in(namespace, path)
+    reject_lost(take_created(path), evals, namespace)
+    return evals
 
 
 def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
@@ -77,8 +77,8 @@ def reject_lost(created: Iterable[Eval], found: Iterable[Eval], namespace: Mappi
             )
 
 
-def _why_lost(one: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
-    name = check_functions(one)[0].__name__
+def _why_lost(eval_: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
+    name = check_functions(eval_)[0].__name__
     now = namespace.get(name)
     if isinstance(now, tuple) and now:  # the cases of another eval
         now = now[0]
@@ -96,8 +96,8 @@ def is_eval_file(name: str) -> bool:
     return name.endswith(".py") and (name.startswith(("eval_", "test_")) or name.endswith("_eval.py"))
 
 
-def _is_imported(one: Eval, path: Path) -> bool:
-    file = one.source.path
+def _is_imported(eval_: Eval, path: Path) -> bool:
+    file = eval_.source.path
     return is_eval_file(file.name) and file != path and file.resolve() != path.resolve()
 
 

@@ -29,55 +29,55 @@ def unmarked(value: Any) -> Any:
     _refuse_parametrize([value.mark], "above @eval_test", evals[0])
     mark = copy.copy(value.mark)
     object.__setattr__(mark, "args", tuple(arguments))
-    for function in {id(found): found for one in evals for found in check_functions(one)}.values():
+    for function in {id(found): found for eval_ in evals for found in check_functions(eval_)}.values():
         marks = _listed(function)
         if mark not in marks:
             vars(function)["pytestmark"] = [*marks, mark]
     return inner
 
 
-def marks_of(one: Eval, *, of_module: bool) -> Iterator[Any]:
+def marks_of(eval_: Eval, *, of_module: bool) -> Iterator[Any]:
     """The marks of an eval, its class and its case, with `of_module` also of its module. parametrize makes cases."""
-    for function in check_functions(one):
+    for function in check_functions(eval_):
         module: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
-        found = [mark for holder in (function, *_classes(one, module)) for mark in _listed(holder)]
+        found = [mark for holder in (function, *_classes(eval_, module)) for mark in _listed(holder)]
         found += _as_list(module.get("pytestmark", ())) if of_module else []
         yield from (mark for mark in found if mark.name != "parametrize")
-    yield from (mark for check in one.checks if isinstance(check, FunctionCheck) for mark in check.marks)
+    yield from (mark for check in eval_.checks if isinstance(check, FunctionCheck) for mark in check.marks)
 
 
 def reject_wide_parametrize(evals: Iterable[Eval], module: Mapping[str, Any]) -> None:
     """Raise BadInput if the class or the module of an eval is parametrized: nothing would make the cases."""
-    for one in evals:
-        _refuse_parametrize(_as_list(module.get("pytestmark", ())), "on the module", one)
-        for holder in _classes(one, module):
-            _refuse_parametrize(_listed(holder), "on the class", one)
+    for eval_ in evals:
+        _refuse_parametrize(_as_list(module.get("pytestmark", ())), "on the module", eval_)
+        for holder in _classes(eval_, module):
+            _refuse_parametrize(_listed(holder), "on the class", eval_)
 
 
-def _refuse_parametrize(marks: Iterable[Any], place: str, one: Eval) -> None:
+def _refuse_parametrize(marks: Iterable[Any], place: str, eval_: Eval) -> None:
     if any(mark.name == "parametrize" for mark in marks):
-        where = f"{one.source.path}:{one.source.line}"
+        where = f"{eval_.source.path}:{eval_.source.line}"
         remedy = "put it below @eval_test, which makes one eval of each case"
         raise BadInput(f"parametrize is {place}", where=where, remedy=remedy)
 
 
-def check_functions(one: Eval) -> list[CheckFunction]:
+def check_functions(eval_: Eval) -> list[CheckFunction]:
     """The author's functions among the checks of an eval."""
-    return [check.function for check in one.checks if isinstance(check, FunctionCheck)]
+    return [check.function for check in eval_.checks if isinstance(check, FunctionCheck)]
 
 
 def _is_mark(value: object) -> bool:
     return type(value).__name__ == "MarkDecorator" and type(value).__module__.startswith(("_pytest.", "pytest"))
 
 
-def _classes(one: Eval, module: Mapping[str, Any]) -> list[type]:
+def _classes(eval_: Eval, module: Mapping[str, Any]) -> list[type]:
     """The classes of a module that have the eval."""
-    return [value for value in module.values() if isinstance(value, type) and _has(value, one)]
+    return [value for value in module.values() if isinstance(value, type) and _has(value, eval_)]
 
 
-def _has(holder: type, one: Eval) -> bool:
+def _has(holder: type, eval_: Eval) -> bool:
     values = [unmarked(value) for value in vars(holder).values()]
-    return any(part is one for value in values for part in (value if isinstance(value, list | tuple) else (value,)))
+    return any(part is eval_ for value in values for part in (value if isinstance(value, list | tuple) else (value,)))
 
 
 def _listed(holder: object) -> list[Any]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 NormalisedRequest: TypeAlias = dict[str, Any]
 _MAX_CACHED_TEXTS = 4096
+_ID_KEYS = {"tool_call": "id", "tool_result": "call_id"}
+"""Where parts of a message have the id of a call."""
+
 _Steps: TypeAlias = tuple[str, ...]
 
 
@@ -59,7 +62,7 @@ class Normaliser:
     def _normalise_part(self, part: NormalisedRequest, ids: dict[str, str]) -> NormalisedRequest:
         kind = part.get("kind")
         found: NormalisedRequest = self._normalise_value(part, "results" if kind == "tool_result" else "prose")
-        for key in ("id",) if kind == "tool_call" else ("call_id",) if kind == "tool_result" else ():
+        if key := _ID_KEYS.get(str(kind)):
             found[key] = ids.setdefault(str(part.get(key)), f"call-{len(ids) + 1}")
         if kind == "tool_call" and found.get("arguments") is not None:
             found.pop("raw", None)

@@ -1,9 +1,9 @@
 """Contract cases: a message in one dialect, and what must be in its translation to another.
 
 The cases are in `cases/*.json`, grouped into features. A feature has the same message in several dialects (`said`) and
-lists what each dialect's version must contain (`expected`, by path; see expectation.py for the operators). Every pair
-of the two is a case, except those in `except`; `pairs` adds expectations for single pairs. A stream is written as a
-list of its events, or as text if the exact bytes matter.
+lists what each dialect's version must contain (`expected`, by path; see expectation.py for the operators), or once for
+all of them (under `*`). Every pair of the two is a case, except those in `except`; `pairs` adds expectations for single
+pairs. A stream is written as a list of its events, or as text if the exact bytes matter.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 from demeanor.core.text.wording import printable
+from demeanor.gateway.dialects import DIALECTS
 
 MessageKind: TypeAlias = Literal["request", "response", "stream"]
 
@@ -90,8 +91,10 @@ def cases() -> tuple[Case, ...]:
 
 
 def _cases_of(group: str, feature: Mapping[str, Any]) -> Iterator[Case]:
+    everywhere = feature["expected"].get("*")
+    wanted = feature["expected"] if everywhere is None else dict.fromkeys(DIALECTS, everywhere)
     for source, said in feature["said"].items():
-        for target, expected in feature["expected"].items():
+        for target, expected in wanted.items():
             pair = f"{source} → {target}"
             if pair in feature.get("except", ()):
                 continue
@@ -117,5 +120,5 @@ def _body(kind: MessageKind, source: str, said: Any) -> bytes:
 def _event(source: str, chunk: Any) -> bytes:
     if isinstance(chunk, str):
         return f"data: {chunk}\n\n".encode()
-    name = f"event: {chunk['type']}\n" if source in {"anthropic", "openai-responses"} else ""
+    name = f"event: {chunk['type']}\n" if DIALECTS[source].names_events else ""
     return f"{name}data: {json.dumps(chunk)}\n\n".encode()

@@ -28,7 +28,7 @@ def builtin_converter(source: str, target: str, kind: MessageKind, body: bytes) 
     reader, writer = DIALECTS[source], DIALECTS[target]
     route = (
         Route(operation="generate", model="gemini-2.5-pro", stream=False)
-        if source == "gemini"
+        if reader.model_in_path
         else Route(operation="generate")
     )
     if kind == "request":

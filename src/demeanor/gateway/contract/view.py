@@ -24,6 +24,8 @@ def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
     return {
         "events": events,
         "complaints": stream_problems(dialect, events, broke=error is not None),
+        "id": answer.id,
+        "model": answer.model,
         "text": "".join(part.text for part in answer.parts if isinstance(part, Text)),
         "thinking": "".join(part.text or "".join(part.summary) for part in answer.parts if isinstance(part, Thinking)),
         "tokens": [
@@ -44,6 +46,7 @@ def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
         "kinds": [part.kind for part in answer.parts],
         "stop": answer.stop.value,
         "usage": {name: getattr(answer.usage, name) for name in ("input", "output", "cache_read", "reasoning")},
+        "cache_write": answer.usage.cache_write,
         "error": None if error is None else {"reason": error.reason, "message": error.message},
     }
 

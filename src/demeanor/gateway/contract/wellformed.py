@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from demeanor.core.text.json_values import as_dict, as_dicts
+from demeanor.gateway.contract import event_fields
 from demeanor.gateway.dialects.strict_json import compact
 
 _LOOKS_COMPLETE = "the stream broke off, but ends as if it were complete"
@@ -32,7 +33,8 @@ def stream_problems(dialect: str, events: Events, *, broke: bool = False) -> lis
     if not events:
         return ["there are no events"]
     bad = [f"event {at}: the data is not a JSON object" for at, event in enumerate(events) if _is_not_object(event)]
-    return bad or list(dict.fromkeys(_CHECKS[dialect](events, broke)))
+    differences = () if bad else map(Note, event_fields.differences(dialect, _data(events)))
+    return bad or list(dict.fromkeys((*_CHECKS[dialect](events, broke), *differences)))
 
 
 def _is_not_object(event: Json) -> bool:
@@ -47,6 +49,8 @@ def _chat(events: Events, broke: bool) -> Iterator[str]:
     chunks = [data for data in _data(events) if not data.get("error")]
     if (events[-1]["data"] == "[DONE]") is broke:
         yield _LOOKS_COMPLETE if broke else "the last event is not [DONE]"
+    if len(_data(events)) < len(events) - 1:
+        yield Note("there are several [DONE]")
     if len({chunk.get("id") for chunk in chunks}) > 1:
         yield Note("the chunks do not have the same id")
     if any(chunk.get("object") != "chat.completion.chunk" for chunk in chunks):

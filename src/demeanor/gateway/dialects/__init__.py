@@ -1,16 +1,14 @@
-"""The provider APIs that the gateway supports, one package each."""
+"""The provider APIs that the gateway supports, one package each, which has the name of its dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
-from demeanor.gateway.dialects.anthropic import ANTHROPIC
+from demeanor.core.values.dialects import DIALECT_FACTS
 from demeanor.gateway.dialects.dialect import Dialect
-from demeanor.gateway.dialects.gemini import GEMINI
-from demeanor.gateway.dialects.openai_chat import OPENAI_CHAT
-from demeanor.gateway.dialects.openai_responses import OPENAI_RESPONSES
 
-_ALL: tuple[Dialect, ...] = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI)
-
-DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
+DIALECTS: Mapping[str, Dialect] = {
+    name: import_module(f"{__name__}.{name.replace('-', '_')}").DIALECT for name in DIALECT_FACTS
+}
 """Every dialect by its name."""

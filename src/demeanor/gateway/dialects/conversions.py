@@ -86,4 +86,6 @@ def stop_reason(word: str | None, words: Mapping[str, StopReason], *, calls: boo
     found = words.get(word or "", StopReason.UNKNOWN)
     if found is not StopReason.END:
         return found
-    return StopReason.TOOL_USE if calls else StopReason.REFUSAL if refused else found
+    if calls:
+        return StopReason.TOOL_USE
+    return StopReason.REFUSAL if refused else found

@@ -121,6 +121,15 @@ class Dialect:
     write_models: Callable[[Iterable[str]], WireFormat]
     """Writes the list of models."""
 
+    names_events: bool = False
+    """Whether its server-sent events have names, which are the types of their data."""
+
+    model_in_path: bool = False
+    """Whether a request names its model in the path instead of the body."""
+
+    stored_state: tuple[str, ...] = ()
+    """Fields of requests that refer to data which an earlier request left at the provider."""
+
 
 def post_route(pattern: re.Pattern[str], method: str, path: str) -> Route | None:
     """The route of an API with one POST path; a group of the pattern that matches means a token count."""

@@ -48,6 +48,7 @@ _STATUS_OF_WORD: dict[str, int] = {
     "rate_limit_exceeded": 429,
     "insufficient_quota": 429,
     "api_error": 500,
+    "overloaded": 503,
     "server_is_overloaded": 503,
     "timeout_error": 504,
     "overloaded_error": 529,

@@ -94,10 +94,11 @@ class LlamaProcess:
         """The URL while it runs; requests need the key."""
         return self._url
 
-    async def chat(self, body: Mapping[str, Any], *, shared: int = 0) -> Any:
+    async def chat(self, body: Mapping[str, Any], *, shared: int = 0, owner: str = "") -> Any:
         """Send a request in the format of the OpenAI chat API; raises EngineError. Cancelling stops the generation.
 
-        Its first `shared` messages are evaluated once for all conversations that begin with them.
+        Its first `shared` messages are evaluated once for all conversations that begin with them. `owner` is its trial:
+        trials take turns.
         """
         self._users.add(asyncio.get_running_loop())
         url, pool, prefixes = await asyncio.to_thread(self._ensure_running)
@@ -107,7 +108,7 @@ class LlamaProcess:
 
         async with (
             aiohttp.ClientSession(timeout=timeout, headers=headers) as client,
-            pool.slot(messages, shared=shared) as slot,
+            pool.slot(messages, shared=shared, owner=owner) as slot,
         ):
             post = partial(_post, client, url)
             await prefixes.load(slot, messages, post, shared=shared)

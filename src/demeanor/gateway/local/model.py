@@ -64,7 +64,7 @@ class LocalModel:
             return
         try:
             completion = await self.engine.chat(
-                engine_request(call.request, seed=call.seed), shared=shared_messages(call.request)
+                engine_request(call.request, seed=call.seed), shared=shared_messages(call.request), owner=call.trial
             )
             response = _response(completion, call.request, self.weights.name)
         except EngineError as error:

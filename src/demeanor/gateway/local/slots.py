@@ -2,7 +2,7 @@
 
 The engine evaluates only what a slot does not hold yet. So a conversation gets the slot that holds its earlier turns,
 and a new one takes the slot that was not used for the longest time, whose conversation has probably ended.
-Conversations wait for a slot in the order of their arrival.
+Trials that wait for a slot take turns.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 import json
 import threading
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from demeanor.gateway.models.turns import FairQueue
 
 ChatMessages: TypeAlias = Sequence[Mapping[str, Any]]
 Post: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
@@ -62,30 +63,31 @@ class SlotPool:
     def __init__(self, count: int) -> None:
         self._lock = threading.Lock()
         self._free = [Slot(number) for number in range(count)]
-        self._waiting: deque[_Waiter] = deque()
+        self._waiting: FairQueue[_Waiter] = FairQueue()
         self._uses = 0
 
     @asynccontextmanager
-    async def slot(self, messages: ChatMessages, *, shared: int) -> AsyncIterator[Slot]:
-        """A slot for a conversation, whose first `shared` messages other conversations have too."""
+    async def slot(self, messages: ChatMessages, *, shared: int, owner: str) -> AsyncIterator[Slot]:
+        """A slot for a conversation of the trial `owner`; other conversations have its first `shared` messages too."""
         loop = asyncio.get_running_loop()
         waiter = _Waiter(loop, loop.create_future(), messages, shared)
         with self._lock:
-            self._waiting.append(waiter)
+            self._waiting.add(owner, waiter)
         self._hand_out()
         try:
             slot = await waiter.future
         except asyncio.CancelledError:
             if waiter.future.done() and not waiter.future.cancelled():
-                self._give_back(waiter.future.result())
+                self._give_back(waiter.future.result(), owner)
             raise
         try:
             yield slot
         finally:
-            self._give_back(slot)
+            self._give_back(slot, owner)
 
-    def _give_back(self, slot: Slot) -> None:
+    def _give_back(self, slot: Slot, owner: str) -> None:
         with self._lock:
+            self._waiting.release(owner)
             self._uses += 1
             slot.used = self._uses
             self._free.append(slot)
@@ -96,17 +98,17 @@ class SlotPool:
             with self._lock:
                 if not (self._free and self._waiting):
                     return
-                waiter = self._waiting.popleft()
+                owner, waiter = self._waiting.take()
                 slot = best_slot(self._free, waiter.messages, shared=waiter.shared)
                 self._free.remove(slot)
             try:
-                waiter.loop.call_soon_threadsafe(self._grant, waiter, slot)
+                waiter.loop.call_soon_threadsafe(self._grant, waiter, slot, owner)
             except RuntimeError:  # its event loop is closed
-                self._give_back(slot)
+                self._give_back(slot, owner)
 
-    def _grant(self, waiter: _Waiter, slot: Slot) -> None:
+    def _grant(self, waiter: _Waiter, slot: Slot, owner: str) -> None:
         if waiter.future.done():  # cancelled meanwhile
-            self._give_back(slot)
+            self._give_back(slot, owner)
         else:
             waiter.future.set_result(slot)
 

@@ -80,7 +80,7 @@ class LiveModel:
             return
         path, body, headers = self._provider_request(call, dialect)
         headers = {**headers, **dialect.key_headers(self.provider.key)}
-        async with self.provider.post(path, body, headers, note=call.note, queued=call.queued) as response:
+        async with self.provider.post(path, body, headers, call) as response:
             if isinstance(response, ProviderError):
                 yield ErrorReply(error=response)
             elif 300 <= response.status < 400:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -24,6 +24,7 @@ from demeanor.gateway.models.upstream import UpstreamInterrupted
 
 if TYPE_CHECKING:
     from demeanor.gateway.dialects.dialect import Dialect
+    from demeanor.gateway.models.upstream import ModelCall
 
 _VERSION = re.compile(r"/v\d\w*(?=/|$)")
 _IDLE_SECONDS = 4.0
@@ -118,25 +119,20 @@ class Provider:
         path: str,
         body: bytes,
         headers: Mapping[str, str],
-        *,
-        note: Callable[[str], None] = lambda text: None,
-        queued: Callable[[bool], None] = lambda waits: None,
+        call: ModelCall,
     ) -> AsyncIterator[ProviderResponse | ProviderError]:
-        """Send a request when the rate limits allow it; an error if no response started. `headers` contain the key.
-
-        `note` is called if the response repeats the key or a configured header, which is masked; `queued` when the
-        request begins, and when it ends, to wait for the rate limits.
-        """
-        mask = EchoMask(self._secret_forms, note)
-        queued(True)
-        async with self.rate_limiter.slot():
-            queued(False)
+        """Send the request of a call when the rate limits allow it; an error if no response started. `headers` contain
+        the key; if the response repeats it or a configured header, that is masked and noted."""
+        mask = EchoMask(self._secret_forms, call.note)
+        call.queued(True)
+        async with self.rate_limiter.slot(call.trial):
+            call.queued(False)
             response = await self._send(self.url(path), body, headers)
             if isinstance(response, ProviderError):
                 yield response
                 return
             try:
-                async with aclosing(self._chunks(response, mask)) as chunks:
+                async with aclosing(self._chunks(response, mask, call)) as chunks:
                     yield self._wrap(response, chunks, mask)
             finally:
                 response.close()
@@ -183,9 +179,12 @@ class Provider:
             self.rate_limiter.pause(pause)
         return ProviderResponse(status=response.status, headers=headers, chunks=chunks)
 
-    async def _chunks(self, response: aiohttp.ClientResponse, mask: EchoMask) -> AsyncGenerator[bytes, None]:
+    async def _chunks(
+        self, response: aiohttp.ClientResponse, mask: EchoMask, call: ModelCall
+    ) -> AsyncGenerator[bytes, None]:
         try:
             async for chunk in response.content.iter_any():
+                call.received(len(chunk))
                 if ready := mask.feed(chunk):
                     yield ready
             if rest := mask.close():

@@ -105,10 +105,11 @@ class ModelRegistry:
         return tuple(self._provider_cache.values())
 
     def is_configured(self, name: str) -> bool:
-        """Whether a name means a model of the configuration, of a known provider, or of this machine."""
-        provider, slash, _ = name.partition("/")
-        known = {*self.names(), *WEIGHTS}
-        return name in known or bool(maker_of(name)) or (bool(slash) and provider in {*self._providers, *WELL_KNOWN})
+        """Whether a name means a model of the configuration, of a known provider, or of this machine.
+
+        The bare name of a provider's model does not: agents have such names of their own for side models.
+        """
+        return name in {*self.names(), *WEIGHTS} or self._is_provider_model(name)
 
     def model(self, name: str, where: Path | str | None = None) -> Upstream:
         """The upstream for a model name, or for `provider/model`; raises UsageError if there is none. `where` is the

@@ -27,8 +27,6 @@ RETRY_HEADERS = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
 """Response headers that tell a client when to try again."""
 
 _BYTES_PER_TOKEN = 4
-_STORED_STATE = {"openai-responses": ("previous_response_id", "conversation", "prompt"), "gemini": ("cachedContent",)}
-"""Fields of requests that refer to data which an earlier request left at the provider."""
 
 
 def estimated_tokens(size: int) -> int:
@@ -72,6 +70,9 @@ class ModelCall:
 
     queued: Callable[[bool], None] = lambda waits: None
     """Told when the request begins, and when it ends, to wait for its turn here."""
+
+    received: Callable[[int], None] = lambda size: None
+    """Told of the bytes of a provider's response as they arrive; raises UpstreamInterrupted if they are too many."""
 
     memory: dict[object, Any] = field(default_factory=dict)
     """State that an upstream keeps for this attempt, under a key of its own; discarded with the session."""
@@ -145,7 +146,7 @@ def stored_state_error(call: ModelCall) -> ErrorReply | None:
     It is not the agent's mistake: the agent could not know that another model answers.
     """
     fields = call.request.extra.get(call.dialect.name) or {}
-    found = next((key for key in _STORED_STATE.get(call.dialect.name, ()) if fields.get(key)), None)
+    found = next((key for key in call.dialect.stored_state if fields.get(key)), None)
     opaque = [part for message in call.request.messages for part in message.parts if part.__class__ is Opaque]
     if found is None and any(map(_is_reference, opaque)):
         found = "item_reference"

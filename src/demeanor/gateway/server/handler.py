@@ -14,7 +14,8 @@ from demeanor.core.values.exchange import ProviderError, Request
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
-from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, estimated_tokens
+from demeanor.gateway.server.budget import Amount, most
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.request_body import TooLarge
 from demeanor.gateway.server.respond import deliver, to_http_response
@@ -109,20 +110,39 @@ class RequestHandler:
         if upstream is None:
             return await deliver(ErrorReply(error=refusal or _unknown_model(call)), call, recording, request)
         free = upstream.price == FREE
-        if spent := session.account.exhausted(free=free):
-            own = session.account.own_exhausted(free=free) is not None
-            error = replace(_error(402, "budget", spent), own=own)
-            return await deliver(ErrorReply(error=error), call, recording, request)
-        session.note(*upstream.notes)
-        recording.price = upstream.price
-        if recording.price is None and session.account.has_usd_limit():
-            return await deliver(ErrorReply(error=_unpriced(call)), call, recording, request)
+        recording.price, recording.most = upstream.price, most(call.request, len(call.body), upstream.price)
+        if call.route.operation == "count_tokens":
+            recording.most = Amount(tokens=estimated_tokens(len(call.body)))  # providers count for nothing
+        async with session.account.reserve(recording.most, free=free) as spent:
+            if spent is not None:
+                own = session.account.own_exhausted(free=free) is not None
+                error = replace(_error(402, "budget", spent), own=own)
+                return await deliver(ErrorReply(error=error), call, recording, request)
+            session.note(*upstream.notes)
+            if recording.price is None and session.account.has_usd_limit():
+                return await deliver(ErrorReply(error=_unpriced(call)), call, recording, request)
+            if flooded := session.flooded:
+                return await deliver(ErrorReply(error=_error(502, "server", flooded)), call, recording, request)
+            if call.route.operation == "count_tokens":
+                session.charge_token_count(recording.most)
+            return await self._send(request, session, upstream, call, recording)
+
+    async def _send(
+        self,
+        request: web.BaseRequest,
+        session: Session,
+        upstream: Upstream,
+        call: ModelCall,
+        recording: ExchangeRecorder,
+    ) -> web.StreamResponse:
+        """Have an upstream answer a call, with the fault that is to be injected, and deliver the reply."""
+        call = replace(call, queued=recording.set_queued, received=session.receiving())
         recording.awaiting_provider = True
         fault = session.fault(recording.number)
         try:
             if fault is not None:
-                return await inject(fault, upstream, replace(call, queued=recording.set_queued), recording, request)
-            async with upstream.answer(replace(call, queued=recording.set_queued)) as reply:
+                return await inject(fault, upstream, call, recording, request)
+            async with upstream.answer(call) as reply:
                 session.note(*_notes_of(reply))
                 return await deliver(reply, call, recording, request)
         except ConnectionError:

@@ -89,7 +89,7 @@ async def _stream(
         recording.add_deltas([delta])
         await answer.write(writer.write(delta))
         recording.awaiting_provider = not isinstance(delta, Interrupted)
-    recording.awaiting_provider = False
+    recording.complete, recording.awaiting_provider = True, False
     await answer.write_eof(writer.close())
     return answer
 
@@ -134,7 +134,7 @@ async def _pass(
     except (asyncio.CancelledError, ConnectionError):
         tee.abandon()
         raise
-    recording.awaiting_provider = False
+    recording.complete, recording.awaiting_provider = True, False
     tee.close()
     await _forward(answer, request, held)
     await answer.write_eof()

@@ -12,12 +12,14 @@ from demeanor.core.redaction.encodings import forms
 from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.canary import SENT
+from demeanor.core.values.exchange import ProviderError
 from demeanor.core.values.intervention import TOOL, Intervention, intervene
 from demeanor.core.values.usage import AT_INPUT_PRICE
 from demeanor.gateway.models.prices import missing_rates
-from demeanor.gateway.models.upstream import estimated_tokens
+from demeanor.gateway.models.upstream import UpstreamInterrupted, estimated_tokens
+from demeanor.gateway.server.budget import amount, tokens_of
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
-from demeanor.gateway.server.shared_parts import SharedParts
+from demeanor.gateway.server.shared_parts import SharedParts, part_size
 
 if TYPE_CHECKING:
     import socket
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.trial import Trial
     from demeanor.core.values.user import AskedUser
     from demeanor.gateway.cassette.prefix_replay import PrefixReplay
-    from demeanor.gateway.models.prices import Price
-    from demeanor.gateway.server.budget import BudgetAccount
+    from demeanor.gateway.server.budget import Amount, BudgetAccount
     from demeanor.gateway.server.metrics import MetricsCollector
     from demeanor.gateway.server.request_body import LargeBodies
 
@@ -66,6 +67,7 @@ class Session:
         self.facts: dict[str, str] = {}
         self.memory: dict[object, Any] = {}
         self.closed = False
+        self._closing = False
         self.user: AskedUser | None = None
         self.bodies = bodies
         self.limits = limits
@@ -81,6 +83,8 @@ class Session:
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
         self._shared = SharedParts()
+        self._received = 0
+        self._counted = 0
         self._intervention = Intervention.of(trial.subject)
         self.faults = tuple(fault for fault in trial.eval.scenario.faults if fault.role == role and not fault.tool)
 
@@ -97,7 +101,7 @@ class Session:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the user on the model, on misuse, and on faults that were not injected."""
-        return (*self._notes, *self._misuse(), *self._faults_not_injected())
+        return (*self._notes, *self._token_counts(), *self._misuse(), *self._faults_not_injected())
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -119,6 +123,33 @@ class Session:
     def is_full(self) -> bool:
         """Whether the requests have as much different content as is recorded."""
         return self._shared.distinct > self.limits.distinct
+
+    @property
+    def flooded(self) -> str | None:
+        """Why the provider is not asked again: its responses were too long. None if they were not."""
+        if self._received <= self.limits.received:
+            return None
+        return f"the responses of this trial have more than {self.limits.received} bytes (8 x limits.response)"
+
+    def receiving(self) -> Callable[[int], None]:
+        """What is told of the bytes of a response; it raises UpstreamInterrupted once they are too many."""
+        size = 0
+
+        def receive(more: int) -> None:
+            nonlocal size
+            size += more
+            self._received += more
+            longer = f"the provider sent more than {self.limits.response} bytes in one response (limits.response)"
+            if problem := (longer if size > self.limits.response else self.flooded):
+                self.note(f"a response was cut off: {problem}")
+                raise UpstreamInterrupted(ProviderError(status=502, reason="server", message=problem))
+
+        return receive
+
+    def charge_token_count(self, spent: Amount) -> None:
+        """Charge a request that counts tokens, and note it, because it is no exchange."""
+        self._counted += 1
+        self.account.spend(spent.tokens, spent.usd)
 
     def search_leak(self, place: str, *texts: str | bytes) -> None:
         """Note it if the trial's canary token is in a part of a request that no exchange shows."""
@@ -207,6 +238,7 @@ class Session:
             request=self._shared.share(request, body),
             started=started,
             origin=self._began,
+            size=len(body),
         )
         self._entries.append(recorder)
         self._open.add(recorder)
@@ -221,10 +253,11 @@ class Session:
             self._activity = max(self._activity, recorder.activity)
             self._metrics.open -= 1
             self._metrics.add(exchange)
-            self._charge(exchange, len(body), recorder.price)
+            self._charge(exchange, recorder)
 
     async def close(self) -> None:
         """Cancel requests in progress and stop listening on the session's own sockets."""
+        self._closing = True
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -239,6 +272,11 @@ class Session:
                 seen = count(len(self._entries), "exchange")
                 yield f"the fault {fault} was not injected: {seen}, and none that it could break"
 
+    def _token_counts(self) -> Iterator[str]:
+        """A note on the requests that no exchange shows."""
+        if self._counted:
+            yield f"the agent had the tokens of {count(self._counted, 'request')} counted, which are in no exchange"
+
     def _misuse(self) -> Iterator[str]:
         """Notes on connections and requests that could not be served."""
         if self.malformed:
@@ -250,17 +288,27 @@ class Session:
                 f"the agent had {self.limits.connections} open at once (limits.connections)"
             )
 
-    def _charge(self, exchange: Exchange, size: int, price: Price | None) -> None:
-        """Charge an exchange to the budget; without token counts of the provider, estimate them from the size."""
-        if exchange.response is None or exchange.replayed:
+    def _charge(self, exchange: Exchange, recorder: ExchangeRecorder) -> None:
+        """Charge an exchange to the budget; without token counts of the provider, estimate them from the sizes."""
+        if exchange.replayed:
             return
-        usage = exchange.response.usage
-        known = [n for n in (usage.input, usage.output) if n is not None]
-        tokens, cost_usd = sum(known) if known else estimated_tokens(size), exchange.cost_usd
+        if exchange.response is None:
+            if recorder.sent and exchange.error is None:
+                self._charge_unanswered(recorder)
+            return
+        usage, price, cost_usd = exchange.response.usage, recorder.price, exchange.cost_usd
+        sent, received = tokens_of(usage, recorder.size, sum(map(part_size, exchange.response.parts)))
         if cost_usd is None and price is not None:
-            cost_usd = tokens * max(price.input, price.output) / 1_000_000
+            cost_usd = amount(sent, received, price).usd
             if self.account.has_usd_limit():
                 self.note("the provider did not count tokens: an estimate of their cost was charged to the budget")
-        self.account.spend(tokens, cost_usd)
+        self.account.spend(sent + received, cost_usd)
         for rate in missing_rates(usage, price):
             self.note(f"the price of {self.trial.subject.model!r} has no {rate}: {AT_INPUT_PRICE}")
+
+    def _charge_unanswered(self, recorder: ExchangeRecorder) -> None:
+        """Charge a request that a provider has got, and whose answer nobody waited for. If the agent hung up, a model
+        that does not stream may have said all that it may."""
+        hung_up = not self._closing and not recorder.request.stream
+        spent = recorder.most if hung_up else amount(estimated_tokens(recorder.size), 0, recorder.price)
+        self.account.spend(spent.tokens, spent.usd)

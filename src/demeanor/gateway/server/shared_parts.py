@@ -51,7 +51,7 @@ class SharedParts:
             if equal == message:
                 return self._sizes[id(equal)]
         same.append(message)
-        self._sizes[id(message)] = message, sum(map(_size, message.parts))
+        self._sizes[id(message)] = message, sum(map(part_size, message.parts))
         return message, 0
 
 
@@ -64,6 +64,7 @@ def _part_key(part: Any) -> Hashable:
     return (part.kind, *(hash(getattr(part, name, None)) for name in _CONTENT), *inside)
 
 
-def _size(part: Any) -> int:
+def part_size(part: Any) -> int:
+    """The bytes of a part's content, approximately."""
     own = sum(len(getattr(part, name, None) or "") for name in _CONTENT)
-    return own + sum(_size(one) for one in getattr(part, "parts", ()))
+    return own + sum(part_size(one) for one in getattr(part, "parts", ()))

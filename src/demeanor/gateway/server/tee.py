@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.upstream import ModelCall, PassthroughReply
     from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
-MAX_BUFFERED_BYTES = 64 * 2**20
-"""Bytes of a response that are buffered until it is complete."""
-
 
 def response_tee(call: ModelCall, reply: PassthroughReply, recording: ExchangeRecorder) -> ResponseTee:
     """The tee for this response: a stream, a complete body or an error. Parse errors never reach the agent."""
@@ -120,7 +117,7 @@ class _DetectingTee:
 
     def feed(self, chunk: bytes) -> None:
         if self._tee is None:
-            self._start = chunk = self._start + chunk
+            self._start = chunk = (self._start + chunk).lstrip()  # blanks may arrive for ever
             self._tee = self._detected()
         if self._tee is not None:
             self._tee.feed(chunk)
@@ -137,7 +134,7 @@ class _DetectingTee:
 
     def _detected(self) -> ResponseTee | None:
         """The tee for what the first bytes are; None if there are too few."""
-        start = self._start.lstrip()
+        start = self._start
         if start[:1] in {b"{", b"["}:
             return (_StreamTee if self._array else _UnstreamedTee)(*self._of)
         found = first_line_is_event(start)
@@ -167,7 +164,7 @@ class _StreamTee:
 
 
 class _BufferedTee:
-    """Buffers the bytes until they are complete, up to a limit."""
+    """Buffers the bytes until they are complete; the session limits how many there may be."""
 
     immediate = False
 
@@ -181,10 +178,7 @@ class _BufferedTee:
         return False
 
     def feed(self, chunk: bytes) -> None:
-        if len(self._body) < MAX_BUFFERED_BYTES:
-            self._body += chunk
-        else:
-            self.immediate = True
+        self._body += chunk
 
     def abandon(self) -> None:
         """The agent got nothing yet."""

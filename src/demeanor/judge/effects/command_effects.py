@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.trajectory import Kind
@@ -145,14 +146,10 @@ class _EffectCollector:
     def _find(self, rest: list[Word], folder: str | None, depth: int) -> None:
         """Add the effects of find: it searches, and its actions delete or run programs."""
         start = leading(rest, ("-D", "-O"))
-        paths: list[Word] = []
-        for word in rest[start:]:
-            if word.text is not None and (word.text.startswith("-") or word.text in {"(", "!", "\\("}):
-                break
-            paths.append(word)
+        paths = list(takewhile(_is_path_of_find, rest[start:]))
         tests = rest[start + len(paths) :]
-        wanted = [tests[i + 1].text for i, word in enumerate(tests[:-1]) if word.text in {"-name", "-iname", "-path"}]
-        self._add(on(Kind.SEARCH, paths or [Word(".")], text=wanted[0] if wanted else None), folder)
+        names = [tests[i + 1].text for i, word in enumerate(tests[:-1]) if word.text in {"-name", "-iname", "-path"}]
+        self._add(on(Kind.SEARCH, paths or [Word(".")], text=names[0] if names else None), folder)
         of_action = 0  # words before this one belong to a program that an action runs
         for index, word in enumerate(tests):
             if index < of_action:
@@ -162,11 +159,7 @@ class _EffectCollector:
             elif word.text in {"-fprint", "-fprint0", "-fprintf", "-fls"} and index + 1 < len(tests):
                 self._add(on(Kind.EDIT, tests[index + 1 : index + 2]), folder)
             elif word.text in {"-exec", "-execdir", "-ok", "-okdir"}:
-                argv: list[Word] = []
-                for one in tests[index + 1 :]:
-                    if one.text in {";", "+"}:
-                        break
-                    argv.append(_filled(one, "{}", argv))
+                argv = _program_of_find(tests[index + 1 :])
                 of_action = index + 1 + len(argv)
                 name = _name(argv[0]) if argv else None
                 if name is None:
@@ -211,6 +204,19 @@ def _name(word: Word) -> str | None:
 
 def _is_known(name: str) -> bool:
     return is_known(name) or name in _SHELLS or name in _WRAPPERS or name in {"find", "env", "eval", "trap", "su", "cd"}
+
+
+def _is_path_of_find(word: Word) -> bool:
+    """Whether a word of find is a path to search; the tests come after all paths."""
+    return word.text is None or not (word.text.startswith("-") or word.text in {"(", "!", "\\("})
+
+
+def _program_of_find(words: Sequence[Word]) -> list[Word]:
+    """The program of `-exec` with its arguments, in which `{}` stands for what find has found."""
+    argv: list[Word] = []
+    for word in takewhile(lambda word: word.text not in {";", "+"}, words):
+        argv.append(_filled(word, "{}", argv))
+    return argv
 
 
 def _is_script(argv: Sequence[Word]) -> bool:

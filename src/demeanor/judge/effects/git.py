@@ -31,6 +31,12 @@ _CHANGES_TREE = names("merge rebase pull cherry-pick revert am checkout-index re
 _NEW_BRANCH = ("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan")
 _HARMLESS_SETTINGS = names("core.pager=cat core.pager=less core.pager= core.editor=true core.editor=:")
 _FETCHES = names("fetch pull clone ls-remote")
+_ONLY_SHOWS = {
+    "rm": ("--cached", "-n", "--dry-run"),
+    "clean": ("-n", "--dry-run"),
+    "apply": ("--check", "--stat", "--numstat", "--summary"),
+}
+"""Command → options with which it leaves the working tree alone."""
 
 
 def git(words: Sequence[Word], stdin: str | None) -> Iterable[Effect | Unclear]:
@@ -50,8 +56,10 @@ def _git(words: Sequence[Word], start: int, stdin: str | None) -> Iterable[Effec
     settings = [word.text or "" for word in words[:start] if word.text not in _HARMLESS_SETTINGS]
     if any(text.startswith(("alias.", "core.pager=", "core.editor=")) for text in settings):
         yield from unclear("runs git with a configured program")
-    arguments = separate(rest)
+    arguments = separate(rest, ("-e", "--exclude") if command == "clean" else ())
     operands = arguments.operands
+    if arguments.has(*_ONLY_SHOWS.get(command or "", ())):
+        return
     if command in _FETCHES:
         yield from on(Kind.FETCH, operands[:1] or (Word(None),))
     if command in _READS:
@@ -59,18 +67,14 @@ def _git(words: Sequence[Word], start: int, stdin: str | None) -> Iterable[Effec
     elif command in _SEARCHES:
         yield from _searched(command, rest)
     elif command == "rm":
-        if not arguments.has("--cached", "-n", "--dry-run"):
-            yield from on(Kind.DELETE, operands, reach="below" if arguments.has("-r") else "exact")
+        yield from on(Kind.DELETE, operands, reach="below" if arguments.has("-r") else "exact")
     elif command == "clean":
-        plain = separate(rest, ("-e", "--exclude"))
-        if not plain.has("-n", "--dry-run"):
-            yield from on(Kind.DELETE, plain.operands or (Word(None),), reach="below")
+        yield from on(Kind.DELETE, operands or (Word(None),), reach="below")
     elif command == "mv":
         yield from on(Kind.EDIT, operands, reach="below")
     elif command == "apply":
-        if not arguments.has("--check", "--stat", "--numstat", "--summary"):
-            known = list(patch_effects(stdin)) if stdin is not None else []
-            yield from known or on(Kind.EDIT, (Word(None),))
+        edits = list(patch_effects(stdin)) if stdin is not None else []
+        yield from edits or on(Kind.EDIT, (Word(None),))
     else:
         yield from _on_working_tree(command, rest)
 

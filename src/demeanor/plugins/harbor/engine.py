@@ -129,8 +129,8 @@ class HarborEngine(Engine):
         """The self-test of each task."""
         from demeanor.plugins.harbor.self_test.runs import check_statically, run_test
 
-        for one in tasks:
-            yield check_statically(self, one, options) if options.static else run_test(self, one, options, show)
+        for task in tasks:
+            yield check_statically(self, task, options) if options.static else run_test(self, task, options, show)
 
     def context(self, env: str | None, sandbox: NoneSandbox, gateway: Gateway, *, seed: int) -> TaskContext:
         """What all attempts at tasks share; raises UsageError when Harbor is not installed."""

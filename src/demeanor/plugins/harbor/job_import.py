@@ -162,7 +162,7 @@ def _verdict(data: Mapping[str, Any]) -> Verdict:
         )
         for key, value in checks.items()
     )
-    return Pass(findings=findings) if all(one.answer == "yes" for one in findings) else Fail(findings=findings)
+    return Pass(findings=findings) if all(finding.answer == "yes" for finding in findings) else Fail(findings=findings)
 
 
 def _table(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:

@@ -121,15 +121,15 @@ def read_task_agent(table: Table) -> TaskAgentRules:
 
 def _variables(table: Table) -> dict[str, str]:
     """The variables. Harbor redacts the values of variables that are named like secrets in everything it writes."""
-    found = table.strings("env")
-    for name, value in found.items():
+    variables = table.strings("env")
+    for name, value in variables.items():
         if breaks_results(name, value):
             table.fail(
                 f"env.{name}",
                 f"is named like a secret, so Harbor would redact {value!r} in its results and make them unreadable",
                 "give it a longer value, or set it in the task's environment",
             )
-    return found
+    return variables
 
 
 def breaks_results(name: str, value: str) -> bool:

@@ -63,7 +63,9 @@ def _headline(triage: Triage) -> str:
 
 
 def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
-    style = "yellow" if group.kind == "void" else "dim" if group.expected else "red"
+    style = "dim" if group.expected else "red"
+    if group.kind == "void":
+        style = "yellow"
     known = ", known to fail" if group.expected else ""
     size = f"{count(len(group.trials), 'trial')}{known}"
     head = Text.assemble((size, style), "  ", (screen.safe(group.title), "bold"))

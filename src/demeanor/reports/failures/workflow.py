@@ -88,7 +88,8 @@ def reproduce(record: Record, request: RunRequest) -> list[str]:
     for fault in request.faults:
         words += ["--fault", str(fault)]
     for option, value in (("--sandbox", request.sandbox), ("--timeout", request.timeout), ("--replay", request.replay)):
-        words += [option, f"{value:g}" if isinstance(value, float) else value] if value is not None else []
+        if value is not None:
+            words += [option, f"{value:g}" if isinstance(value, float) else value]
     return words
 
 

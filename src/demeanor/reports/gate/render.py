@@ -142,7 +142,9 @@ def error_rates_line(found: ErrorRates) -> str:
 def _history(past: Baseline | None) -> str:
     if past is None:
         return "none"
-    mark = f" since {SUBJECT_MARK}" if past.left_out else f" across {SUBJECT_MARK}" if past.mixed else ""
+    mark = f" across {SUBJECT_MARK}" if past.mixed else ""
+    if past.left_out:
+        mark = f" since {SUBJECT_MARK}"
     return f"{past.passed}/{past.judged} in {count(past.nights, 'night')}{mark}"
 
 

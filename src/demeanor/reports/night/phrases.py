@@ -216,8 +216,9 @@ def together(row: NightRow) -> str:
     """The combined rate of the shown nights, with a mark if some of them are left out."""
     if row.together.rate is None:
         return MISSING
-    mark = row.together.mark
-    since = f" since {EVAL_MARK if mark == 'eval' else SUBJECT_MARK}" if mark else ""
+    since = ""
+    if row.together.mark:
+        since = f" since {EVAL_MARK if row.together.mark == 'eval' else SUBJECT_MARK}"
     across = f" across {SUBJECT_MARK}" if row.together.mixed and not since else ""
     return numbers.rate(row.together.rate) + since + across
 
@@ -283,4 +284,6 @@ def marks_of(cell: NightCell) -> str:
 
 
 def _clear(step: NightStep) -> str:
-    return ("▲ " if step.value > 0 else "▼ ") if step.clear else ""
+    if not step.clear:
+        return ""
+    return "▲ " if step.value > 0 else "▼ "

@@ -156,7 +156,9 @@ def _change(row: NightRow, screen: Screen) -> Text:
     step = row.change
     if step is None:
         return Text(screen.safe(phrases.MISSING), "dim")
-    style = "" if not step.clear else "bold red" if step.value < 0 else "bold green"
+    style = "bold red" if step.value < 0 else "bold green"
+    if not step.clear:
+        style = ""
     return Text(screen.safe(phrases.points(step)), style)
 
 
@@ -199,7 +201,9 @@ def _bar(cell: NightCell, screen: Screen) -> tuple[str, str]:
         fancy, plain = _GAPS["absent" if cell.state == "no data" and not cell.voided else cell.state]
         return plain if screen.ascii else fancy, "dim" if cell.state != "no data" else "yellow"
     rate = cell.rate.value
-    style = "green" if rate == 1 else "red" if rate < 0.5 else "yellow"
+    style = "red" if rate < 0.5 else "yellow"
+    if rate == 1:
+        style = "green"
     if screen.ascii:
         return str(min(9, int(rate * 10))), style
     return _BARS[round(rate * (len(_BARS) - 1))], style

@@ -66,8 +66,8 @@ def with_examples(history: SqlHistory, run: str, shifts: Iterable[RateShift]) ->
 
 
 def _example(trials: Sequence[TrialOutcome]) -> int | None:
-    failed = [trial.number for trial in trials if trial.outcome == "fail"]
-    return failed[0] if failed else trials[0].number if trials else None
+    failed = [trial for trial in trials if trial.outcome == "fail"]
+    return next((trial.number for trial in (*failed, *trials)), None)
 
 
 def _notes(run: PastRun) -> tuple[str, ...]:

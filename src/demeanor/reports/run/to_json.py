@@ -1,7 +1,7 @@
 """Renders the report of a run as JSON, report.json, for programs.
 
-The schema is versioned and generated from the values. In records, of which a large run has many, fields with their
-default value are left out, as in the ledger. The document also has the fields of a common
+The schema is versioned and generated from the values (tools/schemas/reports.py). In records, of which a large run has
+many, fields with their default value are left out, as in the ledger. The document also has the fields of a common
 smoke-test format (`results`, `summary` and those around them), so that tools for that format can read it. A void is
 neither a pass nor a fail, so these fields leave it out; `cells` has everything.
 """
@@ -14,23 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from demeanor.core.text.codec import always_written, decode, encode
+from demeanor.core.text.codec import decode, encode
 from demeanor.core.text.wording import excerpt, opening
-from demeanor.core.values.evidence import Spent
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record
 from demeanor.core.values.tally import Status
-from demeanor.core.values.verdict import Fail, Finding, Pass, Void
-from demeanor.render import (
-    Schema,
-    compact_object,
-    dataclass_schema,
-    grouped,
-    item_pieces,
-    json_data,
-    object_schema,
-    schema_document,
-)
+from demeanor.core.values.verdict import Fail
+from demeanor.render import compact_object, grouped, item_pieces, json_data
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.report import CellReport, RunReport
 from demeanor.statistics import flakiness
@@ -40,25 +30,6 @@ SCHEMA = "demeanor-report/1"
 
 _OWN = ("run", "cells", "summaries", "case_groups", "exit_code", "seconds", "folder", "notes", "collection")
 _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
-_RATE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-_TRIAL: dict[str, Schema] = {
-    "passed": {"type": "boolean"},
-    "error": {"type": "string"},
-    "durationMs": {"type": "integer", "minimum": 0},
-    "stdout": {"type": "string"},
-    "stderr": {"type": "string"},
-}
-_RESULT: dict[str, Schema] = {
-    "scenarioId": {"type": "string"},
-    "scenarioName": {"type": "string"},
-    "model": {"type": "string", "description": "The subject, as agent:model."},
-    "modelId": {"type": "string"},
-    "metrics": {"$ref": "#/$defs/Metrics"},
-    "status": {"enum": ["pass", "flaky", "fail"]},
-    "policy": {"enum": [policy.value for policy in Policy]},
-    "reason": {"type": "string", "description": "Why the eval was accepted or rejected under its policy."},
-}
-_COUNTS = ("total", "passed", "failed", "flaky")
 
 
 def json_report(report: RunReport) -> str:
@@ -80,38 +51,6 @@ def read_json_report(text: str) -> RunReport:
     known = {name: document[name] for name in _OWN if name in document}
     known["cells"] = [{name: cell[name] for name in cell if name != "status"} for cell in known.get("cells", ())]
     return decode(RunReport, known)
-
-
-def json_schema() -> Schema:
-    """The schema of `demeanor-report/1`, by the rules of JSON Schema 2020-12."""
-    definitions: dict[str, Schema] = {}
-    own = dataclass_schema(RunReport, definitions)
-    cell = definitions[CellReport.__name__]
-    cell["properties"] = {"status": {"type": "string"}, **cell["properties"]}
-    cell["required"] = ["status", *cell["required"]]
-    for kind in (Record, Pass, Fail, Void, Finding, Spent):
-        definitions[kind.__name__]["required"] = list(always_written(kind))
-    properties = {
-        "headline": {"type": "string", "description": "The outcome in one sentence."},
-        "timestamp": {"type": "string"},
-        "provider": {"type": "string", "description": "The agents, joined by commas."},
-        "models": {"type": "array", "items": {"type": "string"}, "description": "The subjects, as agent:model."},
-        "scenarios": {"type": "array", "items": {"type": "string"}, "description": "The names of the evals."},
-        "trialsPerTest": {"type": "integer", "minimum": 1},
-        "results": {
-            "type": "array",
-            "items": object_schema(
-                {**_RESULT, "trials": {"type": "array", "items": object_schema(_TRIAL, optional=("error",))}}
-            ),
-            "description": "The cells with at least one judged trial; voids are left out, see cells.",
-        },
-        "summary": object_schema(
-            {**{name: {"type": "integer"} for name in _COUNTS}, "passAt1Overall": _RATE, "passAt3Overall": _RATE}
-        ),
-        **own["properties"],
-    }
-    definitions["Metrics"] = object_schema(dict.fromkeys(("passAt1", "passAt3", "passCaret3", "flakinessScore"), _RATE))
-    return schema_document(SCHEMA, "The report of one run of Demeanor.", properties, definitions)
 
 
 def _document(report: RunReport) -> dict[str, Any]:

@@ -151,7 +151,8 @@ def _write(
 
         junit.parent.mkdir(parents=True, exist_ok=True)
         write_output(junit, redactor.text(junit_xml(report)))
-    append_step_summary(summary, environ)
+    if report.run.kind != "nightly":  # the summary of a night is `demeanor report`, which shows the nights before it
+        append_step_summary(summary, environ)
 
 
 def append_step_summary(text: str, environ: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from demeanor.core.text.wording import all_of, count, one_line, opening, printable
 from demeanor.core.values.record import Record
@@ -52,13 +52,14 @@ def _head(record: Record) -> Iterator[str]:
 def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) -> Iterator[str]:
     turn = 0
     placed, others = place_replies(events, replies)
+    callers = caller_names(events)
     if not events:
         yield "(no steps recorded)"
     for event in events:
         if event.turn != turn:
             turn = event.turn
             yield f"turn {turn}"
-        yield _step(event, lines)
+        yield _step(event, callers, lines)
         if id(event) in placed:
             yield _reply(placed[id(event)], lines)
     yield from (_reply(one, lines) for one in others)
@@ -84,7 +85,28 @@ def _reply(one: UserTurn, lines: int) -> str:
     return f"  the user replied\n{_indent(opening(one.said or '', lines=lines), 6)}"
 
 
-def _step(event: Event, lines: int) -> str:
+def caller_names(events: Sequence[Event]) -> dict[int, str]:
+    """The name of each sub-agent by its number: that of its requests. What an agent does for itself has calls too."""
+    asides = [event for event in events if isinstance(event, Aside) and event.sub_agent]
+    return {event.sub_agent: aside_name(event) for event in asides}
+
+
+def aside_name(event: Aside) -> str:
+    """`sub-agent 1`, `side request: title`. Hostile text."""
+    kind = "" if event.purpose == "sub-agent" else "side request: "
+    number = f" {event.sub_agent}" if event.sub_agent else ""
+    return f"{kind}{printable(event.purpose)}{number}"
+
+
+def called_by(event: Called, callers: Mapping[int, str]) -> str:
+    """`by sub-agent 1`; empty for the agent itself."""
+    if not event.by_sub_agent:
+        return ""
+    unnamed = f"sub-agent {event.sub_agent or ''}".rstrip()
+    return f"by {callers.get(event.sub_agent, unnamed)}"
+
+
+def _step(event: Event, callers: Mapping[int, str], lines: int) -> str:
     if isinstance(event, Said):
         return f"  said\n{_indent(opening(event.text, lines=lines), 6)}"
     if isinstance(event, Thought):
@@ -99,14 +121,12 @@ def _step(event: Event, lines: int) -> str:
         return f"  {steer_title(event)}{said}"
     if isinstance(event, Aside):
         said = f"\n{_indent(opening(event.said, lines=lines), 6)}" if event.said.strip() else ""
-        number = f" {event.sub_agent}" if event.sub_agent else ""
-        name = "" if event.purpose == "sub-agent" else "side request: "
-        return f"  {name}{printable(event.purpose)}{number}{said}"
+        return f"  {aside_name(event)}{said}"
     if isinstance(event, Concluded):
         return f"  result\n{_indent(opening(event.text, lines=lines), 6)}"
     if isinstance(event, Asked):
         return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
-    return _call(event, lines)
+    return _call(event, callers, lines)
 
 
 _DELIVERIES = {
@@ -121,10 +141,11 @@ def steer_title(event: Steered) -> str:
     return f"{_DELIVERIES[event.delivery]} (after {printable(event.after)})"
 
 
-def _call(event: Called, lines: int) -> str:
+def _call(event: Called, callers: Mapping[int, str], lines: int) -> str:
     seconds = f", {event.seconds:.2f} s" if event.seconds is not None else ""
     witness = "" if event.witness == "both" else f", seen on the {event.witness} only"
-    witness += f", by sub-agent {event.sub_agent or ''}".rstrip() if event.by_sub_agent else ""
+    caller = called_by(event, callers)
+    witness += f", {caller}" if caller else ""
     lines_out = [f"  {printable(event.tool)} [{event.kind}] → {_outcome(event)}{seconds}{witness}"]
     for name, value in event.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
@@ -193,7 +214,7 @@ def _side_by_side(pairs: Sequence[Pair], divergence: int | None, screen: Screen,
         return
     column = (screen.width - 9) // 2
     for index, pair in enumerate(pairs):
-        mark = "►" if index == divergence else " " if pair.same else "≠"
+        mark = _mark(pair, here=index == divergence)
         cells = (_cell(pair.left, column, longest), _cell(pair.right, column, longest))
         for row in range(max(map(len, cells))):
             number = f"{index + 1:>3} {mark}" if row == 0 else "     "
@@ -201,9 +222,16 @@ def _side_by_side(pairs: Sequence[Pair], divergence: int | None, screen: Screen,
             yield f"{number} {left:<{column}} │ {right}".rstrip()
 
 
+def _mark(pair: Pair, *, here: bool) -> str:
+    """The mark of a step; `here` is where the trials diverge."""
+    if here:
+        return "►"
+    return " " if pair.same else "≠"
+
+
 def _stacked(pairs: Sequence[Pair], divergence: int | None, screen: Screen, longest: int) -> Iterator[str]:
     for index, pair in enumerate(pairs):
-        mark = "►" if index == divergence else " " if pair.same else "≠"
+        mark = _mark(pair, here=index == divergence)
         sides = (("  ", pair.left),) if pair.same else (("A ", pair.left), ("B ", pair.right))
         for row, (letter, event) in enumerate(sides):
             for line_number, line in enumerate(_cell(event, screen.width - 8, longest)):

@@ -21,7 +21,7 @@ from demeanor.core.values.trajectory import (
 )
 from demeanor.core.values.user import UserTurn
 from demeanor.render import duration
-from demeanor.reports.trial.render import place_replies, steer_title
+from demeanor.reports.trial.render import aside_name, called_by, caller_names, place_replies, steer_title
 from demeanor.results import Pair, TrialSteps, align, first_divergence
 from demeanor.store import ExchangeTime
 
@@ -113,6 +113,7 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
     left_notes, right_notes = _notes(events), _notes(others)
     replies, further = place_replies(events, own.replies)
     other_replies, _ = place_replies(others, passing.replies if passing else ())
+    callers, other_callers = caller_names(events), caller_names(others)
     usage = _usage(events, times)
     rows, seen = [], set()
     for index, pair in enumerate(pairs[:MOST_STEPS]):
@@ -120,8 +121,8 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
         rows.append(
             StepRow(
                 number=index + 1,
-                left=_cell(pair.left, left_notes, replies),
-                right=_cell(pair.right, right_notes, other_replies) if beside else None,
+                left=_cell(pair.left, left_notes, replies, callers),
+                right=_cell(pair.right, right_notes, other_replies, other_callers) if beside else None,
                 same=pair.same,
                 divergence=index == divergence,
                 turn=turn,
@@ -167,19 +168,22 @@ def _usage(events: Sequence[Event], times: Sequence[ExchangeTime]) -> dict[int, 
 
 
 def _cell(
-    event: Event | None, notes: dict[int, list[tuple[str, str]]], replies: Mapping[int, UserTurn]
+    event: Event | None,
+    notes: dict[int, list[tuple[str, str]]],
+    replies: Mapping[int, UserTurn],
+    callers: Mapping[int, str],
 ) -> StepCell | None:
     if event is None:
         return None
     reply = replies[id(event)].said or "" if id(event) in replies else ""
-    return replace(_described(event, notes), at=event.at, reply=_cut(reply))
+    return replace(_described(event, notes, callers), at=event.at, reply=_cut(reply))
 
 
-def _described(event: Event, notes: dict[int, list[tuple[str, str]]]) -> StepCell:
+def _described(event: Event, notes: dict[int, list[tuple[str, str]]], callers: Mapping[int, str]) -> StepCell:
     before = tuple((label, _cut(text)) for label, text in notes.get(id(event), ()))
     match event:
         case Called():
-            return _call(event, before)
+            return _call(event, before, callers)
         case Said():
             return StepCell(
                 kind="said", tool="says", title=_line(event.text), parts=(*before, ("text", _cut(event.text)))
@@ -204,7 +208,7 @@ def _described(event: Event, notes: dict[int, list[tuple[str, str]]]) -> StepCel
     return StepCell(kind="other", tool=event.type, title="")
 
 
-def _call(event: Called, before: tuple[tuple[str, str], ...]) -> StepCell:
+def _call(event: Called, before: tuple[tuple[str, str], ...], callers: Mapping[int, str]) -> StepCell:
     arguments = [
         (name, value if isinstance(value, str) else json.dumps(value, default=str))
         for name, value in list(event.arguments.items())[:_MOST_ARGUMENTS]
@@ -216,7 +220,7 @@ def _call(event: Called, before: tuple[tuple[str, str], ...]) -> StepCell:
         parts.append(("result", _cut(event.result) or "(empty)"))
     facts = [f"took {event.seconds:.2f} s" if event.seconds is not None else ""]
     facts.append(f"seen on the {event.witness} only" if event.witness != "both" else "")
-    facts.append(f"by sub-agent {event.sub_agent or ''}".rstrip() if event.by_sub_agent else "")
+    facts.append(called_by(event, callers))
     facts.append(f"permission: {event.permission}" if event.permission else "")
     said = ", ".join(filter(None, facts))
     if said:
@@ -231,11 +235,8 @@ def _call(event: Called, before: tuple[tuple[str, str], ...]) -> StepCell:
 
 
 def _aside(event: Aside) -> StepCell:
-    number = f" {event.sub_agent}" if event.sub_agent else ""
     parts = tuple((label, _cut(text)) for label, text in (("task", event.prompt), ("answer", event.said)) if text)
-    return StepCell(
-        kind="aside", tool=one_line(event.purpose) + number, title=_line(event.said), parts=parts, at=event.at
-    )
+    return StepCell(kind="aside", tool=one_line(aside_name(event)), title=_line(event.said), parts=parts, at=event.at)
 
 
 def _line(text: str) -> str:

@@ -16,5 +16,8 @@ class CanaryToken(Feature):
     def facts(self, seed: int) -> Mapping[str, str]:
         return {"canary": canary(seed)}
 
+    def watched(self, seed: int) -> str:
+        return canary(seed)
+
     def with_orders(self, orders: Orders, task: Task, scenario: Scenario) -> Orders:
         return with_canary(orders, canary(task.seed))

@@ -8,7 +8,8 @@ from demeanor.core.text.bounded_output import bounded
 from demeanor.core.values.agent import DEBUG_VARIABLE, Orders, Task
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.scenario import Scenario
-from demeanor.runner.features.feature import AttemptEnd, Feature
+from demeanor.runner.features.feature import Feature
+from demeanor.runner.trial_so_far import TrialSoFar
 
 
 class DebugLog(Feature):
@@ -21,7 +22,8 @@ class DebugLog(Feature):
         launches = (replace(launch, env={DEBUG_VARIABLE: "1", **launch.env}) for launch in orders.launches)
         return replace(orders, launches=tuple(launches))
 
-    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
-        files = end.sandbox.collect_files(end.orders.debug_files)
-        logs = {name: bounded(content, end.output_bytes) for name, content in files.items()}
+    async def with_capture(self, capture: Capture, attempt: TrialSoFar) -> Capture:
+        run = attempt.run
+        files = run.sandbox.collect_files(run.orders.debug_files)
+        logs = {name: bounded(content, run.limits.output_bytes) for name, content in files.items()}
         return replace(capture, task_files={**capture.task_files, **logs})

@@ -13,7 +13,8 @@ from demeanor.core.values.capture import Capture
 from demeanor.core.values.ports import SandboxSession
 from demeanor.core.values.process import Launch
 from demeanor.core.values.scenario import Scenario
-from demeanor.runner.features.feature import AttemptEnd, Feature
+from demeanor.runner.features.feature import Feature
+from demeanor.runner.trial_so_far import TrialSoFar
 
 
 class HomeFiles(Feature):
@@ -24,22 +25,22 @@ class HomeFiles(Feature):
         files = {path: _filled(content, values) for path, content in scenario.home_files.items()}
         return replace(orders, home_files={**orders.home_files, **files})
 
-    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
-        before = _kept_before(end.orders, end.scenario)
-        return replace(capture, home_before=before, home_after=await _kept_after(end.sandbox, end.scenario))
+    def then(self, orders: Orders, task: Task, scenario: Scenario) -> tuple[Launch, ...]:
+        """As the agent's last launch, with other words."""
+        if not scenario.then:
+            return ()
+        last = orders.launches[-1]
+        program = orders.program or last.argv[:1]
+        values = _values(task)
+        return tuple(
+            replace(last, argv=tuple(part for word in words for part in _word(word, program, values)))
+            for words in scenario.then
+        )
 
-
-def then_launches(orders: Orders, task: Task, scenario: Scenario) -> tuple[Launch, ...]:
-    """How the commands after the agent are started: as its last launch, with other words."""
-    if not scenario.then:
-        return ()
-    last = orders.launches[-1]
-    program = orders.program or last.argv[:1]
-    values = _values(task)
-    return tuple(
-        replace(last, argv=tuple(part for word in words for part in _word(word, program, values)))
-        for words in scenario.then
-    )
+    async def with_capture(self, capture: Capture, attempt: TrialSoFar) -> Capture:
+        run, scenario = attempt.run, attempt.trial.eval.scenario
+        before = _kept_before(run.orders, scenario)
+        return replace(capture, home_before=before, home_after=await _kept_after(run.sandbox, scenario))
 
 
 def _kept_before(orders: Orders, scenario: Scenario) -> Tree:

@@ -36,7 +36,8 @@ from demeanor.core.values.process import Launch, Output
 from demeanor.core.values.sandbox_spec import Network
 from demeanor.core.values.scenario import Scenario
 from demeanor.mcp.record import ServerFile
-from demeanor.runner.features.feature import AttemptEnd, Feature
+from demeanor.runner.features.feature import Feature
+from demeanor.runner.trial_so_far import TrialSoFar
 
 _CANNOT_LISTEN = ("landlock",)
 """Sandboxes without a network of their own, which allow connections to the gateway only."""
@@ -86,14 +87,15 @@ class McpServers(Feature):
             return launch
         return replace(launch, argv=(sys.executable, "-P", "-s", "-S", _LAUNCHER, *files, "--", *launch.argv))
 
-    async def with_capture(self, capture: Capture, end: AttemptEnd) -> Capture:
+    async def with_capture(self, capture: Capture, attempt: TrialSoFar) -> Capture:
         """What each server recorded; an empty text for one that the agent did not start."""
+        run, scenario = attempt.run, attempt.trial.eval.scenario
         records: dict[str, Output] = {}
-        for name in end.scenario.mcp:
+        for name in scenario.mcp:
             path = f"{MCP_FOLDER}/{name}.jsonl"
-            content = end.sandbox.collect_files((path,)).get(path, b"")
-            records[f"{MCP_LOGS}/{name}.jsonl"] = bounded(content, end.output_bytes)
-        notes = (*capture.notes, *_fault_notes(records, end.scenario))
+            content = run.sandbox.collect_files((path,)).get(path, b"")
+            records[f"{MCP_LOGS}/{name}.jsonl"] = bounded(content, run.limits.output_bytes)
+        notes = (*capture.notes, *_fault_notes(records, scenario))
         return replace(capture, task_files={**capture.task_files, **records}, notes=notes)
 
 

@@ -187,13 +187,13 @@ def check_home_files(files: Mapping[str, bytes]) -> None:
 
 def read_home_files(home: Path | int, patterns: tuple[str, ...]) -> dict[str, bytes]:
     """The files in HOME that match one of the patterns; links are not followed."""
-    found = {}
+    files = {}
     for pattern in patterns:
         for path in find_beneath(home, pattern, at_most=_MAX_FILES):
             content = read_beneath(home, path, at_most=_MAX_FILE_BYTES)
             if content is not None:
-                found[path] = content
-    return found
+                files[path] = content
+    return files
 
 
 @cache

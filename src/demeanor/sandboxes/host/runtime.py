@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from demeanor.core.trees.temp_names import temp_prefix
+from demeanor.core.trees.temp_names import owner_is_dead, temp_prefix
 from demeanor.core.trees.tree import Tree
 from demeanor.core.trees.tree_restore import restore
 from demeanor.core.values.errors import WorldError
@@ -25,9 +25,9 @@ from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.disk_space import require_space
 from demeanor.sandboxes.host.launcher import Launcher
-from demeanor.sandboxes.host.stale_runs import remove_stale_runs
 from demeanor.sandboxes.host.uids import chown_tree, unused_uid
 from demeanor.sandboxes.supervisor.cgroup import CgroupParent, find_parent
+from demeanor.sandboxes.supervisor.run_folder import all_pids, kill_processes, read_proc
 
 T = TypeVar("T")
 
@@ -160,3 +160,30 @@ def _working_cgroup_parent(memory: int) -> CgroupParent | None:
             works = True
     found.cgroup(process.pid).remove()
     return found if works else None
+
+
+def remove_stale_runs(root: Path) -> None:
+    """Kill the processes and remove the folders of earlier runs in `root` that were killed all at once, their Demeanor,
+    fork server and supervisors; and other temporary folders of a Demeanor that was killed.
+
+    A run is recognised by its own marks only: its folder, whose name has the process that created it, and processes
+    that carry the folder's path in their environment or work in it. A run whose owner or fork server lives is left
+    alone, and so is everything of other users.
+    """
+    if not Path("/proc/self/stat").exists():
+        return
+    for folder in root.glob("demeanor-*"):
+        with contextlib.suppress(OSError):  # another run removes it too
+            if owner_is_dead(folder.name) and _is_stale(folder):
+                kill_processes(str(folder))
+                remove(str(folder))
+
+
+def _is_stale(folder: Path) -> bool:
+    own = not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+    return own and not _fork_server_lives(folder)
+
+
+def _fork_server_lives(folder: Path) -> bool:
+    name = os.fsencode(folder)
+    return any(name in read_proc(pid, "cmdline").split(b"\0") for pid in all_pids())

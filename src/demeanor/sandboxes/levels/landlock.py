@@ -192,6 +192,9 @@ class LandlockSandbox(SandboxLevel):
         env = {**self.program_environment(path, f"{folder}/{HOME}", f"{folder}/{TEMP}"), **launch.env}
         check_words(launch.argv)
         check_environment(env)
+        ports: list[int] | None = [spec.port] if spec.port else []
+        if spec.network == "host":
+            ports = None
         message = encode(
             {
                 "argv": list(launch.argv),
@@ -202,7 +205,7 @@ class LandlockSandbox(SandboxLevel):
                 "lists": [path for path in launch.lists if Path(path).is_dir()],
                 "devices": list(devices()),
                 "writes": [f"{folder}/{name}" for name in (WORKSPACE, HOME, TEMP)],
-                "ports": None if spec.network == "host" else [spec.port] if spec.port else [],
+                "ports": ports,
                 "filter": spec.filter,
                 "processes": ceilings.processes,
                 "memory": ceilings.memory,

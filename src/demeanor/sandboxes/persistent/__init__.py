@@ -1,7 +1,7 @@
 """A persistent sandbox: a container-like sandbox in which programs run for as long as a whole task lasts.
 
 factory.py creates sandboxes from a spec (spec.py). client.py is one of them: it sends requests to its supervisor, and
-each request is answered over its own socket (channel.py). On the other side, in small programs of their own, are
+each request is answered over its own socket. On the other side, in small programs of their own, are
 supervisor/persistent.py, which sets up the root file system (rootfs.py, idmap.py), and supervisor/exec.py, which
 handles one request inside, with tar streams of files (archive.py).
 """

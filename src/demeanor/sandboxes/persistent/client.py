@@ -21,14 +21,14 @@ from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.host.launcher import Launcher
 from demeanor.sandboxes.host.messages import check_environment, check_words, encode, send
 from demeanor.sandboxes.host.runtime import in_thread
-from demeanor.sandboxes.persistent.channel import OutputReader, receive
-from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
-from demeanor.sandboxes.persistent.spec import PersistentSpec
+from demeanor.sandboxes.persistent.spec import ExecRequest, ExecResult, PersistentSpec
 from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack_file, unpack_untrusted
 
 _TIMEOUT = 60.0
 _KILL_TIMEOUT = 10.0
-_SIZE = 4096
+_MESSAGE = 4096
+_PIECE = 65536
+"""Bytes that are read at once: of what the supervisor says, and of what a program sends."""
 _WIDTH = 200
 _CLOSED = "closed"
 
@@ -215,7 +215,7 @@ class PersistentSandbox:
     def _why_ended(self) -> str:
         """Why the sandbox has ended; empty while it is running."""
         try:
-            message = self._control.recv(_SIZE).decode().strip()
+            message = self._control.recv(_MESSAGE).decode().strip()
         except BlockingIOError:
             return self._ended
         except OSError:
@@ -264,3 +264,65 @@ class PersistentSandbox:
                     pass
                 return
         raise WorldError(VoidCause.SANDBOX, f"the sandbox's processes did not exit within {_KILL_TIMEOUT:g} s")
+
+
+async def receive(channel: socket.socket, timeout: float | None) -> tuple[bytes, list[int]]:  # noqa: ASYNC109 - one wait
+    """Receive the next message with its file descriptors; empty when the other end has closed the socket."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def on_readable() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(channel, on_readable)
+    try:
+        await asyncio.wait_for(ready, timeout)
+    except TimeoutError:
+        if not ready.done() or ready.cancelled():  # both may happen at once; a message in time counts
+            raise
+    finally:
+        loop.remove_reader(channel)
+    try:
+        message, fds, _, _ = socket.recv_fds(channel, _PIECE, 2)
+    except OSError:
+        return b"", []
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    return message, fds
+
+
+class OutputReader:
+    """Reads the output of a program while it runs."""
+
+    def __init__(self, pipes: list[int], outputs: tuple[BoundedOutput, BoundedOutput]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._outputs = dict(zip(pipes, outputs, strict=True))
+        for pipe in pipes:
+            os.set_blocking(pipe, False)
+            self._loop.add_reader(pipe, self._read, pipe)
+
+    def _read(self, pipe: int) -> bool:
+        """Read what is available; whether there may be more."""
+        try:
+            data = os.read(pipe, _PIECE)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._loop.remove_reader(pipe)
+            return False
+        self._outputs[pipe].add(data)
+        return True
+
+    def drain(self) -> None:
+        """Read what is in the pipes, without waiting for their end: processes that live on may print for ever."""
+        for pipe in self._outputs:
+            for _ in range(64):
+                if not self._read(pipe):
+                    break
+
+    def close(self) -> None:
+        """Close the pipes."""
+        for pipe in self._outputs:
+            self._loop.remove_reader(pipe)
+            os.close(pipe)

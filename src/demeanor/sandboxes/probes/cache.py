@@ -60,9 +60,9 @@ class ProbeCache:
     def get(self, level: str) -> CachedProbes | None:
         """The cached results of a level; None when there are none."""
         try:
-            found = json.loads(self._path(level).read_text())
-            probes = tuple(Probe(**probe) for probe in found["probes"])
-            when = datetime.fromisoformat(found["when"]).isoformat(timespec="seconds")
+            data = json.loads(self._path(level).read_text())
+            probes = tuple(Probe(**probe) for probe in data["probes"])
+            when = datetime.fromisoformat(data["when"]).isoformat(timespec="seconds")
         except (OSError, ValueError, TypeError, KeyError):
             return None
         return CachedProbes(when=when, probes=probes) if probes else None

@@ -135,10 +135,10 @@ def _template(folder: Path) -> Template:
 
 def _answers(end: ProcessEnd) -> dict[str, str]:
     try:
-        found = json.loads(end.stdout.text)
+        data = json.loads(end.stdout.text)
     except ValueError:
         return {}
-    return {str(name): str(answer) for name, answer in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(answer) for name, answer in data.items()} if isinstance(data, dict) else {}
 
 
 def _daemons_without_sandbox() -> dict[str, str]:

@@ -51,19 +51,8 @@ def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
     """Set up a sandbox and run programs in it, one after the other, until Demeanor hangs up."""
     sigchld = renewed_sigchld_fd()
     spec, _ = receive(control, 0)
-    if spec is None:
+    if spec is None or not _entered(spec, control):
         return
-    try:
-        if spec["uid"] is None:
-            linux.map_users(*spec["owner"])
-        listener = enter_namespaces(spec, has_users=spec["uid"] is None)
-        linux.mount_proc()
-    except OSError as error:
-        reply(control, b"fail %s\n" % reason(error))
-        return
-    reply(control, b"ready\n", [] if listener is None else [listener.fileno()])
-    if listener is not None:
-        listener.close()
     mounted: MountedSandbox | None = None
     while True:
         launch, fds = receive(control, 2)
@@ -83,6 +72,22 @@ def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
                 os.close(fd)
         if not reply(control, report):
             return
+
+
+def _entered(spec: dict[str, Any], control: socket.socket) -> bool:
+    """Enter the namespaces of the sandbox, and send Demeanor the socket that listens there; whether that worked."""
+    try:
+        if spec["uid"] is None:
+            linux.map_users(*spec["owner"])
+        listener = enter_namespaces(spec, has_users=spec["uid"] is None)
+        linux.mount_proc()
+    except OSError as error:
+        reply(control, b"fail %s\n" % reason(error))
+        return False
+    reply(control, b"ready\n", [] if listener is None else [listener.fileno()])
+    if listener is not None:
+        listener.close()
+    return True
 
 
 class MountedSandbox:
@@ -190,9 +195,9 @@ class BwrapTree(MeasuredTree):
         """That init: a child of bubblewrap, or of this process when bubblewrap has ended."""
         outer = children(os.getpid())
         below = children(self.leader) if self.leader in outer else []
-        found = [pid for pid in (*outer, *below) if pid != self.leader]
-        self._wrappers.update(found)
-        return found
+        roots = [pid for pid in (*outer, *below) if pid != self.leader]
+        self._wrappers.update(roots)
+        return roots
 
     def signal(self, number: int) -> list[int]:
         """Send a signal to the program's processes. KILL is sent to everything in the namespace at once."""

@@ -44,8 +44,8 @@ class Cgroup(NamedTuple):
         """How many processes the OOM killer has killed in this group."""
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         with contextlib.suppress(OSError):
-            found = _OOM_KILL.search(read_file(f"{self.folder}/{name}"))
-            return int(found[1]) if found else 0
+            match = _OOM_KILL.search(read_file(f"{self.folder}/{name}"))
+            return int(match[1]) if match else 0
         return 0
 
     def has_memory_limit(self, memory: int) -> bool:

@@ -178,9 +178,9 @@ def _exec_agent(
 
 def count_tasks(uid: int) -> int:
     """The number of processes and threads of a user. RLIMIT_NPROC counts all of them in a user namespace."""
-    found = 0
+    tasks = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if os.stat(f"/proc/{name}").st_uid == uid:
-                found += len(os.listdir(f"/proc/{name}/task"))
-    return found
+                tasks += len(os.listdir(f"/proc/{name}/task"))
+    return tasks

@@ -56,19 +56,23 @@ def _prompts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
         return []
     roles = {"system": "system", "developer": "system", "user": "user"}
     messages = exchanges[0].request.messages
-    return [{"source": roles[one.role], "message": one.text} for one in messages if one.role in roles and one.text]
+    return [
+        {"source": roles[message.role], "message": message.text}
+        for message in messages
+        if message.role in roles and message.text
+    ]
 
 
 def _metrics(exchanges: Iterable[Exchange]) -> dict[int, dict[str, Any]]:
     """The token usage of each model answer: turn → metrics."""
-    found = {}
+    metrics = {}
     for turn, exchange in enumerate((one for one in exchanges if one.response), 1):
         used = exchange.response.usage if exchange.response else None
         if used:
             counted = {"prompt_tokens": used.input, "completion_tokens": used.output, "cached_tokens": used.cache_read}
             known = {name: value for name, value in counted.items() if value is not None}
-            found[turn] = known | ({} if exchange.cost_usd is None else {"cost_usd": exchange.cost_usd})
-    return found
+            metrics[turn] = known | ({} if exchange.cost_usd is None else {"cost_usd": exchange.cost_usd})
+    return metrics
 
 
 def _steps(events: Sequence[Event], model: str, metrics: dict[int, dict[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -23,14 +23,12 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 
 from demeanor._version import __version__
+from demeanor.core.values.dialects import DIALECT_FACTS
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.exchange import Exchange
 from demeanor.core.values.record import Record, RunInfo
 from demeanor.core.values.trajectory import Called, Event
 from demeanor.core.values.verdict import Void
-
-_PROVIDERS = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic", "gemini": "gcp.gemini"}
-"""Dialect → `gen_ai.provider.name`."""
 
 _SCORES = {"yes": 1.0, "no": 0.0, "pass": 1.0, "fail": 0.0}
 """Answers and outcomes that are a score; an unknown answer and a void trial have none."""
@@ -159,10 +157,11 @@ class SpanExport:
 
 def _chat(exchange: Exchange) -> Mapping[str, Any]:
     response, sampling = exchange.response, exchange.request.sampling
+    facts = DIALECT_FACTS.get(exchange.dialect)
     return _known(
         {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": _PROVIDERS.get(exchange.dialect, exchange.dialect),
+            "gen_ai.provider.name": facts.provider if facts else exchange.dialect,
             "gen_ai.request.model": exchange.request.model,
             "gen_ai.request.temperature": sampling.temperature,
             "gen_ai.request.max_tokens": sampling.max_tokens,
@@ -181,7 +180,7 @@ def _add_findings(span: Span, record: Record, when: int) -> None:
     """The answer of each check, and the verdict, as events."""
     verdict = record.verdict
     reason = "" if verdict.outcome == "pass" else verdict.reason
-    answers = [(one.check, one.answer, one.reason) for one in verdict.findings]
+    answers = [(finding.check, finding.answer, finding.reason) for finding in verdict.findings]
     for name, label, why in (*answers, ("verdict", verdict.outcome, reason)):
         attributes = {
             "gen_ai.evaluation.name": name,

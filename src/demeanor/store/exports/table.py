@@ -12,7 +12,7 @@ from demeanor.core.installation import install_extra
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record
-from demeanor.core.values.verdict import Pass, Void
+from demeanor.core.values.verdict import Fail, Void
 
 COLUMNS = {
     "run": str, "started": str, "kind": str, "origin": str, "commit": str, "branch": str, "dirty": bool,
@@ -27,8 +27,11 @@ COLUMNS = {
 def row(run: PastRun, record: Record) -> tuple[Any, ...]:
     """One attempt as a row, in the order of the columns."""
     info, spent, verdict = run.info, record.spent, record.verdict
-    cause = verdict.cause.value if isinstance(verdict, Void) else None
-    reason = None if isinstance(verdict, Pass) else verdict.detail if isinstance(verdict, Void) else verdict.reason
+    cause = reason = None
+    if isinstance(verdict, Void):
+        cause, reason = verdict.cause.value, verdict.detail
+    elif isinstance(verdict, Fail):
+        reason = verdict.reason
     return (
         info.id, info.started, info.kind, run.origin, info.commit, info.branch, info.dirty, info.demeanor or None,
         record.eval, record.subject, record.policy.value, record.number, record.attempt, record.final,

@@ -48,18 +48,18 @@ def copy_runs(source: SqlHistory, target: SqlHistory) -> Iterator[CopiedRun]:
 
 def copy_decisions(source: SqlHistory, target: SqlHistory) -> int:
     """Copy all decisions; returns their number."""
-    found = source.decisions()
-    for decision in reversed(found):
+    decisions = source.decisions()
+    for decision in reversed(decisions):
         target.add_decision(decision)
-    return len(found)
+    return len(decisions)
 
 
 def copy_notes(source: SqlHistory, target: SqlHistory) -> int:
     """Copy all notes about runs that the target has; returns their number."""
-    found = read_notes(source)
-    for note in reversed(found):
+    notes = read_notes(source)
+    for note in reversed(notes):
         add_note(target, replace(note, run=source.run(note.run).info.uid))
-    return len(found)
+    return len(notes)
 
 
 def _written_records(source: SqlHistory, run: PastRun) -> list[WrittenRecord]:

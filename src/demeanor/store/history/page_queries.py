@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.history import PastRun
+from demeanor.core.values.usage import AT_INPUT_PRICE, price_notes
 from demeanor.store.history.database import Row, batches, marks
 from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory
@@ -151,15 +153,15 @@ def exchange_times(history: SqlHistory, run: str, name: str, subject: str, numbe
 
 def run_totals(history: SqlHistory, runs: Sequence[str]) -> Mapping[str, RunTotal]:
     """The sums over all cells of some runs: name → total."""
-    found: dict[str, RunTotal] = {}
+    totals: dict[str, RunTotal] = {}
     for batch in batches(runs):
         rows = history.query(
             f"SELECT r.name, {_SUMS} FROM runs r JOIN cells c ON c.run_id = r.id JOIN tallies t ON t.cell_id = c.id"
             f" WHERE r.name IN ({marks(len(batch))}) GROUP BY r.name",
             batch,
         )
-        found |= {row[0]: _total(row) for row in rows}
-    return found
+        totals |= {row[0]: _total(row) for row in rows}
+    return totals
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -296,3 +298,15 @@ def _cell_ids(history: SqlHistory, run: str, cells: Sequence[tuple[str, str]]) -
         )
         if (name, subject) in wanted
     }
+
+
+def stored_price_notes(history: SqlHistory, runs: Collection[str]) -> tuple[str, ...]:
+    """What the trials of these runs say about prices without a rate for cached tokens, each sentence once."""
+    if not runs:
+        return ()
+    rows = history.query(
+        "SELECT a.more FROM attempts a JOIN cells c ON c.id = a.cell_id JOIN runs r ON r.id = c.run_id"
+        f" WHERE r.name IN ({marks(len(runs))}) AND a.more LIKE ? ORDER BY c.id, a.number, a.attempt",
+        (*map(clean, runs), f"%{AT_INPUT_PRICE}%"),
+    )
+    return price_notes(note for (more,) in rows for note in json.loads(more).get("notes", ()))

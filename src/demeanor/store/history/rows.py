@@ -111,7 +111,9 @@ def usage(exchange: Exchange) -> Row:
     response, error = exchange.response, exchange.error
     used = response.usage if response else None
     model = (response.model if response else None) or exchange.request.model
-    stop = error.reason if error else response.stop.value if response else "unknown"
+    stop = response.stop.value if response else "unknown"
+    if error:
+        stop = error.reason
     counted = (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) if used else (None,) * 5
     tokens = [_integer(number) for number in counted]
     times = (exchange.started, exchange.first_byte, exchange.ended)

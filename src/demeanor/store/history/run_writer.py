@@ -152,15 +152,15 @@ class RunWriter:
     def _add_attempts(self, attempts: Sequence[WrittenRecord]) -> int:
         uid = rows.uid_of(self._run)
         new = {}
-        for one in attempts:
-            record = one.record
+        for attempt in attempts:
+            record = attempt.record
             row = rows.attempt_row(record, self._cells[rows.clean(record.eval), rows.clean(record.subject)], uid)
-            new[row[:3]] = (row, one)
+            new[row[:3]] = (row, attempt)
         for cells in batches(sorted({key[0] for key in new})):
             new = self._count(cells, new)
         self._database.append("attempts", [row for row, _ in new.values()])
         findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in new.items())
-        self._database.append("findings", [row for found in findings for row in found])
+        self._database.append("findings", [row for finding in findings for row in finding])
         self._database.append("usages", [(*key, *row) for key, (_, one) in new.items() for row in one.usages])
         return len(new)
 

@@ -118,7 +118,9 @@ def expect(data: Any, kind: type | tuple[type, ...], path: Path, key: str) -> An
 
 def as_text(value: Any) -> str:
     """The value as text; anything but a string becomes JSON."""
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def as_number(value: Any) -> float | None:
@@ -176,8 +178,8 @@ def cells_of(
 ) -> tuple[PlannedCell, ...]:
     """The cells of some attempts, and the skipped cells without attempts."""
     numbers: dict[tuple[str, str], set[int]] = {}
-    for one in records:
-        numbers.setdefault((one.record.eval, one.record.subject), set()).add(one.record.number)
-    tried = [PlannedCell(eval=e, subject=s, planned=len(found), layer=layer) for (e, s), found in numbers.items()]
+    for record in records:
+        numbers.setdefault((record.record.eval, record.record.subject), set()).add(record.record.number)
+    tried = [PlannedCell(eval=e, subject=s, planned=len(number), layer=layer) for (e, s), number in numbers.items()]
     untried = {(cell.eval, cell.subject): cell for cell in skipped if (cell.eval, cell.subject) not in numbers}
     return (*tried, *untried.values())

@@ -6,14 +6,15 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
+from demeanor.core.entry_points import installed, loaded
 from demeanor.core.values.errors import BadInput
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import RunWriter
 from demeanor.store.history.sql_history import SqlHistory
 from demeanor.store.imports import cline, demeanor_report, inspect, junit, vitest
 from demeanor.store.imports.common import Imported, ImportOptions, read_bytes, read_json
-from demeanor.store.imports.readers import other_formats, reader_of
 from demeanor.store.imports.unloaded import void_unloaded
 from demeanor.store.runs.run_dirs import address_of
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
@@ -22,15 +23,17 @@ from demeanor.store.runs.sync import planned_cells_of, written_records
 _FORMATS = "a Vitest JSON report, Cline's report.json, JUnit XML, an Inspect log, a run or report.json of Demeanor"
 _REJUDGED = "contains new verdicts for trials of another run, which would be counted twice"
 _SUFFIXES = {".json", ".xml", ".eval"}
+IMPORTS = "demeanor.imports"
+"""The entry point of readers in other packages. It names a module."""
 
 
 def read_imports(paths: Iterable[Path], options: ImportOptions) -> tuple[Imported, ...]:
     """Read all runs in some files and folders; raises BadInput if one of them can't be read."""
-    found = [one for path in paths for one in _read(path, options)]
-    for one in found:
+    imports = [one for path in paths for one in _read(path, options)]
+    for one in imports:
         if not one.records and not one.cells and not one.unloaded:
             raise BadInput("contains no trials", where=one.source, remedy="import the report of a run that had trials")
-    return tuple(found)
+    return tuple(imports)
 
 
 def _read(path: Path, options: ImportOptions) -> Iterator[Imported]:
@@ -140,3 +143,32 @@ def write_imports(database: Database, found: Iterable[Imported]) -> tuple[Writte
         new = writer.write(one.cells, one.records)
         written.append(Written(imported=one, new=new))
     return tuple(written)
+
+
+class ResultReader(Protocol):
+    """A module that reads the results of one tool."""
+
+    FORMAT: str
+    """What it reads, with an article: `a Harbor job folder`."""
+
+    def matches(self, path: Path) -> bool:
+        """Whether a folder or a JSON file has such results."""
+        ...
+
+    def read(self, path: Path, options: ImportOptions) -> Imported:
+        """The run in it; raises BadInput."""
+        ...
+
+
+def reader_of(path: Path) -> ResultReader | None:
+    """The reader of a folder or a JSON file; None if no package can read it."""
+    return next((reader for reader in _readers() if reader.matches(path)), None)
+
+
+def other_formats() -> str:
+    """What else can be imported, to complete a sentence that lists formats."""
+    return "".join(f", or {reader.FORMAT}" for reader in _readers())
+
+
+def _readers() -> tuple[ResultReader, ...]:
+    return tuple(loaded(point) for point in installed(IMPORTS))

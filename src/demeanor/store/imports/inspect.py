@@ -158,7 +158,7 @@ def _verdict(sample: Mapping[str, Any]) -> Verdict:
         for name, value in values.items()
         if value is not None
     )
-    return Pass(findings=findings) if all(one.answer == "yes" for one in findings) else Fail(findings=findings)
+    return Pass(findings=findings) if all(finding.answer == "yes" for finding in findings) else Fail(findings=findings)
 
 
 def _value(score: Any) -> float | None:

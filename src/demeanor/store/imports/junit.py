@@ -102,8 +102,11 @@ def _eval_and_subject(case: Element, options: ImportOptions, *, own: bool) -> tu
 def _verdicts(case: Element, name: str) -> Iterator[Verdict]:
     failure, error = case.find("failure"), case.find("error")
     reason = _reason(failure if failure is not None else error)
-    default = (0, 1, 0) if failure is not None else (0, 0, 1) if error is not None else (1, 0, 0)
-    passed, failed, void = _own_counts(case) or default
+    passed, failed, void = _own_counts(case) or (
+        int(failure is None and error is None),
+        int(failure is not None),
+        int(failure is None and error is not None),
+    )
     yield from [Pass(findings=(Finding(check=name, answer="yes"),))] * passed
     yield from [Fail(findings=(Finding(check=name, answer="no", reason=reason),))] * failed
     yield from [Void(cause=VoidCause.HARNESS, detail=reason or "error")] * void
@@ -118,10 +121,10 @@ def _own_counts(case: Element) -> tuple[int, int, int] | None:
     return None
 
 
-def _reason(found: Element | None) -> str:
-    if found is None:
+def _reason(element: Element | None) -> str:
+    if element is None:
         return ""
-    message, body = found.get("message") or "", (found.text or "").strip()
+    message, body = element.get("message") or "", (element.text or "").strip()
     return "\n".join(part for part in (message, body) if part)
 
 

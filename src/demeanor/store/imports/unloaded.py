@@ -18,17 +18,17 @@ _RUNS = 50
 """An earlier run of the same subject is looked for among this many."""
 
 
-def void_unloaded(found: Imported, history: History) -> Imported:
+def void_unloaded(imported: Imported, history: History) -> Imported:
     """The run with a void for each test that is missing because its file could not be loaded.
 
     These are the tests that the file has in other reports of the run, and those of the last earlier run of the subject
     that the report lacks: a report without a file can't tell whether a test was removed.
     """
-    records, notes = list(found.records), list(found.notes)
-    for file in found.unloaded:
-        tried = {one.record.eval for one in records if _is_of(one.record, file)}
-        known = dict.fromkeys((*file.tests, *_earlier_tests(found, file.subject, history)))
-        skipped = {cell.eval for cell in found.cells if cell.subject == file.subject and cell.skipped}
+    records, notes = list(imported.records), list(imported.notes)
+    for file in imported.unloaded:
+        tried = {record.record.eval for record in records if _is_of(record.record, file)}
+        known = dict.fromkeys((*file.tests, *_earlier_tests(imported, file.subject, history)))
+        skipped = {cell.eval for cell in imported.cells if cell.subject == file.subject and cell.skipped}
         missing = [name for name in known if name not in tried and name not in skipped]
         what = "could not be loaded"
         if file.skipped:  # a test that earlier runs skipped too is skipped on purpose
@@ -38,12 +38,12 @@ def void_unloaded(found: Imported, history: History) -> Imported:
         records += [WrittenRecord(record=_void(name, file, detail)) for name in missing]
         voids = f"{count(len(missing), 'test')} of earlier runs void" if missing else "no earlier run tells its tests"
         notes.append(f"{where}, {voids}: {one_line(file.reason)}")
-    policies = {(cell.eval, cell.subject): cell.policy for cell in found.cells}
+    policies = {(cell.eval, cell.subject): cell.policy for cell in imported.cells}
     cells = tuple(
         replace(cell, policy=policies.get((cell.eval, cell.subject), cell.policy))
-        for cell in cells_of(records, [cell for cell in found.cells if cell.skipped])
+        for cell in cells_of(records, [cell for cell in imported.cells if cell.skipped])
     )
-    return replace(found, records=tuple(records), cells=cells, notes=tuple(notes))
+    return replace(imported, records=tuple(records), cells=cells, notes=tuple(notes))
 
 
 def _is_of(record: Record, file: UnloadedFile) -> bool:
@@ -55,10 +55,10 @@ def _void(name: str, file: UnloadedFile, detail: str) -> Record:
     return Record(eval=name, subject=file.subject, number=file.number, attempt=1, verdict=verdict)
 
 
-def _earlier_tests(found: Imported, subject: str, history: History) -> tuple[str, ...]:
+def _earlier_tests(imported: Imported, subject: str, history: History) -> tuple[str, ...]:
     """The tests of the last earlier run of the subject."""
     for run in history.runs(limit=_RUNS):
-        if run.origin != found.origin or run.info.started >= found.run.started:
+        if run.origin != imported.origin or run.info.started >= imported.run.started:
             continue
         names = tuple(cell.eval for cell in history.cells(run.name) if cell.subject == subject and not cell.skipped)
         if names:

@@ -171,7 +171,7 @@ def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, s
     if status == "passed":
         return Pass(findings=(Finding(check=name, answer="yes"),))
     messages = test.get("failureMessages")
-    reason = "\n".join(as_text(one) for one in messages) if isinstance(messages, list) else status
+    reason = "\n".join(as_text(message) for message in messages) if isinstance(messages, list) else status
     if _EXPECTED_TO_FAIL.match(reason) and not (file and file in reason):
         return Pass(findings=(Finding(check=name, answer="yes", reason=_PASSED_UNEXPECTEDLY),))
     return Fail(findings=(Finding(check=name, answer="no", reason=reason),))

@@ -36,9 +36,9 @@ def add_judge_answers(run: Path, record: Record, answers: Sequence[JudgeAnswer])
 
 def read_judge_answers(run: Path | None) -> dict[tuple[str, int], list[JudgeAnswer]]:
     """The answers by trial and attempt, in the order in which they were given."""
-    found: dict[tuple[str, int], list[JudgeAnswer]] = {}
+    answers: dict[tuple[str, int], list[JudgeAnswer]] = {}
     if run is None or not (run / FILE).is_file():
-        return found
+        return answers
     try:
         lines = (run / FILE).read_bytes().splitlines()
     except OSError as error:
@@ -47,8 +47,8 @@ def read_judge_answers(run: Path | None) -> dict[tuple[str, int], list[JudgeAnsw
         try:
             data = json.loads(line)
             answer = decode(JudgeAnswer, data["answer"])
-            found.setdefault((data["trial"], data["attempt"]), []).append(answer)
+            answers.setdefault((data["trial"], data["attempt"]), []).append(answer)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             where = f"{run / FILE}: line {number}"
             raise StoreError(f"{where} can't be read: {error}\n  → remove the line, or the file") from None
-    return found
+    return answers

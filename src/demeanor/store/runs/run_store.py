@@ -93,7 +93,7 @@ class RunStore:
     def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Store one judged attempt; when this returns, a crash can't lose it."""
         stored = self.run.append(record, capture, evidence)
-        self._queue.put(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
+        self._queue.put(WrittenRecord(record=stored, usages=tuple(usage(exchange) for exchange in capture.exchanges)))
         return stored
 
     def close(self) -> None:

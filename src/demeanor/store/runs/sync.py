@@ -40,7 +40,7 @@ def sync_pending(database: Database, results: Path) -> tuple[str, ...]:
 
 def written_records(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenRecord, ...]:
     """The attempts of a run, with the token usage of their exchanges."""
-    return tuple(WrittenRecord(record=one, usages=_usages(run, one)) for one in records)
+    return tuple(WrittenRecord(record=record, usages=_usages(run, record)) for record in records)
 
 
 def planned_cells_of(run: RunFolder) -> Iterator[PlannedCell]:
@@ -71,4 +71,6 @@ def _usages(run: RunFolder, record: Record) -> tuple[tuple[object, ...], ...]:
     if packed is None:
         return ()
     where = f"{run.folder}: {record.trial}"
-    return tuple(usage(one) for one in read_exchanges(unpack(packed, record.capture_hash, where=where), where=where))
+    return tuple(
+        usage(exchange) for exchange in read_exchanges(unpack(packed, record.capture_hash, where=where), where=where)
+    )

@@ -30,7 +30,7 @@ def board_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
 
     promote, demote, problem = context.cached("board", newest_state(history), make) if evals else (None, None, why_not)
     reports = [report for report in (promote, demote) if report]
-    shown = {one.eval for report in reports for one in report.candidates[:MOST]}
+    shown = {candidate.eval for report in reports for candidate in report.candidates[:MOST]}
     return {
         "reports": reports,
         "tried": {name for name in shown if history.eval_history(name)},

@@ -141,8 +141,8 @@ def _trajectories(context: PageContext, base: Side, new: Side, query: Mapping[st
     if not theirs or not ours:
         absent = next((one.absence for side in loaded for one in side if one.absence), "no trial has stored steps")
         return ComparedTrajectories(eval=name, problem=absent)
-    chosen = next((one for one in ours if not isinstance(one.record.verdict, Pass)), ours[0])
-    nearest = min(theirs, key=lambda one: distance(chosen.events or (), one.events or ()))
+    chosen = next((steps for steps in ours if not isinstance(steps.record.verdict, Pass)), ours[0])
+    nearest = min(theirs, key=lambda steps: distance(chosen.events or (), steps.events or ()))
     return ComparedTrajectories(eval=name, new=chosen, base=nearest, steps=step_rows(chosen, nearest, ()))
 
 
@@ -154,7 +154,7 @@ def _loaded(context: PageContext, side: Side, name: str, subject: str) -> list[T
         return []
     place = place_of(history.run(cell.run), context.results)
     records = history.trials(cell.run, name=name, subject=subject)[:_MOST_TRIALS]
-    return [load_steps(place, one, context.captures()) for one in records]
+    return [load_steps(place, record, context.captures()) for record in records]
 
 
 def _prompts(context: PageContext, history: SqlHistory, base: Side, new: Side) -> PromptDiff | None:

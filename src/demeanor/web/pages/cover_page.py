@@ -36,7 +36,7 @@ def cover_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
     if run not in files:
         raise UnknownName("run", run, files, where=context.results / FOLDER)
     report = read_report(files[run])
-    known = {one.id: one for one in report.instructions}
+    known = {instruction.id: instruction for instruction in report.instructions}
     shown = {piece.id for piece in report.prompt}
     return {
         "report": report,
@@ -46,13 +46,13 @@ def cover_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
         "known": known,
         "system": [piece for piece in report.prompt if piece.place == "system"],
         "tools": [piece for piece in report.prompt if piece.place != "system"],
-        "elsewhere": [one for one in report.instructions if one.id not in shown],
-        "counts": Counter(one.answer for one in report.instructions),
+        "elsewhere": [instruction for instruction in report.instructions if instruction.id not in shown],
+        "counts": Counter(instruction.answer for instruction in report.instructions),
         "order": ORDER,
         "meanings": MEANINGS,
         "marks": MARKS,
         "notices": notices,
-        "with_page": {one.eval for one in report.evals if _has_history(context, one.eval)},
+        "with_page": {eval_.eval for eval_ in report.evals if _has_history(context, eval_.eval)},
     }
 
 

@@ -72,7 +72,7 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     return {
         "name": name,
         "layer": cells[-1].layer,
-        "subjects": [_subject(one, name, links) for one in found.subjects],
+        "subjects": [_subject(subject, name, links) for subject in found.subjects],
         "kind": found.kind,
         "has_others": len(nightly) < len(cells),
         "definition": definition,
@@ -86,25 +86,25 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     }
 
 
-def _subject(one: SubjectHistory, name: str, links: Links) -> SubjectView:
-    past = one.past[-MOST_RUNS:]
+def _subject(history: SubjectHistory, name: str, links: Links) -> SubjectView:
+    past = history.past[-MOST_RUNS:]
     places = {cell.run: index for index, cell in enumerate(past)}
     return SubjectView(
-        history=one,
-        policy=POLICIES[one.policy],
+        history=history,
+        policy=POLICIES[history.policy],
         chart=rate_chart(
-            [_point(cell, name, one.subject, links) for cell in past],
-            changes=[places[point.began] for point in one.course.points if point.began in places],
-            label=f"pass rate of {one.subject} over {count(len(past), 'run')}",
+            [_point(cell, name, history.subject, links) for cell in past],
+            changes=[places[point.began] for point in history.course.points if point.began in places],
+            label=f"pass rate of {history.subject} over {count(len(past), 'run')}",
         ),
-        points=tuple((point, *_between(one, point)) for point in one.course.points),
-        left_out=len(one.past) - len(past),
+        points=tuple((point, *_between(history, point)) for point in history.course.points),
+        left_out=len(history.past) - len(past),
     )
 
 
-def _between(one: SubjectHistory, point: ChangePoint) -> tuple[str, str]:
+def _between(history: SubjectHistory, point: ChangePoint) -> tuple[str, str]:
     """The last day surely before a change and the first surely after it."""
-    days = {past.run: past.started[:10] for past in one.past}
+    days = {past.run: past.started[:10] for past in history.past}
     return days[point.last_before], days[point.first_after]
 
 

@@ -110,7 +110,7 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "layer_names": _LAYER_NAMES.values(),
         "subjects": sorted({line.cell.subject for line in lines}),
         "policies": [policy.value for policy in Policy],
-        "tags": sorted({tag for one in evals.values() for tag in one.tags}),
+        "tags": sorted({tag for eval_ in evals.values() for tag in eval_.tags}),
         "statuses": STATUSES,
         "sorts": SORTS,
         "query": dict(query),
@@ -126,10 +126,10 @@ def _newest_notes(history: SqlHistory, run: str) -> dict[tuple[str, str], list[T
     newest: dict[tuple[str, str, int], TrialNote] = {}
     for note in read_notes(history, run=run, limit=_MOST_NOTES):
         newest.setdefault((note.eval, note.subject, note.number), note)
-    found: dict[tuple[str, str], list[TrialNote]] = {}
+    notes: dict[tuple[str, str], list[TrialNote]] = {}
     for (name, subject, _), note in sorted(newest.items()):
-        found.setdefault((name, subject), []).append(note)
-    return found
+        notes.setdefault((name, subject), []).append(note)
+    return notes
 
 
 def runs_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
@@ -202,11 +202,11 @@ def _rate(line: CellLine) -> float:
 
 
 def _skip_reasons(lines: Sequence[CellLine]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    reasons: dict[str, int] = {}
     for line in lines:
         if line.tally.skipped is not None:
-            found[line.tally.skipped] = found.get(line.tally.skipped, 0) + 1
-    return found
+            reasons[line.tally.skipped] = reasons.get(line.tally.skipped, 0) + 1
+    return reasons
 
 
 def _page_number(query: Mapping[str, str], number: int, size: int) -> tuple[int, int]:

@@ -56,7 +56,7 @@ def _groups(context: PageContext, history: SqlHistory, run: PastRun, cells: Sequ
 
 def _load(context: PageContext, run: PastRun, records: Sequence[Record]) -> list[TrialSteps]:
     place, captures = place_of(run, context.results), context.captures()
-    return [load_steps(place, one, captures) for one in records]
+    return [load_steps(place, record, captures) for record in records]
 
 
 def _earlier_passes(context: PageContext, history: SqlHistory, run: PastRun, cell: RunCell) -> list[TrialSteps]:
@@ -65,7 +65,7 @@ def _earlier_passes(context: PageContext, history: SqlHistory, run: PastRun, cel
     earlier = [one.run for one in past if one.passed and one.started < cell.started and one.eval_hash == cell.eval_hash]
     for name in reversed(earlier[-_EARLIER:]):
         trials = history.trials(name, name=cell.eval, subject=cell.subject)
-        found = _load(context, history.run(name), [one for one in trials if isinstance(one.verdict, Pass)])
+        found = _load(context, history.run(name), [trial for trial in trials if isinstance(trial.verdict, Pass)])
         if any(one.events is not None for one in found):
             return found
     return []

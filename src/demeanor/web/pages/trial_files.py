@@ -128,7 +128,7 @@ def exchange_text(
     """One exchange as JSON; None if there is no such one, StoreError if the capture is elsewhere."""
     place = place_of(run, results)
     text, where = capture_text(record, run=place.folder, captures=captures, home=place.source)
-    found = next((one for one in read_exchanges(text, where=where) if one.number == number), None)
+    found = next((exchange for exchange in read_exchanges(text, where=where) if exchange.number == number), None)
     if found is None:
         return None
     raw = json.dumps(encode(found), indent=1, ensure_ascii=False, default=str)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 from typing import Any
 
 from demeanor.core.text.wording import one_line
@@ -11,15 +12,15 @@ from demeanor.core.values.errors import StoreError, UnknownName
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.notes import MEANINGS, MOST_CHARACTERS
 from demeanor.core.values.record import Record
+from demeanor.core.values.trajectory import Called, Event
 from demeanor.core.values.verdict import Pass, Void
 from demeanor.reports.failures import group_brief, group_failures, reproduce, with_commands
 from demeanor.reports.trial import find_divergence, nearest_pass, step_rows
 from demeanor.results import StoredRun, TrialSteps, load_steps, request_of_run, stored_scan, user_replies
 from demeanor.store import ExchangeTime, RunPlace, SqlHistory, exchange_times, outcomes, place_of, read_notes
-from demeanor.web.charts import time_strip
+from demeanor.web.charts import Span, time_strip
 from demeanor.web.links import NOTE_PATH
 from demeanor.web.pages.context import PageContext
-from demeanor.web.pages.time_spans import time_spans
 from demeanor.web.pages.trial_files import exchange_text, log_text, prompt_parts, workspace_diff
 
 TABS = ("steps", "diff", "prompt", "exchanges", "log", "commands")
@@ -30,6 +31,7 @@ _MOST_PASSES = 12
 _EARLIER_RUNS = 6
 _LONGEST = 1000
 _MOST_NOTES = 20
+_MOST_NAMES = 4
 
 
 def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
@@ -161,7 +163,7 @@ def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Rec
     if place.origin != "demeanor":
         return []  # an import: it has no steps
     trials = history.trials(run.name, name=record.eval, subject=record.subject)
-    passed = [one for one in trials if isinstance(one.verdict, Pass)][:_MOST_PASSES]
+    passed = [trial for trial in trials if isinstance(trial.verdict, Pass)][:_MOST_PASSES]
     loaded = [load_steps(place, one, context.captures()) for one in passed]
     return [one for one in loaded if one.events is not None]
 
@@ -177,7 +179,7 @@ def _number(text: str, trials: Sequence[Any], where: str) -> int:
 
 def _counting(attempts: Sequence[Record]) -> Record:
     """The attempt that counts, as in the view `trials`."""
-    return max(attempts, key=lambda one: (one.final, one.ended, one.attempt))
+    return max(attempts, key=lambda attempt: (attempt.final, attempt.ended, attempt.attempt))
 
 
 def _neighbour(trials: Sequence[Any], number: int, step: int) -> int | None:
@@ -194,11 +196,56 @@ def _commands(run: PastRun, record: Record) -> list[tuple[str, list[str]]]:
     if run.origin != "demeanor":
         return [("Its pass rate over time", history)]
     trace = ["demeanor", "trace", trial, "--run", run.name]
-    found = [("Run this eval again, three trials", reproduce(record, request_of_run(run.info)))]
-    found.append(("This trial in the terminal", trace))
+    commands = [("Run this eval again, three trials", reproduce(record, request_of_run(run.info)))]
+    commands.append(("This trial in the terminal", trace))
     if not isinstance(record.verdict, Pass):
-        found.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
-        found.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
-    found.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
-    found.append(("Its pass rate over time", history))
-    return found
+        commands.append(("Side by side with the nearest passing trial", [*trace, "--diff"]))
+        commands.append(("Group the failures of this run", ["demeanor", "report", run.name, "--failures"]))
+    commands.append(("Judge the stored trial again, without agent or model", ["demeanor", "rejudge", run.name]))
+    commands.append(("Its pass rate over time", history))
+    return commands
+
+
+def time_spans(times: Sequence[ExchangeTime], events: Sequence[Event] | None, seconds: float) -> tuple[Span, ...]:
+    """The time of a trial from its start to its end. Requests that overlap count once.
+
+    Between two requests, tools run from the time of the first call: for as long as the agent's log says, or else until
+    the next request. Steps that were stored without a time, or that are not available, leave tools and agent together.
+    """
+    calls = [event for event in events or () if isinstance(event, Called)]
+    starts = None if events is None or any(call.at is None for call in calls) else calls
+    spans: list[Span] = []
+    clock = 0.0
+    for exchange in sorted(times, key=lambda exchange: exchange.started):
+        start = max(clock, exchange.started)
+        if start > clock:
+            spans += _between(clock, start, starts) if spans else [_start_up(start)]
+        if exchange.ended > start:
+            label = f"model, request {exchange.number}, {exchange.ended - exchange.started:.2f} s"
+            spans.append(Span(kind="model", start=start, end=exchange.ended, label=label))
+            clock = exchange.ended
+    if seconds > clock and spans:
+        spans += _between(clock, seconds, starts)
+    return tuple(spans)
+
+
+def _start_up(end: float) -> Span:
+    return Span(kind="start", start=0.0, end=end, label=f"start-up, {end:.2f} s")
+
+
+def _between(start: float, end: float, calls: Sequence[Called] | None) -> Iterator[Span]:
+    """The time between two requests."""
+    if calls is None:
+        yield Span(kind="tool", start=start, end=end, label=f"tools and agent, {end - start:.2f} s")
+        return
+    own = [call for call in calls if call.at is not None and start - 0.001 <= call.at < end]
+    clock = start
+    if own:
+        durations = [call.seconds for call in own if call.seconds is not None]
+        clock = min(end, start + fsum(durations)) if len(durations) == len(own) else end
+        names = ", ".join(one_line(call.tool, width=30) for call in own[:_MOST_NAMES])
+        more = f" and {len(own) - _MOST_NAMES} more" if len(own) > _MOST_NAMES else ""
+        if clock > start:
+            yield Span(kind="tool", start=start, end=clock, label=f"{names}{more}, {clock - start:.2f} s")
+    if end > clock:
+        yield Span(kind="agent", start=clock, end=end, label=f"the agent itself, {end - clock:.2f} s")

@@ -234,8 +234,8 @@ def test_a_situation_that_harbor_can_not_create_is_not_dropped_silently():
 
 
 def test_every_part_of_a_scenario_is_exported_or_refused():
-    """A new field must be put into one of the two; `keep_home` only serves checks, which are refused themselves."""
-    exported = {"prompts", "files", "template", "setup", "timeout", "requires_env", "network", "keep_home"}
+    """A new field must be put into one of the two; `keep_home` and `needs` only serve checks, which are refused."""
+    exported = {"prompts", "files", "template", "setup", "timeout", "requires_env", "network", "keep_home", "needs"}
     refused = {*_UNEXPORTABLE, "approval", "params"}
     assert {one.name for one in fields(Scenario)} == exported | refused
 

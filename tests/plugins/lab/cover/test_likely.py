@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demeanor.plugins.lab.cover.likely import shared_words
+from demeanor.plugins.lab.cover.workflow import shared_words
 
 
 def test_an_eval_is_related_to_the_instructions_whose_rare_words_it_uses() -> None:

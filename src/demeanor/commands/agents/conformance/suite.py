@@ -162,9 +162,12 @@ def _judge(ability: Ability, records: Sequence[Record], meaning: str, seed: int)
         problem = f"left {', '.join(left)} running"
     if ability is Ability.TOGETHER and len({record.fingerprint for record in records}) > 1:
         problem = "its trials have different fingerprints: what it sends to its model differs from trial to trial"
+    state: State = "failed" if problem else "shown"
+    if problem and _NO_TOOL in problem:
+        state = "unknown"
     return AbilityResult(
         ability=ability,
-        state="unknown" if problem and _NO_TOOL in problem else "failed" if problem else "shown",
+        state=state,
         meaning=meaning,
         detail=problem or "",
         seconds=max((record.spent.seconds for record in records), default=0.0),

@@ -48,7 +48,7 @@ def write_models(models: Iterable[str]) -> WireFormat:
     return WireFormat(body=to_json({"data": listed, "has_more": False, "first_id": first, "last_id": last}))
 
 
-ANTHROPIC = Dialect(
+DIALECT = Dialect(
     name=NAME,
     route=route,
     token=token,
@@ -62,5 +62,6 @@ ANTHROPIC = Dialect(
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,
+    names_events=True,
 )
 """Anthropic Messages. A provider's base URL has no version, as in `https://api.anthropic.com`."""

@@ -55,7 +55,7 @@ def write_models(models: Iterable[str]) -> WireFormat:
     return WireFormat(body=to_json({"models": listed}))
 
 
-GEMINI = Dialect(
+DIALECT = Dialect(
     name=NAME,
     route=route,
     token=token,
@@ -69,5 +69,7 @@ GEMINI = Dialect(
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,
+    model_in_path=True,
+    stored_state=("cachedContent",),
 )
 """Gemini. A provider's base URL has no version, as in `https://generativelanguage.googleapis.com`."""

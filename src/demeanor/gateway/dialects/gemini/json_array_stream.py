@@ -7,7 +7,7 @@ import re
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.sse import MAX_EVENT_BYTES, Event, SseReader
 
-_STRUCTURE = re.compile(rb'["\\{}\[\]]')
+_OUTSIDE, _IN_STRING = re.compile(rb'["{}]'), re.compile(rb'["\\]')
 
 
 class ArrayReader:
@@ -25,37 +25,39 @@ class ArrayReader:
         self._rest += chunk
         if len(self._rest) > MAX_EVENT_BYTES:
             raise Malformed(f"an item is longer than {MAX_EVENT_BYTES} bytes")
-        found: list[Event] = []
+        events: list[Event] = []
         done = 0
-        while (match := _STRUCTURE.search(self._rest, self._at)) is not None:
-            character = match[0]
-            self._at = match.end()
-            if self._quoted:
-                if character == b"\\":
-                    if self._at == len(self._rest):
-                        self._at -= 1
-                        break
-                    self._at += 1
-                elif character == b'"':
-                    self._quoted = False
-            elif character == b'"':
-                self._quoted = True
-            elif character == b"{":
+        while (mark := self._next_mark()) is not None:
+            if mark == b'"':
+                self._quoted = not self._quoted
+            elif mark == b"{":
                 if self._depth == 0:
-                    self._begin = match.start()
+                    self._begin = self._at - 1
                 self._depth += 1
-            elif character == b"}" and self._depth:
+            elif self._depth:
                 self._depth -= 1
                 if self._depth == 0:
-                    found.append(Event(data=bytes(self._rest[self._begin : self._at])))
+                    events.append(Event(data=bytes(self._rest[self._begin : self._at])))
                     done = self._at
-        else:
-            self._at = len(self._rest)
         if done:
             del self._rest[:done]
             self._at -= done
             self._begin -= done
-        return found
+        return events
+
+    def _next_mark(self) -> bytes | None:
+        """The next quote, or brace outside of a string; None if there is none in what has arrived."""
+        marks = _IN_STRING if self._quoted else _OUTSIDE
+        while (match := marks.search(self._rest, self._at)) is not None:
+            if match[0] != b"\\":
+                self._at = match.end()
+                return match[0]
+            if match.end() == len(self._rest):  # what it escapes comes with the next chunk
+                self._at = match.start()
+                return None
+            self._at = match.end() + 1
+        self._at = len(self._rest)
+        return None
 
     def close(self) -> list[Event]:
         """The incomplete object at the end of the stream, if any."""

@@ -57,8 +57,8 @@ class GeminiReader(EventReader):
             self._response_id = maybe_string(top, "responseId") or ""
             extra = {key: value for key, value in self._top.items() if key != USAGE}
             yield Began(id=self._response_id or None, model=maybe_string(top, "modelVersion"), extra={NAME: extra})
-        candidates = maybe_list(top, "candidates")
-        first: Json = require_object(candidates[0], "candidates[0]") if candidates else {}
+        candidates = [require_object(candidate, "candidates") for candidate in maybe_list(top, "candidates")]
+        first: Json = next((candidate for candidate in candidates if not candidate.get("index")), {})
         for part in read_each(maybe_object(first, "content"), "parts", read_part):
             yield from self._take_part(part)
         self._candidate.update({key: value for key, value in first.items() if key != "content"})

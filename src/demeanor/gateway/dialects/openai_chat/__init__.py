@@ -42,7 +42,7 @@ def write_models(models: Iterable[str]) -> WireFormat:
     return WireFormat(body=to_json({"object": "list", "data": listed}))
 
 
-OPENAI_CHAT = Dialect(
+DIALECT = Dialect(
     name=NAME,
     route=route,
     token=token,

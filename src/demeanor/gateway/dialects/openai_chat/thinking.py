@@ -74,22 +74,17 @@ def merged_details(details: list[Any]) -> list[Json]:
     """The entries with their fragments merged. An encrypted entry is always whole; one without data is dropped."""
     merged: dict[object, Json] = {}
     for position, entry in enumerate(details):
-        if not isinstance(entry, dict):
-            raise Malformed(f"reasoning_details[{position}]: expected an object, found {type(entry).__name__}")
-        for field in ("type", *_KNOWN):
-            if entry.get(field) is not None:
-                _check_string(entry, field, position)
+        _check_entry(entry, position)
         kind, index = entry.get("type"), entry.get("index")
-        if kind == ENCRYPTED and not entry.get("data"):
-            continue
         if kind == ENCRYPTED:
-            merged[position] = entry
+            if entry.get("data"):
+                merged[position] = entry
             continue
         first = merged.get((kind, str(index)))
-        if index is None and (first is None or first.get("signature")):
-            merged[(kind, str(index)) if first is None else position] = entry
-        elif first is None:
+        if first is None:
             merged[kind, str(index)] = entry
+        elif index is None and first.get("signature"):
+            merged[position] = entry
         else:
             joined = {**first, **{field: value for field, value in entry.items() if value is not None}}
             for field in ("text", "summary"):
@@ -99,11 +94,14 @@ def merged_details(details: list[Any]) -> list[Json]:
     return list(merged.values())
 
 
-def _check_string(entry: Json, field: str, position: int) -> None:
-    if not isinstance(entry[field], str):
-        raise Malformed(
-            f"reasoning_details[{position}].{field}: expected a string, found {type(entry[field]).__name__}"
-        )
+def _check_entry(entry: Any, position: int) -> None:
+    where = f"reasoning_details[{position}]"
+    if not isinstance(entry, dict):
+        raise Malformed(f"{where}: expected an object, found {type(entry).__name__}")
+    for field in ("type", *_KNOWN):
+        value = entry.get(field)
+        if value is not None and not isinstance(value, str):
+            raise Malformed(f"{where}.{field}: expected a string, found {type(value).__name__}")
 
 
 def _read_detail(entry: Json) -> Thinking:

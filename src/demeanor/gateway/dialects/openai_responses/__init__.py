@@ -22,7 +22,7 @@ def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
     return post_route(_PATH, method, path)
 
 
-OPENAI_RESPONSES = Dialect(
+DIALECT = Dialect(
     name=NAME,
     route=route,
     token=token,
@@ -36,5 +36,7 @@ OPENAI_RESPONSES = Dialect(
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,
+    names_events=True,
+    stored_state=("previous_response_id", "conversation", "prompt"),
 )
 """OpenAI Responses. A provider's base URL ends with its version, as in `https://api.openai.com/v1`."""

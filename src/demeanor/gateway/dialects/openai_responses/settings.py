@@ -75,7 +75,9 @@ def _write_reasoning(reasoning: Reasoning) -> Json:
 def _read_schema(top: Json) -> Json | None:
     wanted = maybe_object(maybe_object(top, "text"), "format")
     kind = maybe_string(wanted, "type")
-    return maybe_object(wanted, "schema") if kind == "json_schema" else {} if kind == "json_object" else None
+    if kind == "json_schema":
+        return maybe_object(wanted, "schema")
+    return {} if kind == "json_object" else None
 
 
 def _write_schema(schema: Any) -> Json:

@@ -97,8 +97,10 @@ class ResponsesWriter(PartWriter):
             if part.signature:
                 output = self._added(signature_item(part.signature, seed)) + self._done()
             item = call_item(replace(part, arguments={}, raw=""), self._tools)
-            blank = {"input": ""} if item["type"] == "custom_tool_call" else {"arguments": "", "status": "in_progress"}
-            output += self._added({**item, **blank})
+            status = {"status": "in_progress"} if "status" in item else {}
+            output += self._added(
+                {**item, "input" if item["type"] == "custom_tool_call" else "arguments": "", **status}
+            )
             return output + self._add_arguments(part.raw)
         for item in write_item(part, seed, self._tools):
             output += self._added(item)

@@ -67,10 +67,10 @@ class Instruction:
         if not self.value.startswith("["):
             return None
         try:
-            found = json.loads(self.value)
+            data = json.loads(self.value)
         except ValueError:
             return None
-        return tuple(found) if isinstance(found, list) and all(isinstance(word, str) for word in found) else None
+        return tuple(data) if isinstance(data, list) and all(isinstance(word, str) for word in data) else None
 
 
 def parse(text: str, *, where: str = "Dockerfile") -> tuple[Instruction, ...]:
@@ -83,10 +83,10 @@ def parse(text: str, *, where: str = "Dockerfile") -> tuple[Instruction, ...]:
 def _check_directives(lines: list[str], where: str) -> None:
     """Check the parser directives: comments at the top that change how the rest is parsed."""
     for number, line in enumerate(lines, 1):
-        found = _DIRECTIVE.match(line)
-        if not found:
+        match = _DIRECTIVE.match(line)
+        if not match:
             return
-        if found[1].lower() == "escape" and found[2] != "\\":
+        if match[1].lower() == "escape" and match[2] != "\\":
             raise refusal(where, number, "# escape=", "only the escape character \\ is supported")
 
 

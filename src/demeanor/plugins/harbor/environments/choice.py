@@ -15,7 +15,6 @@ from demeanor.core.container_hints import podman_hint
 from demeanor.core.text.wording import one_line
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.errors import UnknownName, UsageError
-from demeanor.plugins.harbor.environments.build_variables import BUILD_VARIABLES
 from demeanor.plugins.harbor.rules import HarborRules
 
 BUBBLEWRAP = "bubblewrap"
@@ -23,6 +22,15 @@ CLASS = "demeanor.plugins.harbor.inside:BubblewrapEnvironment"
 PORT = 11811
 """The gateway's port in the bubblewrap environment, which has a private network."""
 
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
+BUILD_VARIABLES = (
+    *_PROXIES, *(name.upper() for name in _PROXIES), "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST",
+    "UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry", "NPM_CONFIG_REGISTRY", "GOPROXY",
+)  # fmt: skip
+"""Variables of this machine that the steps of a Dockerfile get: where package managers download from. Proxies, as with
+`docker build`, and the package mirrors of pip, uv, npm and go."""
+
+_LOCAL = "file:"
 _ENGINES = ("docker", "podman")
 _OURS = (*BUILD_VARIABLES, "SSL_CERT_FILE")
 _TIMEOUT = 60.0
@@ -195,3 +203,10 @@ def _output(*command: str, cwd: str | None = None) -> tuple[int, str]:
     except (OSError, subprocess.TimeoutExpired) as error:
         return -1, str(error)
     return done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace")
+
+
+def build_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those that are set, without folders of this machine. They are not part of the image, and say nothing about what
+    is installed, so a result in the cache does not depend on them.
+    """
+    return {name: environ[name] for name in BUILD_VARIABLES if environ.get(name) and _LOCAL not in environ[name]}

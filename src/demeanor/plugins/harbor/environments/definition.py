@@ -9,7 +9,6 @@ from pathlib import Path
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, Run
 from demeanor.plugins.harbor.dockerfile.planner import PATH, read
-from demeanor.plugins.harbor.environments.build_context import copied_files
 from demeanor.plugins.harbor.format.task import HarborTask, TaskEnvironment
 from demeanor.plugins.harbor.images.reference import parse_reference
 
@@ -109,3 +108,23 @@ def _check_name(image: str, *, where: str, key: str) -> None:
     except UsageError:
         remedy = "write REPOSITORY:TAG or REPOSITORY@sha256:…"
         raise BadInput("not the name of an image", where=where, key=f"{key} {image}", remedy=remedy) from None
+
+
+def copied_files(step: Copy, context: Path) -> list[Path]:
+    """The files and folders that a step copies; raises BadInput if there are none for a pattern."""
+    return [source for pattern in step.sources for source in _matches(pattern, context, step)]
+
+
+def _matches(pattern: str, context: Path, step: Copy) -> list[Path]:
+    """The files that a pattern matches; raises BadInput when there are none, or when one is outside of the context."""
+    plain = context / pattern.lstrip("/")
+    if plain.exists():
+        sources = [plain]
+    else:
+        sources = sorted(context.glob(pattern.lstrip("/"))) if any(sign in pattern for sign in "*?[") else []
+    problem = "" if sources else f"there is no {pattern!r} in {context}"
+    if any(not source.resolve().is_relative_to(context.resolve()) for source in sources):
+        problem = f"{pattern!r} leads out of {context}"
+    if problem:
+        raise BadInput(problem, where=f"Dockerfile:{step.line}", key=step.name)
+    return sources

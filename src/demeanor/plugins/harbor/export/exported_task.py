@@ -34,33 +34,33 @@ class ExportedTask:
     """Whether it has a solution, from a rehearsed behaviour."""
 
 
-def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) -> ExportedTask:
+def export_task(eval_: Eval, out: Path, *, org: str, image: str, partial: bool) -> ExportedTask:
     """Write an eval as a task below `out`. What can't be exported raises UsageError, or is left out with `partial`."""
     if not _ORG.fullmatch(org):
         raise UsageError(f"--org {org!r}: not a valid name\n  → use letters, digits, '-', '_' and '.'")
-    if one.task is not None:
-        raise UsageError(f"{one.name!r} is already a Harbor task\n  → its folder is {one.task.folder}")
-    left_out = tuple(unexportable(one))
+    if eval_.task is not None:
+        raise UsageError(f"{eval_.name!r} is already a Harbor task\n  → its folder is {eval_.task.folder}")
+    left_out = tuple(unexportable(eval_))
     if left_out and not partial:
         listed = "\n".join(f"  - {reason}" for reason in left_out)
         remedy = "leave that out with --partial, if the rest still makes sense"
-        raise UsageError(f"{one.name!r} can't be exported as a Harbor task:\n{listed}\n  → {remedy}")
-    if not exportable(one):
-        raise UsageError(f"{one.name!r} has no check that can be exported, so the task could not fail")
-    folder = out / task_name(one)
+        raise UsageError(f"{eval_.name!r} can't be exported as a Harbor task:\n{listed}\n  → {remedy}")
+    if not exportable(eval_):
+        raise UsageError(f"{eval_.name!r} has no check that can be exported, so the task could not fail")
+    folder = out / task_name(eval_)
     if folder.exists():
         raise BadInput("already exists", where=folder, remedy="move it away, or choose another --output")
-    solution = _solution(one)
+    solution = _solution(eval_)
     with tempfile.TemporaryDirectory(prefix=temp_prefix()) as work:
-        start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree
+        start = build_template(eval_.scenario, Path(work) / "start", where=eval_.source.path).tree
         with new_folder(folder) as task:
-            write_task(exported_task(one, start, solution, org=org, image=image), task)
+            write_task(exported_task(eval_, start, solution, org=org, image=image), task)
     return ExportedTask(folder=folder, left_out=left_out, solution=solution is not None)
 
 
-def _solution(one: Eval) -> tuple[Change, ...] | None:
+def _solution(eval_: Eval) -> tuple[Change, ...] | None:
     """Return the changes that the first behaviour of `passes_on` makes; None when there is none."""
-    if not one.passes_on:
+    if not eval_.passes_on:
         return None
-    evidence = rehearse(one, one.passes_on[0], lay_out=build_workspace, read_back=scan)
+    evidence = rehearse(eval_, eval_.passes_on[0], lay_out=build_workspace, read_back=scan)
     return changes(evidence.before, evidence.after)

@@ -86,9 +86,9 @@ class TaskFile:
     """The target, if it is a symbolic link."""
 
 
-def unexportable(one: Eval) -> Iterator[str]:
+def unexportable(eval_: Eval) -> Iterator[str]:
     """The parts of an eval that can't be exported, each with the reason."""
-    scenario = one.scenario
+    scenario = eval_.scenario
     if len(scenario.prompts) > 1:
         yield "prompts: Harbor starts a new agent for each step, which does not know the earlier prompts"
     if scenario.approval.denies or scenario.approval.rules:
@@ -96,7 +96,7 @@ def unexportable(one: Eval) -> Iterator[str]:
     yield from (f"{name}: {reason}" for name, reason in _UNEXPORTABLE.items() if getattr(scenario, name))
     if scenario.params:
         yield f"params: Harbor has no adapter for {', '.join(scenario.params)}"
-    for check in one.checks:
+    for check in eval_.checks:
         if isinstance(check, FunctionCheck):
             yield f"{_name(check)}: is a Python function that needs the rig of Demeanor"
         elif type(check) not in _CHECK_NAMES:
@@ -105,14 +105,14 @@ def unexportable(one: Eval) -> Iterator[str]:
             yield f"{_name(check)}: is in the agent's HOME, but Harbor's verifier sees only the workspace"
 
 
-def task_name(one: Eval) -> str:
+def task_name(eval_: Eval) -> str:
     """The name of the task and of its folder, as Harbor allows it."""
-    return slug(one.name).lstrip("_") or "unnamed"
+    return slug(eval_.name).lstrip("_") or "unnamed"
 
 
-def exportable(one: Eval) -> tuple[Check, ...]:
+def exportable(eval_: Eval) -> tuple[Check, ...]:
     """The checks that can be exported."""
-    return tuple(check for check in one.checks if type(check) in _CHECK_NAMES and not _in_home(check))
+    return tuple(check for check in eval_.checks if type(check) in _CHECK_NAMES and not _in_home(check))
 
 
 def _in_home(check: Check) -> bool:
@@ -120,7 +120,7 @@ def _in_home(check: Check) -> bool:
 
 
 def exported_task(
-    one: Eval, before: Tree, solution: Sequence[Change] | None, *, org: str, image: str = IMAGE
+    eval_: Eval, before: Tree, solution: Sequence[Change] | None, *, org: str, image: str = IMAGE
 ) -> dict[str, TaskFile]:
     """The files of a task: path → file. `before` is the starting state, `solution` the changes that solve the task."""
     entries = {path: entry for path, entry in before.visible().items() if entry.kind != "other"}
@@ -128,13 +128,13 @@ def exported_task(
     copied = "COPY app/ /app/\n" if len(entries) > len(empty) else ""
     copied += f"RUN mkdir -p {' '.join(shlex.quote(f'/app/{path}') for path in empty)}\n" if empty else ""
     found = {
-        "task.toml": _text(_toml(one, before, org)),
-        "instruction.md": _text(one.scenario.prompts[0].rstrip("\n") + "\n"),
+        "task.toml": _text(_toml(eval_, before, org)),
+        "instruction.md": _text(eval_.scenario.prompts[0].rstrip("\n") + "\n"),
         "environment/Dockerfile": _text(f"FROM {image}\nWORKDIR /app\n{copied}"),
         **{f"environment/app/{path}": _file(path, entry) for path, entry in entries.items() if entry.kind != "folder"},
         "tests/test.sh": _text(_TEST, executable=True),
         "tests/verify.py": _text((files("demeanor.plugins.harbor.export") / "verifier.py").read_text("utf-8")),
-        "tests/checks.json": _text(_checks(exportable(one), entries)),
+        "tests/checks.json": _text(_checks(exportable(eval_), entries)),
     }
     return found if solution is None else found | _solution(solution)
 
@@ -151,8 +151,8 @@ def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
             target.chmod(0o755 if file.executable else 0o644)
 
 
-def _toml(one: Eval, before: Tree, org: str) -> str:
-    scenario = one.scenario
+def _toml(eval_: Eval, before: Tree, org: str) -> str:
+    scenario = eval_.scenario
     network = "no-network" if scenario.network == "none" else "public"  # agents are installed in there
     lines = [
         "# Written by `demeanor harbor export`; change the eval, not this file.",
@@ -160,16 +160,16 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
         'artifacts = ["/app"]',
         "",
         "[task]",
-        f"name = {_quoted(f'{org}/{task_name(one)}')}",
-        f"version = {_quoted(eval_hash(one, before))}",
-        f"description = {_quoted(one.description)}",
-        f"keywords = {_listed(one.tags)}",
+        f"name = {_quoted(f'{org}/{task_name(eval_)}')}",
+        f"version = {_quoted(eval_hash(eval_, before))}",
+        f"description = {_quoted(eval_.description)}",
+        f"keywords = {_listed(eval_.tags)}",
         "",
         "[agent]",
         f"timeout_sec = {scenario.timeout or TIMEOUT:g}",
         "",
         "[verifier]",
-        f"timeout_sec = {60 + fsum(check.timeout for check in one.checks if isinstance(check, CommandSucceeds)):g}",
+        f"timeout_sec = {60 + fsum(check.timeout for check in eval_.checks if isinstance(check, CommandSucceeds)):g}",
         'environment_mode = "separate"',
         "",
         "[environment]",
@@ -179,9 +179,9 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
     ]
     if scenario.requires_env:
         lines += ["[environment.env]", *(f'{_quoted(name)} = "${{{name}}}"' for name in scenario.requires_env), ""]
-    lines += ["[metadata.demeanor]", f"policy = {_quoted(one.policy.value)}"]
-    lines += [f"trials = {one.trials}"] if one.trials else []
-    lines += [f"{key} = {_quoted(text)}" for key in ("suite", "owner", "issue") if (text := getattr(one, key))]
+    lines += ["[metadata.demeanor]", f"policy = {_quoted(eval_.policy.value)}"]
+    lines += [f"trials = {eval_.trials}"] if eval_.trials else []
+    lines += [f"{key} = {_quoted(text)}" for key in ("suite", "owner", "issue") if (text := getattr(eval_, key))]
     return "\n".join(lines) + "\n"
 
 

@@ -96,14 +96,14 @@ def _in_repository(repository: Path, solutions: Mapping[Path, str], known: set[s
 def _objects(repository: Path) -> dict[str, str]:
     """Every object, including unreachable ones, with its type; large files are left out."""
     batch_format = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
-    found = {}
+    objects = {}
     for line in _git(repository, "cat-file", "--batch-all-objects", batch_format).splitlines():
         name, kind, *size = line.split()
         if not size:
             raise GitError(f"the object {name} is {kind}")
         if kind != "blob" or int(size[0]) <= _LARGEST:
-            found[name] = kind
-    return found
+            objects[name] = kind
+    return objects
 
 
 def _holding(repository: Path, blobs: Sequence[str], telling: Mapping[Path, set[str]]) -> dict[Path, str]:
@@ -154,13 +154,13 @@ def _repositories(folders: Sequence[Path]) -> Iterator[Path]:
 
 def _texts(folders: Sequence[Path]) -> dict[Path, str]:
     """The text files in some folders, without git directories."""
-    found = {}
+    texts = {}
     for folder in folders:
         inside = {path.parent for path in folder.rglob("HEAD") if (path.parent / "objects").is_dir()}
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.stat().st_size <= _LARGEST and not inside & {*path.parents}:
-                found[path] = path.read_text("utf-8", errors="replace")
-    return found
+                texts[path] = path.read_text("utf-8", errors="replace")
+    return texts
 
 
 def _shown(path: Path, task: HarborTask) -> str:

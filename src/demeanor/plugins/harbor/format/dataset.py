@@ -61,7 +61,7 @@ def _listed(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Eval]:
         file.finish()
     listed = [_pinned(entry) for entry in table.tables("tasks")]
     table.finish()
-    here = {harbor_task(one).name: (folder, one) for folder, one in tasks.items()}
+    here = {harbor_task(task).name: (folder, task) for folder, task in tasks.items()}
     for index, (wanted, digest) in enumerate(listed):
         if wanted not in here:
             remedy = did_you_mean(wanted, here, f"download it: `harbor download {wanted}`")
@@ -128,10 +128,10 @@ def _local(table: Table, registry: Path) -> Path:
     return folder
 
 
-def _tagged(one: Eval, name: str, version: str | None) -> Eval:
+def _tagged(eval_: Eval, name: str, version: str | None) -> Eval:
     """A task with the name of its dataset as a tag, with and without the version, for `--tag`."""
     tags = (name, f"{name}@{version}") if version else (name,)
-    return replace(one, tags=tuple(dict.fromkeys((*one.tags, *tags))))
+    return replace(eval_, tags=tuple(dict.fromkeys((*eval_.tags, *tags))))
 
 
 def _json(path: Path) -> Any:

@@ -125,7 +125,7 @@ class HarborTask(WholeTask):
     def machines(self) -> tuple[TaskEnvironment, ...]:
         """The agent's environment, and those of separate verifiers."""
         verifiers = (step.verifier_environment for step in self.steps)
-        return tuple(dict.fromkeys((self.environment, *(one for one in verifiers if one is not None))))
+        return tuple(dict.fromkeys((self.environment, *(verifier for verifier in verifiers if verifier is not None))))
 
     @property
     def agent_timeout(self) -> float | None:
@@ -134,8 +134,8 @@ class HarborTask(WholeTask):
         return None if None in times else fsum(time for time in times if time is not None)
 
 
-def harbor_task(one: Eval) -> HarborTask:
+def harbor_task(eval_: Eval) -> HarborTask:
     """The task of an eval that Harbor runs."""
-    if not isinstance(one.task, HarborTask):
-        raise TypeError(f"{one.name!r} is not a task in Harbor's format")
-    return one.task
+    if not isinstance(eval_.task, HarborTask):
+        raise TypeError(f"{eval_.name!r} is not a task in Harbor's format")
+    return eval_.task

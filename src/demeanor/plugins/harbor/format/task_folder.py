@@ -113,10 +113,10 @@ def _users(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     phases = [(f"{prefix}{name}", data.get(name, {})) for name in ("agent", "verifier")]
     hooks = data.get("verifier", {}).get("collect", ())
     phases += [(f"{prefix}verifier.collect[{number}]", hook) for number, hook in enumerate(hooks)]
-    found = {f"{key}.user": str(phase["user"]) for key, phase in phases if "user" in phase}
+    users = {f"{key}.user": str(phase["user"]) for key, phase in phases if "user" in phase}
     for number, step in enumerate(data.get("steps", ())):
-        found |= _users(step, f"steps[{number}].")
-    return found
+        users |= _users(step, f"steps[{number}].")
+    return users
 
 
 def _solution(table: Table | None) -> None:
@@ -130,16 +130,16 @@ def _labels(table: Table) -> dict[str, Any]:
     """`[metadata.demeanor]`, with the tags of `[metadata]`, which belongs to the author and is not checked."""
     metadata = table.table("metadata") or Table({}, where=table.where)
     ours = metadata.table("demeanor") or Table({}, where=table.where)
-    found = {"policy": Policy.USUALLY_PASSES, "reward": "reward", "at_least": 1.0, **read_fields(ours, _LABELS)}
+    labels = {"policy": Policy.USUALLY_PASSES, "reward": "reward", "at_least": 1.0, **read_fields(ours, _LABELS)}
     tags = metadata.anything("tags")
-    free = tags if isinstance(tags, list) and all(isinstance(one, str) for one in tags) else ()
-    found["tags"] = (*free, *found.get("tags", ()))
-    return found
+    free = tags if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags) else ()
+    labels["tags"] = (*free, *labels.get("tags", ()))
+    return labels
 
 
 _SHARED = {"name", "policy", "trials", "subjects", "models", "tags", "suite", "owner", "issue"}
 _LABELS = (
-    *(replace(one, required=False) for one in EVAL_FIELDS if one.name in _SHARED),
+    *(replace(eval_field, required=False) for eval_field in EVAL_FIELDS if eval_field.name in _SHARED),
     Field(name="reward", text="The key of the reward that counts.", toml=text),
     Field(
         name="at_least",

@@ -20,9 +20,9 @@ _HEADER = re.compile(r"^[ \t]*\[[ \t]*environment[ \t]*\][ \t]*(#.*)?$", re.MULT
 _LINE = 'network_mode = "no-network"'
 
 
-def offline(one: Eval, into: Path) -> Eval | None:
+def offline(eval_: Eval, into: Path) -> Eval | None:
     """A copy of a task in `into`, without a network; None if the task declares its network access."""
-    task = harbor_task(one)
+    task = harbor_task(eval_)
     if any(step.verifier_network.declared for step in task.steps):
         return None
     source = (task.folder / TASK).read_text("utf-8")
@@ -37,15 +37,15 @@ def offline(one: Eval, into: Path) -> Eval | None:
 
 def without_network(source: str) -> str | None:
     """A task.toml with «no-network» and otherwise unchanged; None if the line can't be inserted."""
-    wanted = tomllib.loads(source)
-    if "environment" not in wanted or isinstance(wanted["environment"], dict):
-        wanted["environment"] = {**wanted.get("environment", {}), "network_mode": "no-network"}
+    data = tomllib.loads(source)
+    if "environment" not in data or isinstance(data["environment"], dict):
+        data["environment"] = {**data.get("environment", {}), "network_mode": "no-network"}
     header = _HEADER.search(source)
     if header:
         text = f"{source[: header.end()]}\n{_LINE}{source[header.end() :]}"
     else:
         text = f"{source}\n[environment]\n{_LINE}\n"
     try:
-        return text if tomllib.loads(text) == wanted else None
+        return text if tomllib.loads(text) == data else None
     except tomllib.TOMLDecodeError:
         return None

@@ -27,24 +27,24 @@ def agent_machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
 
 
 def resolve_step(
-    one: StepTable, folder: Path, *, machine: TaskEnvironment, agent_timeout: float | None, verifier: VerifierTable
+    table: StepTable, folder: Path, *, machine: TaskEnvironment, agent_timeout: float | None, verifier: VerifierTable
 ) -> TaskStep:
     """A step of the task in `folder`; `agent_timeout` and `verifier` apply to all of its steps."""
-    home = folder / "steps" / one.name if one.name else folder
-    own = one.verifier
+    home = folder / "steps" / table.name if table.name else folder
+    own = table.verifier
     mode = own.mode or verifier.mode or "shared"
-    verifier_machine = _verifier_machine(one, folder, machine, verifier) if mode == "separate" else None
-    _require_verifier(one, folder, verifier_machine, machine)
+    verifier_machine = _verifier_machine(table, folder, machine, verifier) if mode == "separate" else None
+    _require_verifier(table, folder, verifier_machine, machine)
     return TaskStep(
-        name=one.name,
+        name=table.name,
         instruction=_instruction(home / INSTRUCTION),
-        agent_timeout=one.agent_timeout or agent_timeout,
+        agent_timeout=table.agent_timeout or agent_timeout,
         # As in Harbor, a named step does not inherit its task's limit; there is a warning for this.
-        verifier_timeout=own.timeout or (None if one.name else verifier.timeout) or VERIFIER_TIMEOUT,
+        verifier_timeout=own.timeout or (None if table.name else verifier.timeout) or VERIFIER_TIMEOUT,
         verifier_mode=mode,
         verifier_network=own.network or verifier.network or (verifier_machine or machine).network,
         verifier_environment=verifier_machine,
-        min_reward=one.min_reward,
+        min_reward=table.min_reward,
         solution=_solution(home, folder, machine),
     )
 
@@ -80,15 +80,15 @@ def _verifier_machine(one: StepTable, folder: Path, machine: TaskEnvironment, ta
     return replace(settings, image=machine.image, dockerfile=machine.dockerfile, compose=machine.compose, os=os)
 
 
-def _tests_of(one: StepTable, folder: Path) -> Path:
-    return folder / "steps" / one.name / "tests" if one.name else folder / "tests"
+def _tests_of(table: StepTable, folder: Path) -> Path:
+    return folder / "steps" / table.name / "tests" if table.name else folder / "tests"
 
 
-def _require_verifier(one: StepTable, folder: Path, own: TaskEnvironment | None, machine: TaskEnvironment) -> None:
+def _require_verifier(table: StepTable, folder: Path, own: TaskEnvironment | None, machine: TaskEnvironment) -> None:
     """Reject a step without a verifier; tests that are part of the verifier's own image need no script."""
     if own is not None and own.folder != machine.folder:
         return
-    folders = dict.fromkeys((_tests_of(one, folder), folder / "tests"))
+    folders = dict.fromkeys((_tests_of(table, folder), folder / "tests"))
     if not any(_script(tests, "test", own or machine) for tests in folders):
         script = "test.bat" if (own or machine).os == "windows" else "test.sh"
         expected = " or ".join((tests / script).relative_to(folder).as_posix() for tests in folders)

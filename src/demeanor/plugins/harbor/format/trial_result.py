@@ -118,9 +118,9 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
             for name, step in steps
             if (found := numbers_in(as_dict(step.get("verifier_result")).get("rewards"))) is not None
         },
-        agent_error=next((one for one in exceptions if one.caused_by_agent), None),
+        agent_error=next((exception for exception in exceptions if exception.caused_by_agent), None),
         failure=_failure(rewards, steps, exceptions, started=started),
-        permanent=any(one.kind in _PERMANENT for one in exceptions),
+        permanent=any(exception.kind in _PERMANENT for exception in exceptions),
     )
 
 
@@ -151,7 +151,7 @@ def _failure(
     started: bool,
 ) -> tuple[VoidCause, str] | None:
     """What failed outside of the agent. If the agent never started, its environment failed, and not its provider."""
-    outer = next((one for one in exceptions if not one.caused_by_agent or not started), None)
+    outer = next((exception for exception in exceptions if not exception.caused_by_agent or not started), None)
     if outer is not None:
         early = not started and (outer.caused_by_agent or outer.cause in PROVIDER_CAUSES)
         return VoidCause.SANDBOX if early else outer.cause, str(outer)

@@ -205,16 +205,16 @@ class ImageCache:
 
     def roots(self) -> list[CachedRoot]:
         """All roots, the one that was not used for the longest time first."""
-        found = []
+        roots = []
         for file in (self.folder / "roots").glob("*/root.json"):
             facts = _read_json(file)
             info = _info(file)
             if facts and info and not file.parent.name.startswith(_TEMPORARY):
                 key, parent = file.parent.name, facts.get("parent")
-                found.append(
+                roots.append(
                     CachedRoot(key=key, origin=facts["origin"], size=facts["size"], used=info.st_mtime, parent=parent)
                 )
-        return sorted(found, key=lambda root: root.used)
+        return sorted(roots, key=lambda root: root.used)
 
     def size(self) -> int:
         """The size of the cache, in bytes."""
@@ -222,8 +222,8 @@ class ImageCache:
 
     def _blobs(self) -> list[tuple[Path, os.stat_result]]:
         """The downloaded blobs, the oldest first. Another process may remove some meanwhile."""
-        found = [(file, info) for file in (self.folder / "blobs").glob("*") if (info := _info(file))]
-        return sorted(found, key=lambda item: item[1].st_mtime)
+        blobs = [(file, info) for file in (self.folder / "blobs").glob("*") if (info := _info(file))]
+        return sorted(blobs, key=lambda item: item[1].st_mtime)
 
     def prune(self, limit: int, *, keep: set[str] | None = None) -> int:
         """Remove what was not used for the longest time until the cache is not larger than `limit` bytes, and what
@@ -326,8 +326,8 @@ def _info(file: Path) -> os.stat_result | None:
 
 def _read_json(file: Path) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(file.read_bytes())
-        return found if isinstance(found, dict) else None
+        data = json.loads(file.read_bytes())
+        return data if isinstance(data, dict) else None
     return None
 
 

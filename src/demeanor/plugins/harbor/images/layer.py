@@ -123,32 +123,34 @@ class _Target:
         waiting = list(reversed(parts))
         path: list[str] = []
         handles = [os.dup(self._root)]
+
+        def leave() -> None:
+            if path:  # nothing is above the root
+                path.pop()
+                os.close(handles.pop())
+
         try:
             while waiting:
                 part = waiting.pop()
                 if part == "..":
-                    if path:
-                        path.pop()
-                        os.close(handles.pop())
+                    leave()
                     continue
                 if len(path) == _MAX_DEPTH:
                     raise UsageError(f"{self._where}: it has more than {_MAX_DEPTH} folders in one another")
-                target = ""
                 try:
                     handles.append(_open_folder(handles[-1], part, make=make))
                     path.append(part)
+                    continue
                 except (NotADirectoryError, FileExistsError):
                     target = _link_target(handles[-1], part) if links else ""
                     if not target:
                         raise
-                if target:
-                    links -= 1
-                    if not links:
-                        raise UsageError(f"{self._where}: too many links on the way to {'/'.join(parts)!r}")
-                    while target.startswith("/") and path:
-                        path.pop()
-                        os.close(handles.pop())
-                    waiting += reversed([step for step in target.split("/") if step not in ("", ".")])
+                links -= 1
+                if not links:
+                    raise UsageError(f"{self._where}: too many links on the way to {'/'.join(parts)!r}")
+                while target.startswith("/") and path:
+                    leave()
+                waiting += reversed([step for step in target.split("/") if step not in ("", ".")])
             yield tuple(path), handles[-1]
         finally:
             for handle in handles:

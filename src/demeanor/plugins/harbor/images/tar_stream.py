@@ -42,22 +42,22 @@ class Allowance:
     entries: int = MAX_ENTRIES
     """Files, folders and links."""
 
+    bound: str = "64 GiB, the most that is unpacked"
+    """What the number of bytes comes from."""
+
     @classmethod
     def on_disk(cls, folder: Path) -> Allowance:
         """What an image may unpack to at most, as far as the disk has space."""
-        return cls(size=min(MAX_BYTES, int(shutil.disk_usage(folder).free * _OF_FREE_SPACE)))
+        free = int(shutil.disk_usage(folder).free * _OF_FREE_SPACE)
+        return cls() if free > MAX_BYTES else cls(size=free, bound="this disk has space for")
 
     def take(self, info: tarfile.TarInfo, where: str) -> None:
         """Count an entry; raises UsageError if it is too much."""
         self.size -= max(0, info.size)
         self.entries -= 1
         if self.size < 0 or self.entries < 0:
-            what = (
-                "bytes than this disk has space for, or than 64 GiB" if self.size < 0 else f"than {MAX_ENTRIES} files"
-            )
-            raise UsageError(
-                f"{where}: it unpacks to more {what}\n  → use a smaller image or archive, or free some space"
-            )
+            bound = self.bound if self.size < 0 else f"{MAX_ENTRIES} files"
+            raise UsageError(f"{where}: it unpacks to more than {bound}\n  → use a smaller image, or free some space")
 
 
 class _Header(tarfile.TarInfo):

@@ -3,7 +3,7 @@
 `harbor run --env demeanor.plugins.harbor.inside:BubblewrapEnvironment -a demeanor.plugins.harbor.inside:NativeAgent`.
 
 Harbor runs a task's commands in an environment, usually a container. This environment needs only bubblewrap:
-docs/harbor-environment.md says what it guarantees, and what it refuses.
+docs/harbor.md says what it guarantees, and what it refuses.
 """
 
 from demeanor.plugins.harbor.inside.agent import NativeAgent

@@ -12,7 +12,7 @@ from demeanor.core.text.wording import shortened_to_end
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.plugins.harbor.dockerfile.planner import PATH
-from demeanor.plugins.harbor.environments.build_context import copied_files
+from demeanor.plugins.harbor.environments.definition import copied_files
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.plugins.harbor.images.tar_stream import Allowance, is_archive
 from demeanor.sandboxes import ExecRequest, PersistentSandbox, in_thread

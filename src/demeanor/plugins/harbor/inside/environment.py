@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,11 @@ from harbor.models.task.config import NetworkPolicy
 
 from demeanor.core.values.errors import BadInput, UsageError, WorldError
 from demeanor.core.values.sandbox_spec import Ceilings, Network
+from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.dockerfile.image import ImageSpec
 from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.base_image import BaseImages
-from demeanor.plugins.harbor.environments.build_variables import build_variables
+from demeanor.plugins.harbor.environments.choice import build_variables
 from demeanor.plugins.harbor.environments.definition import (
     ONLY_ROOT,
     check_definition,
@@ -29,9 +32,7 @@ from demeanor.plugins.harbor.environments.definition import (
     read_definition,
 )
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build, StepFailed, replay
-from demeanor.plugins.harbor.inside.file_filter import filtered, not_excluded
 from demeanor.plugins.harbor.inside.image_build import build_root
-from demeanor.plugins.harbor.inside.socket_handoff import send_listener
 from demeanor.sandboxes import (
     PORT,
     ExecRequest,
@@ -45,19 +46,20 @@ from demeanor.sandboxes import (
 
 _MB = 2**20
 _DISK = 4 * 2**30
+_TIMEOUT = 30.0
 
 
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise BadInput(f"expected {' or '.join(known)}, not {value!r}", where="--ek", key=name)
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise BadInput(f"expected {' or '.join(choices)}, not {value!r}", where="--ek", key=name)
 
 
 @cache
 def _sandboxes(ceilings: Ceilings) -> PersistentSandboxes:
     """One factory for all environments of this process with the same limits."""
-    found = PersistentSandboxes(ceilings=ceilings)
-    atexit.register(found.close)
-    return found
+    factory = PersistentSandboxes(ceilings=ceilings)
+    atexit.register(factory.close)
+    return factory
 
 
 class SandboxUnsupportedError(SandboxBuildFailedError):
@@ -324,3 +326,49 @@ class BubblewrapEnvironment(BaseEnvironment):
     def _log_skipped(self, folder: str, skipped: list[str]) -> None:
         for line in skipped:
             self.logger.warning(f"not copied out of the sandbox: {folder}/{line}")
+
+
+def not_excluded(exclude: Sequence[str]) -> Callable[[str, bool], bool]:
+    """Like `tar --exclude`: a pattern matches a path, its end after any slash, or a folder that contains it."""
+
+    def accepts(name: str, folder: bool) -> bool:
+        parts = name.split("/")
+        return not any(
+            fnmatchcase("/".join(parts[start:stop]), pattern.removeprefix("./").rstrip("/"))
+            for pattern in exclude
+            for start in range(len(parts))
+            for stop in range(start + 1, len(parts) + 1)
+        )
+
+    return accepts
+
+
+def filtered(
+    include: Sequence[str] | None, exclude: Sequence[str] | None, protect: Sequence[str] | None
+) -> Callable[[str, bool], bool]:
+    """Files that match `include` (all if it is None) and not `exclude`; the files in `protect` in any case."""
+
+    def accepts(name: str, folder: bool) -> bool:
+        if folder or name in (protect or ()):
+            return True
+        chosen = include is None or any(fnmatchcase(name, pattern) for pattern in include)
+        return chosen and not any(fnmatchcase(name, pattern) for pattern in exclude or ())
+
+    return accepts
+
+
+def send_listener(gateway: str, listener: socket.socket) -> None:
+    """Send the listener to the process that serves the gateway's session; raises WorldError if it is refused.
+
+    The protocol: connect to a unix stream socket, send one byte with the listener (SCM_RIGHTS), wait for one byte.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_TIMEOUT)
+            connection.connect(gateway)
+            socket.send_fds(connection, [b"\n"], [listener.fileno()])
+            accepted = connection.recv(1)
+    except OSError as error:
+        raise WorldError(VoidCause.HARNESS, f"the gateway at {gateway} can't be reached: {error}") from None
+    if not accepted:
+        raise WorldError(VoidCause.HARNESS, f"the gateway at {gateway} did not accept the sandbox's listener")

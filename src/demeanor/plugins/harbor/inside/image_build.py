@@ -18,7 +18,7 @@ from pathlib import Path
 
 from demeanor.core.values.errors import BadInput
 from demeanor.plugins.harbor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
-from demeanor.plugins.harbor.environments.build_context import copied_files
+from demeanor.plugins.harbor.environments.definition import copied_files
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache, step_key
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build, replay_step

@@ -47,8 +47,8 @@ def _complaints(check: RewardCheck, captures: Sequence[Capture], who: str, *, mu
             yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{who}: {_why(check, capture)}")
             return
     rewards = [capture.rewards or {} for capture in captures]
-    if any(one != rewards[0] for one in rewards):
-        shown = "\n".join(_shown(one) for one in rewards)
+    if any(reward != rewards[0] for reward in rewards):
+        shown = "\n".join(_shown(reward) for reward in rewards)
         yield Complaint(fault=SelfTestFault.UNSTABLE, detail=f"{who} gets different rewards:\n{shown}")
     wrong = next((one for one, answer in zip(captures, answers, strict=True) if answer is not must), None)
     if wrong is not None and must:
@@ -58,7 +58,7 @@ def _complaints(check: RewardCheck, captures: Sequence[Capture], who: str, *, mu
         yield Complaint(
             fault=SelfTestFault.VACUOUS, detail=f"doing nothing gets {_shown(wrong.rewards or {})}, which passes"
         )
-    elif not must and any(one.get(check.key, 0.0) != 0 for one in rewards):
+    elif not must and any(reward.get(check.key, 0.0) != 0 for reward in rewards):
         detail = f"doing nothing gets {_shown(rewards[0])}, but {check.key} must be 0"
         yield Complaint(fault=SelfTestFault.VACUOUS, detail=detail)
 

@@ -31,46 +31,46 @@ if TYPE_CHECKING:
     from demeanor.runner import Catalog
 
 
-def check_statically(engine: HarborEngine, one: Eval, options: TaskOptions) -> SelfTest:
+def check_statically(engine: HarborEngine, eval_: Eval, options: TaskOptions) -> SelfTest:
     """Check a task without running it."""
     environment = engine.choice(options.env)
-    refused = _refused(one, environment, engine.catalog)
-    return SelfTest(eval=one.name, rehearsed=0, complaints=(*refused, *_static_complaints(one)))
+    refused = _refused(eval_, environment, engine.catalog)
+    return SelfTest(eval=eval_.name, rehearsed=0, complaints=(*refused, *_static_complaints(eval_)))
 
 
-def run_test(engine: HarborEngine, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
+def run_test(engine: HarborEngine, eval_: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
     """Check that the solution of a task passes and that doing nothing does not."""
-    return asyncio.run(_test(engine, one, options, show))
+    return asyncio.run(_test(engine, eval_, options, show))
 
 
-async def _test(engine: HarborEngine, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
+async def _test(engine: HarborEngine, eval_: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
     sandbox = no_isolation()
     context = engine.context(options.env, sandbox, NullGateway(), seed=0)
     runner = _TaskRunner(engine.catalog, context, options, show)
-    found = [*_refused(one, context.environment, engine.catalog), *_static_complaints(one)]
+    found = [*_refused(eval_, context.environment, engine.catalog), *_static_complaints(eval_)]
     if any(complaint.fault is SelfTestFault.REFUSED for complaint in found):
         await sandbox.stop()
-        return SelfTest(eval=one.name, rehearsed=0, complaints=tuple(found))
+        return SelfTest(eval=eval_.name, rehearsed=0, complaints=tuple(found))
     await sandbox.start()
     try:
         with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
-            found += await _complaints(one, offline(one, Path(folder)), runner)
+            found += await _complaints(eval_, offline(eval_, Path(folder)), runner)
     finally:
         await sandbox.stop()
-    return SelfTest(eval=one.name, rehearsed=runner.finished, complaints=tuple(found))
+    return SelfTest(eval=eval_.name, rehearsed=runner.finished, complaints=tuple(found))
 
 
-async def _complaints(one: Eval, offline_copy: Eval | None, runner: _TaskRunner) -> list[Complaint]:
+async def _complaints(eval_: Eval, offline_copy: Eval | None, runner: _TaskRunner) -> list[Complaint]:
     """Run a task, or its copy without a network if there is one, and return what is wrong with it."""
-    oracle, nothing = await runner.run_all(offline_copy or one)
-    found: list[Complaint] = []
-    for check in (check for check in one.checks if isinstance(check, RewardCheck)):
+    oracle, nothing = await runner.run_all(offline_copy or eval_)
+    complaints: list[Complaint] = []
+    for check in (check for check in eval_.checks if isinstance(check, RewardCheck)):
         network = None
         if offline_copy is not None and not all(solved(check, capture) for capture in oracle):
-            network = needs_network(check, await runner.run(ORACLE, one, 1, 1))
-        found += [network] if network else []
-        found += task_complaints(check, () if network else oracle, nothing)
-    return found
+            network = needs_network(check, await runner.run(ORACLE, eval_, 1, 1))
+        complaints += [network] if network else []
+        complaints += task_complaints(check, () if network else oracle, nothing)
+    return complaints
 
 
 class _TaskRunner:
@@ -81,43 +81,43 @@ class _TaskRunner:
         self._catalog, self._context, self._options, self._show = catalog, context, options, show
         self._slots = asyncio.Semaphore(options.jobs)
 
-    async def run_all(self, one: Eval) -> tuple[list[Capture], list[Capture]]:
+    async def run_all(self, eval_: Eval) -> tuple[list[Capture], list[Capture]]:
         """Return the captures of the solution, and those of the agent that does nothing."""
         repeat = self._options.repeat
-        agents = (ORACLE, NOP) if _has_solution(one) else (NOP,)
-        runs = [self.run(agent, one, number, repeat) for agent in agents for number in range(1, repeat + 1)]
+        agents = (ORACLE, NOP) if _has_solution(eval_) else (NOP,)
+        runs = [self.run(agent, eval_, number, repeat) for agent in agents for number in range(1, repeat + 1)]
         captures = await asyncio.gather(*runs)
         return captures[:-repeat], captures[-repeat:]
 
-    async def run(self, agent: str, one: Eval, number: int, of: int) -> Capture:
+    async def run(self, agent: str, eval_: Eval, number: int, of: int) -> Capture:
         """Run a task once and return its capture."""
         subject = self._catalog.subject(agent)
-        trial = Trial(eval=one, subject=subject, number=number, timeout=one.scenario.timeout or DEFAULT_TIMEOUT)
+        trial = Trial(eval=eval_, subject=subject, number=number, timeout=eval_.scenario.timeout or DEFAULT_TIMEOUT)
         async with self._slots:
             capture = await capture_errors(trial, 1, attempt_task(trial, 1, self._context))
         self.finished += 1
-        self._show(f"{one.name}: {agent} {number} of {of}")
+        self._show(f"{eval_.name}: {agent} {number} of {of}")
         return capture
 
 
-def _refused(one: Eval, environment: EnvironmentChoice, catalog: Catalog) -> Iterator[Complaint]:
+def _refused(eval_: Eval, environment: EnvironmentChoice, catalog: Catalog) -> Iterator[Complaint]:
     """The task's refusal by the environment: every attempt would end with it, so none is made."""
-    if why := task_refusal(harbor_task(one), environment, catalog.environ):
+    if why := task_refusal(harbor_task(eval_), environment, catalog.environ):
         detail = f"it can't run in the environment {environment.name} (choose another one with --env): {why}"
         yield Complaint(fault=SelfTestFault.REFUSED, detail=detail)
 
 
-def _static_complaints(one: Eval) -> Iterator[Complaint]:
-    if not _has_solution(one):
+def _static_complaints(eval_: Eval) -> Iterator[Complaint]:
+    if not _has_solution(eval_):
         yield Complaint(
             fault=SelfTestFault.UNPROVEN, detail="there is no solution, so nothing shows that it can be solved"
         )
-    search = search_answers(harbor_task(one))
+    search = search_answers(harbor_task(eval_))
     for answer in search.leaked:
         yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
     for problem in search.unreadable:
         yield Complaint(fault=SelfTestFault.UNPROVEN, detail=problem)
 
 
-def _has_solution(one: Eval) -> bool:
-    return all(step.solution for step in harbor_task(one).steps)
+def _has_solution(eval_: Eval) -> bool:
+    return all(step.solution for step in harbor_task(eval_).steps)

@@ -182,7 +182,7 @@ def task_agent_spec(subject: Subject, rules: HarborRules) -> TaskAgentSpec | Non
 def _from_rules(rules: TaskAgentRules) -> TaskAgentSpec:
     texts = (*rules.env.values(), *(value for value in rules.kwargs.values() if isinstance(value, str)))
     return TaskAgentSpec(
-        **{one.name: getattr(rules, one.name) for one in fields(rules)},
+        **{field.name: getattr(rules, field.name) for field in fields(rules)},
         reachable=any("{url}" in text or "{origin}" in text for text in texts),
         fetched=False,  # unknown; if a download fails, the trial is void
     )

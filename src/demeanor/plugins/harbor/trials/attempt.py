@@ -71,11 +71,11 @@ async def attempt_task(trial: Trial, number: int, context: TaskContext) -> Captu
         return await asyncio.to_thread(to_capture, observed, end, found, agent, spec.output)
 
 
-def _provider_silence(found: TrialFolder | NoTrial, stalls: StallWatch, timeout: float) -> float | None:
+def _provider_silence(folder: TrialFolder | NoTrial, stalls: StallWatch, timeout: float) -> float | None:
     """How long the provider had been silent when the agent timed out; None if it did not time out."""
-    if isinstance(found, NoTrial) or not found.timed_out:
+    if isinstance(folder, NoTrial) or not folder.timed_out:
         return None
-    return stalls.at(found.agent_ended, timeout)
+    return stalls.at(folder.agent_ended, timeout)
 
 
 def _job(

@@ -115,23 +115,23 @@ class TrialFolder:
 
     def files(self) -> dict[str, Output]:
         """The files of the agent and of the verifier by path, each truncated."""
-        found: dict[str, Output] = {}
+        files: dict[str, Output] = {}
         for part in ("agent", "verifier"):
             for depth in range(1, _MAX_DEPTH):
-                found |= self._files(f"{part}{'/*' * depth}", limit=_MAX_FILES - len(found))
-                found |= self._files(f"steps/*/{part}{'/*' * depth}", limit=_MAX_FILES - len(found))
+                files |= self._files(f"{part}{'/*' * depth}", limit=_MAX_FILES - len(files))
+                files |= self._files(f"steps/*/{part}{'/*' * depth}", limit=_MAX_FILES - len(files))
         for name in ("exception.txt", "trial.log"):
             content = self.read(name)
-            found |= {name: bounded(content, _MAX_KEPT)} if content else {}
-        return found
+            files |= {name: bounded(content, _MAX_KEPT)} if content else {}
+        return files
 
     def _files(self, pattern: str, *, limit: int) -> dict[str, Output]:
-        found = {}
+        files = {}
         for path in find_beneath(self.folder, pattern, at_most=limit):
             content = read_beneath(self.folder, path, at_most=_MAX_SCANNED) if path.isprintable() else None
             if content:
-                found[path] = bounded(content, _MAX_KEPT)
-        return found
+                files[path] = bounded(content, _MAX_KEPT)
+        return files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,8 +12,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from demeanor.core.values.capture import stall_seconds
 from demeanor.core.values.ports import GatewaySession
-from demeanor.core.values.stall import stall_seconds
 
 _INTERVAL = 0.5
 _TOLERANCE = 3.0

@@ -19,32 +19,32 @@ from demeanor.plugins.harbor.trials.agents import NOP, ORACLE
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder
 
 
-def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:
+def to_capture(observed: Capture, end: ProcessEnd, folder: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:
     """Complete the capture that was `observed` here with the results of Harbor.
 
     `output` is the name of the file with the agent's output.
     """
-    if isinstance(found, NoTrial) or end.exit_code != 0:
-        why = found.why if isinstance(found, NoTrial) else "its result can't be trusted"
+    if isinstance(folder, NoTrial) or end.exit_code != 0:
+        why = folder.why if isinstance(folder, NoTrial) else "its result can't be trusted"
         return replace(observed, breakdown=_did_not_run(end, why), seconds=end.seconds)
-    outcome = found.outcome
-    ends = tuple(ProcessEnd(exit_code=0, stdout=output) for output in found.outputs(output))
-    log, problem = _log(agent, found, ends)
+    outcome = folder.outcome
+    ends = tuple(ProcessEnd(exit_code=0, stdout=output) for output in folder.outputs(output))
+    log, problem = _log(agent, folder, ends)
     return replace(
         observed,
         log=log,
         log_problem=problem,
         prints_events=prints_events(agent),
         ends=ends or (ProcessEnd(exit_code=0),),
-        breakdown=_with_hint(_breakdown(outcome, found, observed.exchanges), observed.facts),
-        seconds=found.agent_seconds,
-        said_spent=read_spent(found.data),
+        breakdown=_with_hint(_breakdown(outcome, folder, observed.exchanges), observed.facts),
+        seconds=folder.agent_seconds,
+        said_spent=read_spent(folder.data),
         rewards=outcome.rewards,
         step_rewards=outcome.step_rewards,
-        task_files=found.files(),
+        task_files=folder.files(),
         gaps=_gaps(agent, log),
         notes=(*observed.notes, *_agent_errors(outcome)),
-        facts={**observed.facts, **({"agent_version": found.version} if found.version else {})},
+        facts={**observed.facts, **({"agent_version": folder.version} if folder.version else {})},
     )
 
 
@@ -55,7 +55,7 @@ def _did_not_run(end: ProcessEnd, why: str) -> Breakdown:
     return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{printed}")
 
 
-def _breakdown(outcome: HarborOutcome, found: TrialFolder, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
+def _breakdown(outcome: HarborOutcome, folder: TrialFolder, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
     """What failed outside of the agent. Harbor knows provider errors from printed text only; the gateway is more exact.
 
     The path of the trial's folder, which differs in each attempt, is removed from the message. The last line that a
@@ -69,8 +69,8 @@ def _breakdown(outcome: HarborOutcome, found: TrialFolder, exchanges: tuple[Exch
         return None
     if exchanges and cause in PROVIDER_CAUSES and outcome.rewards is not None:
         return None
-    last = found.verifier_last_line() if cause is VoidCause.VERIFIER else ""
-    detail = detail.replace(f"{found.folder}/", "")
+    last = folder.verifier_last_line() if cause is VoidCause.VERIFIER else ""
+    detail = detail.replace(f"{folder.folder}/", "")
     detail = f"{detail}\nthe verifier's last line: {last}" if last else detail
     return Breakdown(cause=cause, detail=detail, permanent=outcome.permanent)
 
@@ -89,7 +89,7 @@ def _agent_errors(outcome: HarborOutcome) -> tuple[str, ...]:
     return (excerpt(str(outcome.agent_error), lines=3),) if outcome.agent_error else ()
 
 
-def _log(agent: Agent, found: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:
+def _log(agent: Agent, folder: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:
     """The agent's own log: as our adapter reads it, or else as Harbor does."""
     problem = None
     if ends:
@@ -98,7 +98,7 @@ def _log(agent: Agent, found: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tupl
                 return log, None
         except ValueError as error:
             problem = str(error)
-    events = found.events(agent.tool_kinds)
+    events = folder.events(agent.tool_kinds)
     return events, None if events else problem
 
 

@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     for named in args.evals:
         path = "::" in named or Path(named).exists()
         evals += choose_evals(config, paths=[named] if path else (), names=() if path else (named,))
-    for one in evals:
-        done = export_task(one, args.output, org=args.org, image=args.image, partial=args.partial)
+    for eval_ in evals:
+        done = export_task(eval_, args.output, org=args.org, image=args.image, partial=args.partial)
         mark_started()
         print(f"{done.folder}: written; check it with `demeanor validate {done.folder}`")
         for reason in done.left_out:

@@ -32,8 +32,8 @@ _NO_CHROOT = "unable to pick chroot mode"
 
 def make_rootfs(name: str) -> ExitCode:
     """Make a Debian image with mmdebstrap, and put it into the cache of images."""
-    found = _NAME.fullmatch(name)
-    suite = _SUITES.get(found[1], found[1]) if found else ""
+    match = _NAME.fullmatch(name)
+    suite = _SUITES.get(match[1], match[1]) if match else ""
     if suite not in _SUITES.values():
         known = ", ".join(" ".join(pair) for pair in _SUITES.items())
         raise UsageError(

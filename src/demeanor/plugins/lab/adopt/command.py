@@ -146,7 +146,7 @@ def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str
     results = args.results or config.root / config.results
     try:
         run = find_stored_run(args.run, results, config, os.environ, trials=[args.source])
-        record = find_record(run.records, args.source)
+        record = find_record(run, args.source)
     except UnknownName as error:
         raise BadInput(
             f"there is no such file, and no such trial: {error}",

@@ -65,7 +65,7 @@ def _edited(facts: CallFacts, read: Read) -> Iterator[tuple[str, Content]]:
         yield from ((path, UNKNOWN) for path in paths)
         return
     edits = arguments.get("edits")
-    parts = [one for one in edits if isinstance(one, Mapping)] if isinstance(edits, list) else [arguments]
+    parts = [edit for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, list) else [arguments]
     content = read(paths[0])
     for part in parts:
         content = _one_edit(part, content)

@@ -85,7 +85,10 @@ def _decorator(situation: Situation, gaps: Sequence[str], template: str, *, does
     else:
         yield from _list("prompts", [long_text(prompt, "        ") for prompt in situation.prompts])
     if situation.messages:
-        said = [f'{{"role": "{one.role}", "text": {long_text(one.text, "        ")}}}' for one in situation.messages]
+        said = [
+            f'{{"role": "{message.role}", "text": {long_text(message.text, "        ")}}}'
+            for message in situation.messages
+        ]
         yield from _list("messages", said)
     if template:
         yield f"    files={text_literal(template)},"
@@ -135,7 +138,7 @@ def _played(situation: Situation, gaps: list[str]) -> Iterator[str]:
         if content is None:
             yield f"    {place}.unlink()"
             continue
-        if "/" in path and not any(_folder(path) == _folder(one) for one in situation.files):
+        if "/" in path and not any(_folder(path) == _folder(file) for file in situation.files):
             yield f"    {place}.parent.mkdir(parents=True, exist_ok=True)"
         text = content_literal(content, "    ")
         yield f"    {place}.write_{'bytes' if text.startswith('b') else 'text'}{_in_parentheses(text)}"

@@ -83,17 +83,17 @@ def group_sessions(folder: Path, *, redactor: Redactor, evals: Path) -> GroupedS
 
 
 def _read_all(folder: Path, redactor: Redactor, evals: Path) -> tuple[list[_Read], list[str]]:
-    found: list[_Read] = []
+    reads: list[_Read] = []
     skipped: list[str] = []
     for path in session_files(folder):
         try:
             for session in read_sessions(path):
                 source = session_phrase(session)
                 made = adopt(session, Choice(), redactor=redactor, folder=evals, source=source)
-                found.append(_Read(where=f"{path} ({source})", adopted=made))
+                reads.append(_Read(where=f"{path} ({source})", adopted=made))
         except DemeanorError as error:
             skipped.append(one_line(str(error).partition("\n")[0], width=200))
-    return found, skipped
+    return reads, skipped
 
 
 def _title(adopted: Adopted) -> str:
@@ -133,17 +133,18 @@ def _named(adopted: Adopted, taken: dict[str, str]) -> Adopted:
     return replace(adopted, name=name, files=files)
 
 
-def grouped_text(found: GroupedSessions) -> str:
+def grouped_text(sessions: GroupedSessions) -> str:
     """The groups as text, each with its sessions and its eval."""
-    return "\n".join(_lines(found))
+    return "\n".join(_lines(sessions))
 
 
-def _lines(found: GroupedSessions) -> Iterator[str]:
-    for group in found.groups:
+def _lines(sessions: GroupedSessions) -> Iterator[str]:
+    for group in sessions.groups:
         yield f"{count(len(group.sessions), 'session')}: {group.title}"
         yield from (f"    {one_line(session, width=200)}" for session in group.sessions)
         if group.example is not None:
             gaps = count(len(group.example.gaps), "gap")
             yield f"    → {group.example.path} ({gaps}; {count(len(group.example.facts), 'proposed check')})"
-    if found.skipped:
-        yield f"{count(len(found.skipped), 'file')} without a session that can be read, such as {found.skipped[0]}"
+    if sessions.skipped:
+        skipped = count(len(sessions.skipped), "file")
+        yield f"{skipped} without a session that can be read, such as {sessions.skipped[0]}"

@@ -68,7 +68,7 @@ def _deleted(situation: Situation) -> Iterator[Fact]:
         yield Fact(kind=FactKind.DELETED, title=f"It deleted {path}.", check=check, demand="must not")
     gone = dict.fromkeys(path for _, path in calls_on(situation.steps, Kind.DELETE, situation.session.folder))
     for path in gone:
-        if not any(one == path or one.startswith(f"{path}/") for one in in_files):
+        if not any(file == path or file.startswith(f"{path}/") for file in in_files):
             check = f'not rig.calls.of_kind("delete").where(path={text_literal(path)})'
             yield Fact(kind=FactKind.DELETED, title=f"It deleted {path}.", check=check, demand="must not")
 

@@ -102,13 +102,13 @@ def situation_of(session: PastSession, choice: Choice) -> Situation:
 
 def _messages(rounds: Iterable[Round]) -> list[PriorMessage]:
     """The texts of earlier rounds."""
-    found: list[PriorMessage] = []
+    messages: list[PriorMessage] = []
     for one in rounds:
-        found.append(PriorMessage(role="user", text=one.prompt))
+        messages.append(PriorMessage(role="user", text=one.prompt))
         said = [event.text for event in one.events if isinstance(event, Said | Concluded) and event.text.strip()]
         if said:
-            found.append(PriorMessage(role="assistant", text=said[-1]))
-    return found
+            messages.append(PriorMessage(role="assistant", text=said[-1]))
+    return messages
 
 
 def _joined(rounds: Iterable[Round]) -> Round:

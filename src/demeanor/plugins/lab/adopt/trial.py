@@ -48,9 +48,9 @@ def _rounds(capture: Capture, scenario: Scenario) -> tuple[Round, ...]:
     events = _events(capture)
     prompts = capture.prompts or scenario.prompts
     if len(prompts) > 1 and capture.exchanges:
-        found = exchange_rounds(capture.exchanges, prompts, events)
-        if len(found) == len(prompts):
-            return found
+        rounds = exchange_rounds(capture.exchanges, prompts, events)
+        if len(rounds) == len(prompts):
+            return rounds
     return (*(Round(prompt=prompt) for prompt in prompts[:-1]), Round(prompt=prompts[-1], events=events))
 
 

@@ -53,6 +53,7 @@ def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
     for place, commit in enumerate(state.line.commits):
         visited, kept = state.visited.get(place), state.kept.get(place)
         made = tries.get(place, Tries())
+        run = kept.runs[-1] if kept else None
         found.append(
             CommitFound(
                 commit=commit,
@@ -62,7 +63,7 @@ def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
                 voided=len(visited.trials) - visited.tries.judged if visited else 0,
                 reused=kept.tries.judged if kept else 0,
                 skipped=state.barred.get(place),
-                run=visited.run.info.id if visited else kept.runs[-1] if kept else None,
+                run=visited.run.info.id if visited else run,
             )
         )
     return tuple(found)
@@ -70,7 +71,7 @@ def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
 
 def bisect_decision(report: BisectReport) -> KeptDecision:
     """The result, for the history."""
-    suspects = [found.commit for found in report.suspects]
+    suspects = [suspect.commit for suspect in report.suspects]
     names = ", ".join(commit.hash[:12] for commit in suspects)
     return KeptDecision(
         made=datetime.now(UTC).isoformat(timespec="milliseconds"),

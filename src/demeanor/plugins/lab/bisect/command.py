@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     state = make_bisect_state(
         config,
         os.environ,
-        replace(_request(args), build=config.executor.builds_on_worker),
+        replace(_request(args), build=config.executor.builds),
         good=args.good,
         bad=args.bad,
         results=results,

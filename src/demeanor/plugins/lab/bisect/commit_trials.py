@@ -63,7 +63,7 @@ def tries_of(trials: Sequence[Record]) -> Tries:
 def visit(
     visited: Visited | None,
     checkout: Checkout,
-    one: Eval,
+    eval_: Eval,
     request: RunRequest,
     environ: Mapping[str, str],
     *,
@@ -76,7 +76,7 @@ def visit(
     planned = (visited.planned if visited else 0) + trials
     asked = replace(request, trials=planned)
     catalog = Catalog(config=checkout.config, environ=environ)
-    plan = plan_evals(catalog, [one], asked, environ)
+    plan = plan_evals(catalog, [eval_], asked, environ)
     run = prepare(
         catalog,
         plan,

@@ -55,7 +55,7 @@ def _lines(report: BisectReport, screen: Screen) -> Iterator[Text]:
         yield from labelled(f"{label:<8}", text, screen)
     if report.outcome is not BisectOutcome.NO_DIFFERENCE:
         yield Text()
-        yield Text(screen.safe(chances_line([one.chance for one in report.commits[1:]], screen)))
+        yield Text(screen.safe(chances_line([commit.chance for commit in report.commits[1:]], screen)))
     yield Text()
     yield from table(_columns(_shown(report), screen), screen)
     yield Text()
@@ -72,7 +72,7 @@ def headline(report: BisectReport) -> str:
     if report.outcome is BisectOutcome.NO_DIFFERENCE:
         good, bad = report.good_end, report.bad_end
         return f"Good and bad do not differ (probability {share(report.no_difference)}): {_ends(good, bad)}"
-    names = " or ".join(one.commit.hash[:12] for one in report.suspects[:3])
+    names = " or ".join(suspect.commit.hash[:12] for suspect in report.suspects[:3])
     names += f" … ({count(len(report.suspects), 'commit')})" if len(report.suspects) > 3 else ""
     if report.outcome is BisectOutcome.FOUND:
         return f"Found: {names} changed {one_line(report.eval)} (probability {share(report.confidence)})"
@@ -92,10 +92,10 @@ def _ends(good: CommitFound, bad: CommitFound) -> str:
 
 def _facts(report: BisectReport) -> Iterator[tuple[str, str]]:
     if report.outcome is not BisectOutcome.NO_DIFFERENCE:
-        for one in report.suspects[:3]:
-            yield "commit", f"{one.commit.hash[:12]} {one_line(one.commit.subject)}"
-            yield "author", f"{one_line(one.commit.author)}, {one.commit.date[:10]}"
-            if one.commit.merge:
+        for suspect in report.suspects[:3]:
+            yield "commit", f"{suspect.commit.hash[:12]} {one_line(suspect.commit.subject)}"
+            yield "author", f"{one_line(suspect.commit.author)}, {suspect.commit.date[:10]}"
+            if suspect.commit.merge:
                 yield "", "a merge commit: bisect the merged branch to find the commit"
         yield "before", _rate(report.before)
         yield "after", _rate(report.after)
@@ -155,7 +155,9 @@ def _commands(report: BisectReport) -> Iterator[str]:
         return
     culprit = report.suspects[-1]
     yield f"git show {culprit.commit.hash[:12]}"
-    before = [one for one in report.commits[: report.commits.index(report.suspects[0])] if one.run and one.passed]
-    after = [one for one in report.commits[report.commits.index(culprit) :] if one.run and one.failed]
+    before = [
+        commit for commit in report.commits[: report.commits.index(report.suspects[0])] if commit.run and commit.passed
+    ]
+    after = [commit for commit in report.commits[report.commits.index(culprit) :] if commit.run and commit.failed]
     if before and after:
         yield f"demeanor trace {shlex.quote(report.eval)} --run {after[0].run} --against {before[-1].run}"

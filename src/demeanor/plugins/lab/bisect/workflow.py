@@ -29,7 +29,7 @@ from demeanor.runner import (
     check_sandbox,
     choose_evals,
     plan_evals,
-    shared_cluster,
+    shared_executor,
     task_environment,
     uses_project_files,
 )
@@ -122,7 +122,7 @@ class BisectState:
         if self.search.outcome() is None:
             check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
         with (
-            shared_cluster(self.config) as config,
+            shared_executor(self.config) as config,
             Worktrees(config, self.environ, most=_BUILT_AT_ONCE, log=ui.log) as trees,
         ):
             while (search := self.search).outcome() is None:
@@ -292,7 +292,7 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
     """The only eval, and its only cell."""
     evals = choose_evals(config, paths=request.paths, names=request.names, policy="all")
     if len(evals) != 1:
-        raise UsageError(f"expected one eval, found {len(evals)}: {', '.join(one.name for one in evals)}")
+        raise UsageError(f"expected one eval, found {len(evals)}: {', '.join(eval_.name for eval_ in evals)}")
     plan: Plan = plan_evals(Catalog(config=config, environ=environ), evals, request, environ)
     if len(plan.cells) != 1:
         known = ", ".join(str(cell.subject) for cell in plan.cells)

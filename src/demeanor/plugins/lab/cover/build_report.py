@@ -40,9 +40,9 @@ def make_cover_report(
         sure=run.rule.sure,
         false_alarm=run.rule.false_alarm,
         since=since,
-        instructions=tuple(_row(state, places[one]) for one in state.instructions),
+        instructions=tuple(_row(state, places[instruction]) for instruction in state.instructions),
         prompt=run.prompt(),
-        evals=tuple(_eval(one, run) for one in state.searches),
+        evals=tuple(_eval(search, run) for search in state.searches),
         trials=run.trials,
         voided=run.voided,
         reused=run.reused,
@@ -106,16 +106,16 @@ def _noticed(by: HeldBy, own: str) -> NoticedBy:
     )
 
 
-def _eval(one: EvalSearch, run: CoverRun) -> CoveringEval:
+def _eval(search: EvalSearch, run: CoverRun) -> CoveringEval:
     return CoveringEval(
-        eval=one.eval.name,
-        passed=one.eval.baseline.passed,
-        judged=one.eval.baseline.judged,
-        source="history" if run.past(one.eval.name) else "measured",
-        notices_below=None if one.unusable else one.test.dropped,
-        notices_above=None if one.unusable else one.test.risen,
-        instructions=len(one.eval.parts),
-        unusable=one.unusable,
+        eval=search.eval.name,
+        passed=search.eval.baseline.passed,
+        judged=search.eval.baseline.judged,
+        source="history" if run.past(search.eval.name) else "measured",
+        notices_below=None if search.unusable else search.test.dropped,
+        notices_above=None if search.unusable else search.test.risen,
+        instructions=len(search.eval.parts),
+        unusable=search.unusable,
     )
 
 
@@ -125,12 +125,10 @@ def _notes(run: CoverRun, state: CoverState, result: RunResult) -> list[str]:
         notes.append(f"stopped after {count(run.trials, 'trial')} (--max-trials)")
     if state.next():
         notes.append("run it again to continue: it reuses the trials so far")
-    for one in state.searches:
-        for group in one.found.diffuse:
-            notes.append(
-                f"{one.eval.name}: {count(len(group.parts), 'instruction')} change its rate only if all are removed; "
-                "no few of them do"
-            )
+    for search in state.searches:
+        for group in search.found.diffuse:
+            parts = count(len(group.parts), "instruction")
+            notes.append(f"{search.eval.name}: {parts} change its rate only if all are removed; no few of them do")
     absent = sorted({part for one in run.absent.values() for part in one})
     if absent:
         notes.append(f"not sent in every trial, so not tried with some evals: {', '.join(absent)}")

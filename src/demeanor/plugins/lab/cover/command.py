@@ -147,7 +147,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     from demeanor.runner import collect_evals, plan_evals, select_evals
 
     config = catalog.config
-    evals = [one for one in select_evals(collect_evals(config, request.paths), request) if one.task is None]
+    evals = [eval_ for eval_ in select_evals(collect_evals(config, request.paths), request) if eval_.task is None]
     plan = checked_plan(plan_evals(catalog, evals, request, os.environ), args.max_trials)
     with open_project_history(config, os.environ, results=results) as history:
         nights = latest_nights(history, plan, counted_nights(history, night_filter(config)))

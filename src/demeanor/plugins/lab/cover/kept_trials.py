@@ -20,20 +20,20 @@ def earlier_records(folder: Path) -> tuple[tuple[Record, ...], ...]:
     found = []
     for path in list_runs(folder):
         records = RunFolder(path).records()
-        found.append(tuple(one for one in records if one.final and not isinstance(one.verdict, Void)))
+        found.append(tuple(record for record in records if record.final and not isinstance(record.verdict, Void)))
     return tuple(found)
 
 
 def kept_trials(earlier: Sequence[Sequence[Record]], base: Record) -> dict[str, Tries]:
     """Hash of the settings → the trials that count. `base` is a trial of now, with the prompt as it is."""
-    found: dict[str, Tries] = {}
+    trials: dict[str, Tries] = {}
     for records in earlier:
-        same = [one for one in records if (one.eval, one.subject) == (base.eval, base.subject)]
+        same = [record for record in records if (record.eval, record.subject) == (base.eval, base.subject)]
         prompts = {one.prompt_hash for one in same if one.settings_hash == base.settings_hash}
         if prompts != {base.prompt_hash}:
             continue  # the prompt has changed since, or was never tried as it is
         for one in same:
             if (one.eval_hash, one.agent_version) == (base.eval_hash, base.agent_version):
                 passed = one.verdict.outcome == "pass"
-                found[one.settings_hash] = found.get(one.settings_hash, Tries()) + Tries(passed, not passed)
-    return found
+                trials[one.settings_hash] = trials.get(one.settings_hash, Tries()) + Tries(passed, not passed)
+    return trials

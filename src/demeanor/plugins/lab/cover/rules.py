@@ -178,12 +178,12 @@ class CoverState:
     def _searches(self) -> list[EvalSearch]:
         wanted, held, made = set(self.instructions), set[str](), []
         waiting = False
-        for one in self.evals:
-            known = EvalSearch(eval=one, test=self._test(one), found=Found())
+        for eval_ in self.evals:
+            known = EvalSearch(eval=eval_, test=self._test(eval_), found=Found())
             made.append(known)
             if known.unusable is not None or waiting:
                 continue
-            known.parts = tuple(part for part in one.parts if part in wanted and part not in held)
+            known.parts = tuple(part for part in eval_.parts if part in wanted and part not in held)
             if (ended := self._ended(known)) is not None:
                 made[-1] = known = ended
             else:
@@ -306,6 +306,6 @@ def order_evals(evals: Sequence[CoverEval], affinity: Mapping[str, float]) -> tu
     return tuple(
         sorted(
             evals,
-            key=lambda one: (-affinity.get(one.name, 0.0), -baseline_ends(*one.baseline)[0], one.name),
+            key=lambda eval_: (-affinity.get(eval_.name, 0.0), -baseline_ends(*eval_.baseline)[0], eval_.name),
         )
     )

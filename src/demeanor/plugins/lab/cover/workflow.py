@@ -6,6 +6,7 @@ prompts. A trial is numbered within its eval, whatever was removed, so that all 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import UsageError
+from demeanor.core.values.eval import Eval
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.record import Record
@@ -25,15 +27,17 @@ from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.decide import Baseline
 from demeanor.observe import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
-from demeanor.plugins.lab.cover.likely import shared_words, text_of
 from demeanor.plugins.lab.cover.operators import change, changeable
 from demeanor.plugins.lab.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
 from demeanor.reports.prompt_coverage import CoverOperator
 from demeanor.statistics import Tries
 from demeanor.store import RunFolder, read_capture
+from demeanor.vcs import words_of
 
 _MOST_VOIDS = 3
 _NOTHING: frozenset[str] = frozenset()
+_SHORTEST = 4
+"""Shorter words say little."""
 
 
 @dataclass(kw_only=True)
@@ -148,7 +152,9 @@ class CoverRun:
         """Leave out instructions that were not sent this time, and evals that can't be judged."""
         self._voids[key] += 1
         if verdict.cause is VoidCause.INTERVENTION:
-            found = {one for exchange in self._capture(record).exchanges for one in exchange.interventions}
+            found = {
+                intervention for exchange in self._capture(record).exchanges for intervention in exchange.interventions
+            }
             missing = {one for one in key[1] if not {one, self._partners[one] or one} <= found}
             self.absent.setdefault(record.eval, set()).update(missing)
             self.state = None
@@ -186,15 +192,15 @@ class CoverRun:
 
     def _missing_baselines(self) -> list[tuple[str, frozenset[str], int]]:
         """Trials with the prompt as it is that evals without a history need."""
-        found = []
+        baselines = []
         for name, records in self._base.items():
             if name not in self._kept:
                 self._kept[name] = kept_trials(self.earlier, records[0])
                 self._add((name, _NOTHING), self._take_kept(name, _NOTHING) or Tries())
             missing = self.baseline_trials - self._tries[name, _NOTHING].judged
             if name not in self._baselines and name not in self._barred and self.past(name) is None and missing > 0:
-                found.append((name, _NOTHING, missing))
-        return found
+                baselines.append((name, _NOTHING, missing))
+        return baselines
 
     @property
     def _cells(self) -> Mapping[str, Cell]:
@@ -202,11 +208,11 @@ class CoverRun:
 
     def _limited(self, wanted: Sequence[tuple[str, frozenset[str], int]]) -> list[Trial]:
         """The trials of a round, as many as are allowed."""
-        found: list[Trial] = []
+        trials: list[Trial] = []
         for name, removed, number in wanted:
             left = number if self.max_trials is None else min(number, self.max_trials - self.trials)
-            found += [self._trial(self._cells[name], removed) for _ in range(left)]
-        return found
+            trials += [self._trial(self._cells[name], removed) for _ in range(left)]
+        return trials
 
     def _trial(self, cell: Cell, removed: frozenset[str]) -> Trial:
         self._made[cell.eval.name] += 1
@@ -304,3 +310,27 @@ def checked_plan(plan: Plan, max_trials: int | None) -> Plan:
         needed = f"{count(least, 'trial')} are needed, one per eval, to see the prompt"
         raise UsageError(f"--max-trials {max_trials}: {needed}\n  → {remedy}")
     return plan
+
+
+def shared_words(evals: Mapping[str, str], instructions: Mapping[str, str]) -> dict[tuple[str, str], float]:
+    """Eval and instruction → how many words they share; words that many instructions have count less.
+
+    Those that share more are tried first. A wrong guess costs trials, but changes no answer.
+    """
+    words = {
+        instruction: {word for word in words_of(text) if len(word) >= _SHORTEST}
+        for instruction, text in instructions.items()
+    }
+    counts = Counter(word for own in words.values() for word in own)
+    weight = {word: math.log((1 + len(words)) / number) for word, number in counts.items()}
+    shared = {}
+    for name, text in evals.items():
+        spoken = set(words_of(text))
+        for instruction, own in words.items():
+            shared[name, instruction] = math.fsum(sorted(weight[word] for word in own & spoken))
+    return shared
+
+
+def text_of(eval_: Eval) -> str:
+    """What an eval speaks of: its name, its description and its prompts."""
+    return "\n".join((eval_.name.replace("_", " "), eval_.description, *map(str, eval_.scenario.prompts)))

@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     results = args.results or config.root / config.results
     stored = find_stored_run(args.run, results, config, os.environ, trials=[args.trial] if args.trial else ())
     catalog = Catalog(config=config, environ=os.environ)
-    source = find_source(stored, find_record(stored.records, args.trial), config, catalog)
+    source = find_source(stored, find_record(stored, args.trial), config, catalog)
     if args.at is None and not args.scan:
         _print_steps(source, as_json=args.json)
         return ExitCode.ACCEPTED

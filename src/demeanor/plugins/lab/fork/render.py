@@ -51,16 +51,16 @@ def headline(report: ForkReport) -> str:
     return f"Undecided: {_steps(found)} is the most likely decisive step, at only {share(found.confidence)}"
 
 
-def _headline_of_step(one: ForkStep) -> str:
-    judged = one.passed + one.failed
-    if one.low is None or one.high is None:
-        return f"Undecided: no trial that starts at step {one.step} could be judged"
-    rate = f"{percent(one.passed / judged)} pass (95 % interval {percent(one.low)} to {percent(one.high)})"
-    return f"From step {one.step} on, {rate}: {one.passed} of {count(judged, 'trial')}"
+def _headline_of_step(step: ForkStep) -> str:
+    judged = step.passed + step.failed
+    if step.low is None or step.high is None:
+        return f"Undecided: no trial that starts at step {step.step} could be judged"
+    rate = f"{percent(step.passed / judged)} pass (95 % interval {percent(step.low)} to {percent(step.high)})"
+    return f"From step {step.step} on, {rate}: {step.passed} of {count(judged, 'trial')}"
 
 
-def _steps(found: DecisiveStep) -> str:
-    return f"step {found.step}" if found.step == found.until else f"one of the steps {found.step} to {found.until}"
+def _steps(step: DecisiveStep) -> str:
+    return f"step {step.step}" if step.step == step.until else f"one of the steps {step.step} to {step.until}"
 
 
 def _lines(report: ForkReport, screen: Screen) -> Iterator[Text]:
@@ -94,18 +94,18 @@ def _facts(report: ForkReport) -> Iterator[tuple[str, str]]:
         yield "error", f"names a wrong step in at most {percent(1 - report.asked_confidence)} of scans"
 
 
-def _decisive_facts(found: DecisiveStep) -> Iterator[tuple[str, str]]:
-    yield "did", one_line(found.did, width=400)
-    passing = sum(one.trials for one in found.instead)
-    for one in found.instead[:3]:
+def _decisive_facts(step: DecisiveStep) -> Iterator[tuple[str, str]]:
+    yield "did", one_line(step.did, width=400)
+    passing = sum(one.trials for one in step.instead)
+    for one in step.instead[:3]:
         share = f"{one.trials} of {count(passing, 'passing trial')}"
-        if one.did != found.did:
+        if one.did != step.did:
             yield "instead", f"{share}: {one_line(one.did, width=400)}"
         else:
             doubt = ": this may be a wrong step, scan again with another --seed" if one.trials == passing else ""
             yield "same", f"{share} did the same there{doubt}"
-    yield "before", _score(found.before, "that start there or earlier")
-    yield "after", _score(found.after, "that start later")
+    yield "before", _score(step.before, "that start there or earlier")
+    yield "after", _score(step.after, "that start later")
 
 
 def _score(found: tuple[int, int], where: str) -> str:
@@ -118,34 +118,34 @@ def _score(found: tuple[int, int], where: str) -> str:
 def _curve(report: ForkReport, screen: Screen) -> Iterator[Column]:
     """The pass rate by the step at which trials start."""
 
-    def mark(one: ForkStep) -> str:
+    def mark(step: ForkStep) -> str:
         found = report.decisive
         decisive = (
-            found is not None and report.outcome is not ForkOutcome.NO_DROP and (found.step <= one.step <= found.until)
+            found is not None and report.outcome is not ForkOutcome.NO_DROP and (found.step <= step.step <= found.until)
         )
         return "►" if decisive else ""
 
     steps = report.steps
-    yield text_column("", [mark(one) for one in steps], screen)
-    yield text_column("from", [str(one.step) for one in steps], screen, align="right")
+    yield text_column("", [mark(step) for step in steps], screen)
+    yield text_column("from", [str(step.step) for step in steps], screen, align="right")
     if screen.width >= _NARROW:
-        yield text_column("pass rate", [_bar(one, screen) for one in steps], screen)
-    yield text_column("passed", [_passed(one) for one in steps], screen, align="right")
-    yield text_column("decisive", [share(one.chance or 0.0) for one in steps], screen, align="right")
-    yield text_column("what it did", [one_line(one.did) for one in steps], screen, comfort=30, least=10)
+        yield text_column("pass rate", [_bar(step, screen) for step in steps], screen)
+    yield text_column("passed", [_passed(step) for step in steps], screen, align="right")
+    yield text_column("decisive", [share(step.chance or 0.0) for step in steps], screen, align="right")
+    yield text_column("what it did", [one_line(step.did) for step in steps], screen, comfort=30, least=10)
 
 
-def _bar(one: ForkStep, screen: Screen) -> str:
-    judged = one.passed + one.failed
+def _bar(step: ForkStep, screen: Screen) -> str:
+    judged = step.passed + step.failed
     if not judged:
-        return "void" if one.voided else ""
-    full = round(_BAR * one.passed / judged)
+        return "void" if step.voided else ""
+    full = round(_BAR * step.passed / judged)
     return ("#" if screen.ascii else "█") * full + ("." if screen.ascii else "░") * (_BAR - full)
 
 
-def _passed(one: ForkStep) -> str:
-    judged = one.passed + one.failed
-    return f"{one.passed}/{judged}" if judged else "–"
+def _passed(step: ForkStep) -> str:
+    judged = step.passed + step.failed
+    return f"{step.passed}/{judged}" if judged else "–"
 
 
 def _commands(report: ForkReport) -> Iterator[str]:

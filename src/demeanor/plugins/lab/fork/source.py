@@ -109,30 +109,30 @@ def _eval_of(run: StoredRun, record: Record, config: Config) -> Eval:
     return with_faults(load_prefixes([one])[0], run.request.faults or config.faults)
 
 
-def _require_same_scenario(one: Eval, capture: Capture, start: str, record: Record) -> None:
+def _require_same_scenario(eval_: Eval, capture: Capture, start: str, record: Record) -> None:
     """Raise UsageError if the agent would find another situation than the recorded one."""
-    now = scenario_hashes(one.scenario)
+    now = scenario_hashes(eval_.scenario)
     edited = [part for part in {**capture.scenario, **now} if now.get(part) != capture.scenario.get(part)]
-    if start and start != _current_start(one):
+    if start and start != _current_start(eval_):
         edited.append("files")
     if capture.breakdown is None and edited:
-        raise UsageError(
-            f"{record.trial}: the scenario of its eval has changed since ({', '.join(edited)}), so its agent would not"
-            f" do the same again\n  → run the eval again, and fork a trial of that run: demeanor run {one.source.path}"
-        )
+        parts = ", ".join(edited)
+        changed = f"the scenario of its eval has changed since ({parts}), so its agent would not do the same again"
+        remedy = f"run the eval again, and fork a trial of that run: demeanor run {eval_.source.path}"
+        raise UsageError(f"{record.trial}: {changed}\n  → {remedy}")
 
 
-def _current_start(one: Eval) -> str:
+def _current_start(eval_: Eval) -> str:
     """The hash of the starting workspace as it is defined now."""
 
     async def hash_of_template() -> str:
         with temporary_templates() as cache:
-            return start_hash((await cache.get(one.scenario, where=one.source.path)).tree)
+            return start_hash((await cache.get(eval_.scenario, where=eval_.source.path)).tree)
 
     try:
         return asyncio.run(hash_of_template())
     except DemeanorError as error:
-        raise StoreError(f"{one.source.path}: the starting files can't be created: {error}") from None
+        raise StoreError(f"{eval_.source.path}: the starting files can't be created: {error}") from None
 
 
 def stored_beside(source: ForkSource) -> Path | None:

@@ -103,7 +103,7 @@ class ForkState:
         barred = {
             place for place, records in self.records.items() if not tries[place].judged and len(records) >= _VOIDS
         }
-        known = {place: one for place, one in tries.items() if one.judged}
+        known = {place: try_ for place, try_ in tries.items() if try_.judged}
         return Scan(tries=known, steps=len(self.cells), barred=frozenset(barred), confidence=self.confidence)
 
     def next_trials(self) -> list[Trial]:
@@ -282,7 +282,7 @@ def _scan_report(
         notes = (f"stopped after {count(state.most, 'trial')}; a larger --max-trials allows more", *notes)
     return replace(
         report,
-        steps=tuple(replace(one, chance=chances[one.step]) for one in report.steps),
+        steps=tuple(replace(step, chance=chances[step.step]) for step in report.steps),
         decisive=decisive,
         no_drop=scan.search.belief.none,
         asked_confidence=state.confidence,

@@ -1,1 +1,0 @@
-"""`demeanor cluster`."""

@@ -1,0 +1,1 @@
+"""Attempts on a Dask cluster: the executor, its workers, and `demeanor cluster`."""
