@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from demeanor.core.values.history import RunCell
-from demeanor.decide.night_cells import count, fingerprints, since_change
+from demeanor.decide.night_cells import count, fingerprints, since_new_model
 
 NIGHTS = 20
 """How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""
@@ -42,15 +42,15 @@ class Baseline:
         return len(self.fingerprints) > 1
 
 
-def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, across: bool = False) -> Baseline | None:
+def baseline_of(cells: Iterable[RunCell], *, eval_hash: str) -> Baseline | None:
     """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
 
-    Nights before an edit of the eval do not count, nor, unless `across`, nights before the subject last changed.
+    Nights before an edit of the eval do not count, nor nights with another model.
     """
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
     found = sorted(same, key=lambda cell: (cell.started, cell.run))
-    latest = (found if across else since_change(found))[-NIGHTS:]
+    latest = since_new_model(found)[-NIGHTS:]
     if not latest:
         return None
     passed, failed = count(latest)

@@ -42,16 +42,14 @@ def latest_nights(history: History, plan: Plan, nights: CountedNights) -> tuple[
     return tuple(nights.cells(history, evals, _NIGHTS)) if evals else ()
 
 
-def baselines_of(
-    plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str], *, across: bool = False
-) -> dict[str, Baseline]:
+def baselines_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Baseline]:
     """By cell: its baseline, if any night ran the eval as it is defined now."""
     by_cell: dict[str, list[RunCell]] = {}
     for cell in nights:
         by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
     found = {}
     for own in plan.cells:
-        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), across=across)
+        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
         if baseline is not None:
             found[own.id] = baseline
     return found

@@ -274,13 +274,13 @@ def make_gate_state(
             if not key_subjects or str(cell.subject) in key_subjects
         },
     )
-    recent = recent_cells(history, counted)
+    recent = recent_cells(history, counted.nights)
     return GateState(
         plan=plan,
         effort=THOROUGH if config.gate.thorough else STANDARD,
         confirm=config.gate.confirm,
         key_subjects=key_subjects,
-        pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
+        pasts=baselines_of(plan, nights, hashes),
         hashes=hashes,
         edited=edited,
         base=held,
