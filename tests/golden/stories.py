@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from tests.golden.cases import GOOD_FIX, HELP, BrokenToyAgent, Project, ToyAgent, Versions
 from tests.golden.normalise import label, normalise, shape
 from tests.helpers.installed import installed_in
+from tests.helpers.versions import put_apart
 
 LENGTH = 64
 """The length of the path of every project: whatever the temp folder is called, lines break at the same place."""
