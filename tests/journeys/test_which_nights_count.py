@@ -85,6 +85,31 @@ def test_branches_and_changes_do_not_count_and_repetitions_are_added_up(versions
     assert (unknown.returncode, "did you mean 'feature'?" in unknown.stderr) == (2, True)
 
 
+def test_a_night_that_will_not_count_says_so_when_it_ends(versions: Versions):
+    """On another branch, with changes, with too few trials, or where git can't read the repository; which the doctor
+    tells as well. Otherwise it says nothing."""
+
+    def told(*words: str) -> str:
+        done = versions.project.demeanor("nightly", "--no-build", "-k", "usually", *words, COLUMNS="300")
+        return "\n".join(line for line in done.stdout.splitlines() if "night" in line or "git can't" in line)
+
+    config = versions.folder / "demeanor.toml"
+    assert "no night" not in told("--trials", "1")
+    assert "not count" not in told("--trials", "1")
+    config.write_text(config.read_text().replace("min_trials = 1\n", "trials = 3\n"))
+    assert "it ran with uncommitted changes; nights are clean runs on main" in told()
+    versions.commit()
+    assert "no night for 1 cell with too few judged trials (min_trials): usually/writer" in told("--trials", "1")
+    versions.git("switch", "--quiet", "-c", "feature")
+    assert "does not count as a night: it ran on branch feature" in told()
+    (versions.folder / ".git" / "HEAD").write_text("nonsense")
+    text = told()
+    assert "git can't read the repository, so the run has no commit and no branch: " in text
+    assert "it ran without a commit" in text
+    doctor = versions.project.demeanor("doctor")
+    assert (doctor.returncode, "git can't read it" in doctor.stdout) == (1, True)
+
+
 def test_a_night_with_too_few_judged_trials_does_not_count(versions: Versions):
     """By default two thirds of the configured trials; here, two of three."""
     config = versions.folder / "demeanor.toml"

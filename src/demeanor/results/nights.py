@@ -18,7 +18,7 @@ from itertools import groupby
 
 from demeanor.config import Config
 from demeanor.core.text.wording import count
-from demeanor.core.trees.git import default_branch, has_commits
+from demeanor.core.trees.git import default_branch, has_commits, unreadable
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import Night, PastRun, RunCell
 from demeanor.core.values.ports import History
@@ -30,6 +30,7 @@ LAST_NIGHTS = 7
 """How many nights tell which cells there are: one night may lack a cell, and a week is the memory of promotion."""
 
 _VERSIONS = " + "
+_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,11 +112,24 @@ def night_filter(config: Config) -> NightFilter:
     """The rules of a project."""
     night = config.at_night()
     return NightFilter(
-        in_repository=has_commits(config.root),
+        in_repository=has_commits(config.root) or unreadable(config.root) is not None,
         branch=config.nightly.branch or default_branch(config.root),
         trials=night.trials or DEFAULT_TRIALS,
         min_trials=config.nightly.min_trials,
     )
+
+
+def uncounted(config: Config, info: RunInfo, cells: Iterable[tuple[Eval, str, int]]) -> Iterator[str]:
+    """Why a nightly run that has just ended does not count, or some of its cells (eval, subject, judged trials)."""
+    rules = night_filter(config)
+    if (problem := rules.problem(info)) is not None:
+        where = f" on {rules.branch}" if rules.branch else ""
+        yield f"this run does not count as a night: it ran {problem}; nights are clean runs{where}"
+        return
+    few = [f"{own.name}/{subject}" for own, subject, judged in cells if judged < rules.needed(own)]
+    if few:
+        names = ", ".join(few[:_NAMED]) + (" …" if len(few) > _NAMED else "")
+        yield f"no night for {count(len(few), 'cell')} with too few judged trials (min_trials): {names}"
 
 
 def counted_nights(history: History, rules: NightFilter) -> CountedNights:
