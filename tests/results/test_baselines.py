@@ -21,22 +21,16 @@ def test_nights_before_an_edit_of_the_eval_do_not_count() -> None:
     assert baseline_of([], eval_hash="h1") is None
 
 
-def test_only_nights_since_the_subject_changed_count_unless_asked() -> None:
-    """A CI run of a branch does not count; an unknown fingerprint differs from none."""
+def test_another_agent_or_prompt_restarts_nothing_and_another_model_does() -> None:
+    """A CI run of a branch does not count; what is unknown differs from nothing."""
     cells = [*nights([3, 3]), night(2, kind="ci"), night(3, fingerprint="f2"), night(4, fingerprint="")]
     found = baseline_of(cells, eval_hash="h1")
     assert found is not None
-    assert (found.judged, found.fingerprints, found.mixed, found.left_out) == (6, ("f2",), False, 2)
-    across = baseline_of(cells, eval_hash="h1", across=True)
-    assert across is not None
-    assert (across.judged, across.fingerprints, across.mixed, across.left_out) == (12, ("f1", "f2"), True, 0)
-
-
-def test_a_night_with_two_versions_of_the_subject_stands_alone() -> None:
-    """Its trials are of neither."""
-    found = baseline_of([*nights([3, 3]), night(2, fingerprint="f1 + f2")], eval_hash="h1")
-    assert found is not None
-    assert (found.nights, found.left_out) == (1, 2)
+    assert (found.judged, found.fingerprints, found.mixed, found.left_out) == (12, ("f1", "f2"), True, 0)
+    models = [night(number, model_hash=model) for number, model in enumerate(["m1", "m1", "", "m2", ""])]
+    other = baseline_of(models, eval_hash="h1")
+    assert other is not None
+    assert (other.judged, other.left_out) == (9, 2)
 
 
 def test_only_nights_since_the_rate_changed_count() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from demeanor.core.values.history import RunCell
-from demeanor.decide.night_cells import count, fingerprints, since_change
+from demeanor.decide.night_cells import count, fingerprints, since_new_model
 from demeanor.statistics import NightCorrelation, night_correlation
 
 NIGHTS = 20
@@ -30,7 +30,7 @@ class Baseline:
     """The subject's fingerprints in these nights, oldest first; with more than one, the nights are not comparable."""
 
     left_out: int = 0
-    """The number of earlier nights that are left out, because the subject has changed since."""
+    """The number of earlier nights that are left out, because the model or the rate has changed since."""
 
     @property
     def judged(self) -> int:
@@ -43,19 +43,17 @@ class Baseline:
         return len(self.fingerprints) > 1
 
 
-def baseline_of(
-    cells: Iterable[RunCell], *, eval_hash: str, across: bool = False, began: str | None = None
-) -> Baseline | None:
+def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, began: str | None = None) -> Baseline | None:
     """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
 
-    Nights before an edit of the eval do not count, nor those before the night `began`, in which its rate changed, nor,
-    unless `across`, nights before the subject last changed.
+    Nights before an edit of the eval do not count, nor nights with another model, nor those before the night `began`,
+    in which its rate changed.
     """
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
     found = sorted(same, key=lambda cell: (cell.started, cell.run))
     first = next((index for index, cell in enumerate(found) if cell.run == began), 0)
-    latest = (found[first:] if across else since_change(found[first:]))[-NIGHTS:]
+    latest = since_new_model(found[first:])[-NIGHTS:]
     if not latest:
         return None
     passed, failed = count(latest)

@@ -61,7 +61,10 @@ class RateShift:
     """The run that is most likely the first one after it, or next to it."""
 
     example: int | None = None
-    """The number of a trial of the report's run to look at: one that failed, or else the first; None if unknown."""
+    """The number of a trial of this night to look at: one that failed, or else the first; None if unknown."""
+
+    example_run: str = ""
+    """The run of that trial."""
 
     @property
     def commits(self) -> str:
@@ -102,7 +105,7 @@ class NoticedShift:
 
 
 def rate_shifts(cells: Iterable[RunCell], shown: Set[str], tonight: str) -> tuple[RateShift, ...]:
-    """The latest change of each eval and subject of tonight that was seen in a shown night, the largest first."""
+    """The latest change of each eval and subject of tonight: falls, and rises that a shown night saw."""
     return shifts_within(latest_shifts(cells, tonight), shown)
 
 
@@ -126,8 +129,8 @@ def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift,
 
 
 def shifts_within(found: Iterable[NoticedShift], shown: Set[str]) -> tuple[RateShift, ...]:
-    """The changes that were seen in a shown night, the largest first."""
-    seen = [one.shift for one in found if shown & {one.noticed, one.shift.first_after.name}]
+    """The changes to show, the largest first: a fall until a rise follows, a rise if a shown night saw it."""
+    seen = [one.shift for one in found if one.shift.fell or shown & {one.noticed, one.shift.first_after.name}]
     return tuple(sorted(seen, key=lambda one: (-abs(one.after.value - one.before.value), one.eval, one.subject)))
 
 

@@ -40,16 +40,21 @@ if TYPE_CHECKING:
         labels_of_notes as labels_of_notes,
     )
     from demeanor.results.nights import (
+        LAST_NIGHTS as LAST_NIGHTS,
         CountedNights as CountedNights,
+        all_nights as all_nights,
+        cells_of_nights as cells_of_nights,
         counted_nights as counted_nights,
         night_filter as night_filter,
+        nights_until as nights_until,
+        recent_cells as recent_cells,
+        uncounted as uncounted,
     )
     from demeanor.results.promotions import (
         manual_promotion as manual_promotion,
         promoted_by_hand as promoted_by_hand,
         unrecorded_promotions as unrecorded_promotions,
     )
-    from demeanor.results.recent import RecentCell as RecentCell, recent_cells as recent_cells
     from demeanor.results.resume import (
         Stale as Stale,
         resumed_request as resumed_request,
@@ -100,9 +105,11 @@ __getattr__ = lazy_names(
         "fork_scan": "SCAN_FILE stored_scan",
         "history": "history_of_run keep_decisions open_history_of open_project_history",
         "labels": "Label labels_of_file labels_of_notes",
-        "nights": "CountedNights counted_nights night_filter",
+        "nights": (
+            "CountedNights LAST_NIGHTS all_nights cells_of_nights counted_nights night_filter nights_until recent_cells "
+            "uncounted"
+        ),
         "promotions": "manual_promotion promoted_by_hand unrecorded_promotions",
-        "recent": "RecentCell recent_cells",
         "resume": "Stale resumed_request stale_attempts",
         "runs": "StoredRun find_past_run find_stored_run request_of_run runs_before runs_with_eval",
         "sent_prompt": "LocatedInstruction locate sent_instructions",

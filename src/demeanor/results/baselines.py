@@ -50,12 +50,7 @@ def recent_correlation(history: History) -> NightCorrelation:
 
 
 def baselines_of(
-    plan: Plan,
-    nights: Iterable[RunCell],
-    hashes: Mapping[str, str],
-    *,
-    across: bool = False,
-    correlation: float = 0.0,
+    plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str], *, correlation: float = 0.0
 ) -> dict[str, Baseline]:
     """By cell: its baseline since its rate last changed, if any night ran the eval as it is defined now.
 
@@ -75,10 +70,7 @@ def baselines_of(
     found = {}
     for own in plan.cells:
         baseline = baseline_of(
-            by_cell.get(own.id, ()),
-            eval_hash=hashes.get(own.eval.name, ""),
-            across=across,
-            began=began.get(own.id),
+            by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), began=began.get(own.id)
         )
         if baseline is not None:
             found[own.id] = baseline

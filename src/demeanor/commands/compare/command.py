@@ -153,7 +153,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
         if not args.allow_identical:
             refuse_same_trials(base, new)
             base, new, notes = without_shared(base, new)
-        if not (args.across or config.nightly.across):
+        if not args.across:
             base, new, changed = latest_versions(base, new)
             notes += changed
         if not args.allow_identical and "nights" not in {base.kind, new.kind}:  # a hosted model may change by itself

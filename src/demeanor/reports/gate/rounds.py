@@ -278,7 +278,7 @@ def make_gate_state(
             if not key_subjects or str(cell.subject) in key_subjects
         },
     )
-    recent = recent_cells(history, counted)
+    recent = recent_cells(history, counted.nights)
     correlation = correlation_of(nights).value
     return GateState(
         plan=plan,
@@ -286,7 +286,7 @@ def make_gate_state(
         confirm=config.gate.confirm,
         key_subjects=key_subjects,
         correlation=correlation,
-        pasts=baselines_of(plan, nights, hashes, across=config.nightly.across, correlation=correlation),
+        pasts=baselines_of(plan, nights, hashes, correlation=correlation),
         hashes=hashes,
         edited=edited,
         base=held,

@@ -115,11 +115,8 @@ def _comparison(
 
 
 def _sides(context: PageContext, history: SqlHistory, a: str, b: str) -> tuple[Side, Side, tuple[str, ...]]:
-    """Both sides, each with one version of its subjects unless `[nightly] across` is set, and notes."""
-    base, new = sides_of(history, a, b, context.config.root)
-    changed: tuple[str, ...] = ()
-    if not context.config.nightly.across:
-        base, new, changed = latest_versions(base, new)
+    """Both sides, each with one version of its subjects, and notes."""
+    base, new, changed = latest_versions(*sides_of(history, a, b, context.config.root))
     return base, new, (*changed, *stored_price_notes(history, [*base.runs, *new.runs]))
 
 
