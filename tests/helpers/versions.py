@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from tests.helpers.harbor_tasks import greet, rewarding, write
@@ -63,6 +63,14 @@ def date_run(folder: Path, started: str) -> None:
     file.write_text(json.dumps(noted))
     with closing(sqlite3.connect(folder.parent / "demeanor.db")) as database, database:
         database.execute("UPDATE runs SET started = ? WHERE uid = ?", (started, noted["run"]["uid"]))
+
+
+def put_apart(results: Path) -> None:
+    """Let the runs in a folder have started on days of their own, the last one today."""
+    runs = sorted(path for path in results.glob("2*") if path.is_dir())
+    for days, folder in enumerate(reversed(runs[:-1]), 1):
+        started = datetime.fromisoformat(json.loads((folder / "run.json").read_text())["run"]["started"])
+        date_run(folder, (started - timedelta(days=days)).isoformat(timespec="seconds"))
 
 
 class Nights:

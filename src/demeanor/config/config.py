@@ -126,8 +126,8 @@ class Config:
     """
 
     nightly: NightRules = field(default_factory=NightRules)
-    """For nightly runs: `subjects`, `trials`, `budget_usd`; and which nights count: `branch`, `min_trials`, `across`.
-    See [Nightly runs](nightly.md#which-nights-count).
+    """For nightly runs: `subjects`, `trials`, `budget_usd`; which nights count: `branch`, `min_trials`; and `accepted`
+    falls. See [Nightly runs](nightly.md#which-nights-count).
     """
 
     gate: GateRules = field(default_factory=GateRules)

@@ -45,7 +45,9 @@ def promotion_arguments(parser: argparse.ArgumentParser) -> None:
         help="the reverse: the evals that fail too often for ALWAYS_PASSES, back to USUALLY_PASSES",
     )
     parser.add_argument(
-        "--rule", metavar="NAME", help="the rule: classic (default) or sprt; with --demote classic (default) or cusum"
+        "--rule",
+        metavar="NAME",
+        help="the rule: both (default), classic or sprt; with --demote cusum (default) or classic",
     )
     parser.add_argument(
         "--apply",

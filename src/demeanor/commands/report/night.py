@@ -46,11 +46,10 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
         report = make_night_report(
             history,
             chosen,
+            config,
             nights=args.nights or _NIGHTS,
             branch=args.branch,
             details=args.details or _DETAILS,
-            across=args.across,
-            needed=config.evidence.needed,
             near=near_of_night(history, chosen, config),
         )
         return _in_format(args, report, history, config, results, screen)

@@ -28,9 +28,9 @@ def unknown(config: Config, environ: Mapping[str, str], base: Edits, nights: Cou
     if base.problem is not None:
         line = next((line for name, line in _FULL_CLONE.items() if environ.get(name)), _FETCH)
         missing.append(f"the base commit is unknown: {base.problem} → {line}")
-    if not nights.days and nights.ignored:
+    if not nights.nights and nights.ignored:
         missing.append(f"no night counts: {'; '.join(nights.notes)}")
-    elif not nights.days and _expected(config, environ, base):
+    elif not nights.nights and _expected(config, environ, base):
         missing.append(f"the history has no night → {_HISTORY}")
     return tuple(missing)
 
