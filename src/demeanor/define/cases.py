@@ -19,13 +19,12 @@ from typing import Any, Literal, TypeAlias
 
 from demeanor.config import Table, describe
 from demeanor.core.values.errors import BadInput
-from demeanor.core.values.eval import Eval
+from demeanor.core.values.eval import Eval, name_problem
 from demeanor.core.values.fingerprints import short_hash
 from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
 from demeanor.core.values.scenario import PriorCall, PriorMessage
 from demeanor.core.values.steering import Steer
 from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserReply
-from demeanor.define.eval_name import name_problem
 from demeanor.define.repository import refuse_outside
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
