@@ -150,7 +150,7 @@ def _provider(table: Table, where: Path) -> tuple[ProviderChoice, str | None]:
 
 def _expected_behaviour(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> ScriptedBehaviour:
     """A behaviour that meets all expectations: it appends the expected content to the files."""
-    wanted = dict.fromkeys(files, b"")
+    appended = dict.fromkeys(files, b"")
     for check in contents:
-        wanted[check.path] = wanted.get(check.path, b"") + f"{check.text}\n".encode()
-    return ScriptedBehaviour(title="the expected behaviour", append=wanted)
+        appended[check.path] = appended.get(check.path, b"") + f"{check.text}\n".encode()
+    return ScriptedBehaviour(title="the expected behaviour", append=appended)
