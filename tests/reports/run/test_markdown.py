@@ -12,7 +12,23 @@ from demeanor.reports.run.markdown import markdown
 from demeanor.reports.run.report import RunReport
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-OURS = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "details", "summary", "strong"}
+OURS = {
+    "h2",
+    "h3",
+    "h4",
+    "p",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "pre",
+    "details",
+    "summary",
+    "strong",
+}
 OURS |= {"ul", "li"}
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
 
