@@ -97,6 +97,11 @@ class LlamaProcess:
         """The URL while it runs; requests need the key."""
         return self._url
 
+    @property
+    def slots(self) -> int:
+        """How many conversations it holds at once."""
+        return self._limits.slots
+
     def make_room(self, conversations: int) -> None:
         """Hold so many conversations at once, from the next start on: with fewer slots, each turn would evict another
         conversation, which is then evaluated again from its beginning."""
