@@ -255,7 +255,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     if request.replay is not None:
         trials = {session.id: trial for trial in plan.trials() for session in sessions_of(trial)}
         replay = partial(replay_model, catalog, trials, request.replay)
-    return make_gateway(
+    gateway = make_gateway(
         catalog,
         (cell.subject for cell in plan.cells if cell.skipped is None),
         budget_limits(catalog.config, request),
@@ -263,6 +263,8 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
         tasks=bool(plan_engines(plan)),
         others=asked_models(cell.eval for cell in plan.cells if cell.skipped is None),
     )
+    catalog.make_room(_jobs(catalog.config, request, plan))
+    return gateway
 
 
 def _with_tasks(attempt: Attempt, engines: Mapping[str, EngineRun]) -> Attempt:

@@ -35,6 +35,7 @@ from demeanor.core.values.starting_state import start_hash
 from demeanor.core.values.trial import Trial
 from demeanor.judge import ask_user_here
 from demeanor.plugins.cluster.archive import unpack
+from demeanor.plugins.cluster.client import declared_slots
 from demeanor.plugins.cluster.messages import AttemptReply, AttemptRequest, RunSetup, WorkerReport
 from demeanor.runner import (
     AttemptContext,
@@ -99,11 +100,12 @@ class WorkerRun:
         self._facts = {PATH_TOOLS: path_tools()}
 
     def share_limits(self, worker: Worker) -> None:
-        """Let the limits of providers hold on the whole cluster of Dask's worker."""
+        """Let the limits of providers hold on the whole cluster of Dask's worker, and local models hold its slots."""
         from demeanor.plugins.cluster.limits import limit_across_cluster
 
         for provider in self._catalog.used_providers:
             limit_across_cluster(provider, worker)
+        self._catalog.make_room(declared_slots(worker.state))
 
     async def start(self) -> None:
         """Start sandbox and gateway."""
