@@ -53,15 +53,15 @@ def edits(
     except GitError as error:
         return Edits(base=None, problem=f"{root} is not in a git repository: {error}")
     try:
-        wanted = base or fork_point(top)
+        revision = base or fork_point(top)
     except GitError as error:
         return Edits(base=None, problem=str(error))
     try:
-        commit = commit_of(top, wanted)
+        commit = commit_of(top, revision)
     except GitError:
-        return Edits(base=None, problem=missing_commit(top, wanted))
+        return Edits(base=None, problem=missing_commit(top, revision))
     changed = _changed(top, commit)
-    found: dict[str, Edit] = {}
+    by_name: dict[str, Edit] = {}
     for eval_ in evals:
         path = eval_.source.path.resolve()
         if not path.is_relative_to(top):
@@ -69,22 +69,22 @@ def edits(
         place = path.relative_to(top).as_posix()
         if path.is_dir():
             if any(name.startswith(f"{place}/") for name in changed):
-                found[eval_.name] = "edited" if _is_there(top, commit, place) else "new"
+                by_name[eval_.name] = "edited" if _is_there(top, commit, place) else "new"
         elif place in changed:
             edit = _edited(path.read_text("utf-8", "replace"), _before(top, commit, place), eval_)
             if edit:
-                found[eval_.name] = edit
+                by_name[eval_.name] = edit
     scope = _scope(within if within is not None else [root], top)
     inside = [name for name in changed if any(f"{name}/".startswith(place) for place in scope)]
     earlier = base_evals(inside, partial(_before, top, commit), evals)
     unsure = (*earlier.unsure, *_case_files(inside, evals, top))
     if not unsure:
-        found |= {
+        by_name |= {
             eval_.name: "new"
             for eval_ in evals
-            if eval_.cases_of and found.get(eval_.name) and eval_.name not in earlier.names
+            if eval_.cases_of and by_name.get(eval_.name) and eval_.name not in earlier.names
         }
-    return Edits(base=commit, evals=found, removed=earlier.removed, unsure=unsure)
+    return Edits(base=commit, evals=by_name, removed=earlier.removed, unsure=unsure)
 
 
 def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> list[str]:
@@ -97,13 +97,13 @@ def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> lis
 
 def _scope(paths: Sequence[str | Path], top: Path) -> list[str]:
     """The paths relative to the repository's top, folders with a slash at the end; `::name` is ignored."""
-    found = []
+    files = []
     for given in paths:
         path = Path(str(given).partition("::")[0]).resolve()
         if path.is_relative_to(top):
             place = path.relative_to(top).as_posix()
-            found.append("" if place == "." else f"{place}/")
-    return found
+            files.append("" if place == "." else f"{place}/")
+    return files
 
 
 def _changed(top: Path, commit: str) -> frozenset[str]:

@@ -69,11 +69,11 @@ def base_evals(
         content = content_at_base(place)
         if content is None:
             continue
-        found = named_evals(place, content)
-        names |= found.names
-        removed.update({name: place for name in found.names if name not in now})
-        removed.update({name: place for name in found.families if name not in now | families})
-        if not found.complete:
+        named = named_evals(place, content)
+        names |= named.names
+        removed.update({name: place for name in named.names if name not in now})
+        removed.update({name: place for name in named.families if name not in now | families})
+        if not named.complete:
             unsure.append(place)
     return BaseEvals(names=frozenset(names), removed=removed, unsure=tuple(unsure))
 
@@ -118,11 +118,11 @@ def _with_cases(family: str, rows: object) -> NamedEvals:
 def _named_in_python(source: str) -> NamedEvals:
     tree = ast.parse(source)
     decorated = list(decorated_functions(tree))
-    found = [_named_by(function, call) for function, call in decorated]
-    names = frozenset(name for one in found for name in one.names)
-    families = frozenset(name for one in found for name in one.families)
+    evals = [_named_by(function, call) for function, call in decorated]
+    names = frozenset(name for named in evals for name in named.names)
+    families = frozenset(name for named in evals for name in named.families)
     calls = sum(is_eval_test(node) for node in ast.walk(tree))
-    complete = len(decorated) == calls and all(one.complete for one in found)
+    complete = len(decorated) == calls and all(named.complete for named in evals)
     return NamedEvals(names=names, families=families, complete=complete)
 
 
@@ -138,7 +138,7 @@ def _named_by(function: Function, call: ast.Call) -> NamedEvals:
     cases = [word.value for word in call.keywords if word.arg == "cases"]
     if cases:
         return _with_cases(name, _literal(cases[0]))
-    if any("parametrize" in ast.dump(one) for one in function.decorator_list):
+    if any("parametrize" in ast.dump(decorator) for decorator in function.decorator_list):
         return _with_cases(name, None)
     return NamedEvals(names=frozenset({name}))
 

@@ -105,8 +105,8 @@ def user_identity(scenario: Scenario) -> str:
     user = scenario.user
     if not isinstance(user, ScriptedUser) or user.reply is None:
         return repr(user)
-    function, given = getattr(user.reply, "func", user.reply), getattr(user.reply, "keywords", {})
-    return f"{_source(function)} {given!r} {user.answers!r} {user.max_turns}"
+    function, arguments = getattr(user.reply, "func", user.reply), getattr(user.reply, "keywords", {})
+    return f"{_source(function)} {arguments!r} {user.answers!r} {user.max_turns}"
 
 
 def _judge(eval_: Eval) -> tuple[Any, ...]:
