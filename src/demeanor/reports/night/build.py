@@ -15,6 +15,7 @@ from demeanor.core.values.usage import total
 from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import RateShift, changes, exit_code, rate_shifts
 from demeanor.reports.night.report import (
+    BatchNights,
     FailingCell,
     FailureMode,
     NightChange,
@@ -82,6 +83,7 @@ def night_report(
         reason=_reason(decided),
         nights=tuple(nights),
         subjects=subjects,
+        batch=_batch(found, subjects, runs) if len(subjects) > 1 else None,
         notes=notes,
         shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
     )
@@ -171,6 +173,16 @@ def _subject(
         change=_change(rows, runs),
         summary=next(iter(summary([row.tally for row in rows if row.tally] or [_nothing(subject)]))),
         changes=tuple(_group_changes(seen, runs)),
+    )
+
+
+def _batch(
+    found: Mapping[str, Mapping[str, Mapping[str, RunCell]]], subjects: Sequence[SubjectNights], runs: Sequence[str]
+) -> BatchNights:
+    cells = [by_run for rows in found.values() for by_run in rows.values()]
+    return BatchNights(
+        totals=tuple(_total([by_run[run] for by_run in cells if run in by_run]) for run in runs),
+        change=_change([row for one in subjects for row in one.rows], runs),
     )
 
 

@@ -151,7 +151,7 @@ class NightRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightTotal:
-    """All evals of one subject in one run."""
+    """All evals of one subject in one run, or all cells of the run: `evals` and `judged` count those then."""
 
     rate: Estimate | None
     """The mean over evals with judged trials, without USUALLY_FAILS; None without any."""
@@ -222,6 +222,17 @@ class SubjectNights:
 
     changes: tuple[NightChange, ...]
     """What changed within the shown nights."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchNights:
+    """All cells together: every eval with every subject."""
+
+    totals: tuple[NightTotal, ...]
+    """One per run of the report, the oldest first."""
+
+    change: NightStep | None
+    """The mean change since the last night with data, cell by cell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -298,6 +309,9 @@ class NightReport:
 
     subjects: tuple[SubjectNights, ...]
     """One per subject."""
+
+    batch: BatchNights | None = None
+    """All subjects together; None if there is only one."""
 
     shifts: tuple[RateShift, ...] = ()
     """What got worse or better within the shown nights, the largest change first."""
