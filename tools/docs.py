@@ -103,9 +103,10 @@ def command_help(_page: str) -> str:
 
 
 def _option_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Each argument with its value and its help, except `--help`."""
+    """Each argument with its value and its help, except `--help` and those that no help shows."""
     for action in parser._actions:
-        if action.dest == "help" or isinstance(action, argparse._SubParsersAction):
+        hidden = action.help == argparse.SUPPRESS
+        if hidden or action.dest == "help" or isinstance(action, argparse._SubParsersAction):
             continue
         value = action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper()
         if isinstance(value, tuple):
@@ -114,7 +115,8 @@ def _option_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
         if action.nargs == "?":
             value = f"[{value}]"
         shown = " ".join(word for word in (names, value if action.nargs != 0 else "") if word)
-        help_text = (action.help or "").replace("%%", "%").replace("*", "\\*")
+        help_text = (action.help or "") % {"default": action.default}
+        help_text = help_text.replace("*", "\\*")
         help_text = re.sub(r"(\[\w+\])", r"`\1`", help_text)  # a table of the configuration, not a link
         yield f"`{shown}`: {help_text}"
 
