@@ -163,8 +163,8 @@ def fields(module: str, name: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(row) for row in rows)]
-    return "".join(f"| {line} |\n" for line in lines)
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]]) + "\n"
 
 
 def configuration(_page: str) -> str:
@@ -261,12 +261,7 @@ def rules(_page: str) -> str:
     for errors in every:
         cells = (share(row.chance) + (f" ({row.trials:.1f})" if row.trials is not None else "") for row in errors.rows)
         rows.append((f"{errors.action} by `{errors.rule}`", *cells))
-    about = (
-        f"- **{errors.action} by `{errors.rule}`**: {errors.about}. For {errors.setting}"
-        + "".join(f"; {note}" for note in errors.notes)
-        + "\n"
-        for errors in every
-    )
+    about = (f"- **{errors.action} by `{errors.rule}`**: {errors.about}. For {errors.setting}.\n" for errors in every)
     return _table(head, iter(rows)) + "\n" + "".join(about)
 
 
