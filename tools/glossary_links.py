@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+EVERYDAY = {"news"}
+"""Terms that are also ordinary words: they are not linked."""
+
 _TERM = re.compile(r'<a id="([\w-]+)"></a>\*\*([\w ]+)\*\*')
 _BLOCK = re.compile(r"\n*<!-- generated: terms -->\n(.*?)<!-- end -->\n?", re.S)
 _DEFINITION = re.compile(r"^\[([^\]]+)\]: glossary\.md#[\w-]+$", re.M)
@@ -24,7 +27,7 @@ _NOT_PROSE = re.compile(
 
 def terms(glossary: str) -> dict[str, str]:
     """Term → anchor, for the terms to link; the longest first, so that `key subject` comes before `subject`."""
-    found = {match[2]: match[1] for match in _TERM.finditer(glossary)}
+    found = {match[2]: match[1] for match in _TERM.finditer(glossary) if match[2] not in EVERYDAY}
     return dict(sorted(found.items(), key=lambda one: -len(one[0])))
 
 
