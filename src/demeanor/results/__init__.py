@@ -106,8 +106,8 @@ __getattr__ = lazy_names(
         "history": "history_of_run keep_decisions open_history_of open_project_history",
         "labels": "Label labels_of_file labels_of_notes",
         "nights": (
-            "CountedNights LAST_NIGHTS all_nights cells_of_nights counted_nights night_filter nights_until recent_cells "
-            "uncounted"
+            "CountedNights LAST_NIGHTS all_nights cells_of_nights counted_nights night_filter nights_until "
+            "recent_cells uncounted"
         ),
         "promotions": "manual_promotion promoted_by_hand unrecorded_promotions",
         "resume": "Stale resumed_request stale_attempts",

@@ -55,6 +55,10 @@ class NightCorrelation:
         )
 
 
+INDEPENDENT = NightCorrelation(value=0.0, low=0.0, high=_GRID[-1])
+"""Without nights nothing is known of it, and trials are taken as independent."""
+
+
 def night_correlation(cells: Iterable[Sequence[tuple[int, int]]]) -> NightCorrelation:
     """The estimate from (passed, judged) per night, oldest first, for each cell; 0 if there is no night."""
     judged = [[night for night in cell if night[1]] for cell in cells]
@@ -68,7 +72,7 @@ def night_correlation(cells: Iterable[Sequence[tuple[int, int]]]) -> NightCorrel
             stretches[min(0.99, max(0.01, rate)), tuple(sorted(cell[start : start + STRETCH]))] += 1
     nights = sum(map(len, judged))
     if not nights:
-        return NightCorrelation(value=0.0, low=0.0, high=_GRID[-1])
+        return INDEPENDENT
     logs = [
         log(prior) + fsum(times * _log_spread(nights_, rate, rho) for (rate, nights_), times in stretches.items())
         for rho, prior in zip(_GRID, _PRIOR, strict=True)

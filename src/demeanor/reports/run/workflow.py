@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from demeanor.config import Config
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.text.codec import encode
-from demeanor.config import Config
 from demeanor.core.trees.atomic_file import write_atomically, write_output, write_pieces
 from demeanor.core.trees.git import unreadable
 from demeanor.core.values.errors import StoreError
