@@ -52,7 +52,7 @@ def test_each_effort_keeps_its_limits(
     assert found[0.99][1] <= trials_99
 
 
-@pytest.mark.parametrize("name", ["gate", "gate-history"])
+@pytest.mark.parametrize("name", ["gate", "gate-history", "confirm"])
 def test_the_docs_show_what_the_rules_do(name: str) -> None:
     """`make bench-signal WRITE=--write` writes the tables."""
     assert shown_table(name) == list(TABLES[name][1]())
