@@ -185,8 +185,8 @@ def _kept(s: Story) -> None:
     for name in ("run.json", "report.json", "summary.md", "ledger.jsonl"):
         s.keep(f"kept/{name}", (latest / name).read_text())
     trial = latest / "asks_before_deleting" / "native-quick" / "trial-1"
-    for name in ("log.txt", "trajectory.jsonl"):
-        s.keep(f"kept/{name}", (trial / name).read_text())
+    s.keep("kept/trial-1.log", trial.with_name("trial-1.log").read_text())
+    s.keep("kept/trajectory.jsonl", (trial / "trajectory.jsonl").read_text())
     s.keep("kept/workspace.diff", (trial.parents[2] / "saves_the_note/native-calm/trial-1/workspace.diff").read_text())
     with gzip.open(latest / "captures.jsonl.gz", "rt") as lines:
         captures = shape([json.loads(line) for line in lines])

@@ -190,6 +190,8 @@ def test_metrics_of_runs_and_files(nights: Project, tmp_path: Path):
     (tmp_path / "known.yaml").write_text(
         "version: 1\npatterns:\n  - {name: hasty, pattern: 'did not ask', category: provider_bug}\n"
     )
+    (nights.folder / "results/night.html").write_text(report(nights, "--format", "html"))
+    (nights.folder / "results/night.xml").write_text(report(nights, "--format", "junit"))
     shown = sorted((nights.folder / "results").iterdir())
     assert {"demeanor.db", "latest"} <= {path.name for path in shown}
     everything = json.loads(nights.demeanor("report", "--metrics", *map(str, shown), "--k", "5", "--json").stdout)

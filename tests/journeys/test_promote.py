@@ -21,15 +21,23 @@ path = "out.txt"
 """
 
 
-@pytest.fixture
-def versions(project: Project) -> Versions:
+@pytest.fixture(scope="module")
+def shared_versions(tmp_path_factory: pytest.TempPathFactory) -> Versions:
     """A project with ten good nights, and an eval with fewer."""
-    made = Versions(project)
+    made = Versions(Project(tmp_path_factory.mktemp("nights") / "project"))
     made.nights(1)
-    project.write(evals__folder__scenario_toml=SCENARIO)
+    made.project.write(evals__folder__scenario_toml=SCENARIO)
     made.commit()
     made.nights(9)
+    made.save()
     return made
+
+
+@pytest.fixture
+def versions(shared_versions: Versions) -> Versions:
+    """That project, without what other tests did to it."""
+    shared_versions.restore()
+    return shared_versions
 
 
 def changed_lines(before: str, after: str) -> list[str]:

@@ -108,7 +108,7 @@ class Config:
 
     canary: Literal["fail", "note", "off"] = "fail"
     """What happens to a trial whose agent leaks its canary token: `fail` (default) or `note`; with `off`, there is no
-    token. See [Secrets](secrets.md).
+    token. See [Secrets](sandboxes.md#secrets).
     """
 
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
         lost_calibrations as lost_calibrations,
         uncalibrated as uncalibrated,
     )
+    from demeanor.results.ci_runs import (
+        fetch_nights as fetch_nights,
+        import_ci_run as import_ci_run,
+        nightly_workflows as nightly_workflows,
+        parse_ci_run as parse_ci_run,
+    )
     from demeanor.results.expected_cost import (
         CellEstimate as CellEstimate,
         PlanEstimate as PlanEstimate,
@@ -100,6 +106,7 @@ __getattr__ = lazy_names(
     {
         "baselines": "baselines_of edited_since eval_hashes latest_nights recent_correlation",
         "calibrations": "COUNTS CorrectedRate corrected_rate lost_calibrations uncalibrated",
+        "ci_runs": "fetch_nights import_ci_run nightly_workflows parse_ci_run",
         "expected_cost": "CellEstimate PlanEstimate estimate_plan",
         "find_trial": "find_record",
         "fork_scan": "SCAN_FILE stored_scan",
