@@ -173,7 +173,7 @@ def test_correlated_trials_are_weaker_evidence() -> None:
     (expecting,) = gate([cell(past=past)], correlation=correlation)
     assert expecting.rates is not None
     plan, naive = (plan_after(*history(cell(past=past), rho), STANDARD, rho) for rho in (correlation, 0.0))
-    assert plan.answers != plan_after(*history(cell(past=past), correlation), STANDARD).answers
+    assert plan_after(300, 0, STANDARD, 0.1).answers != plan_after(300, 0, STANDARD).answers
     healthy = expecting.rates.healthy
     rng, rounds, alarms, naive_alarms = random.Random(6), 4000, 0, 0
     for _ in range(rounds):
