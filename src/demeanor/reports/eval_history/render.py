@@ -29,6 +29,8 @@ def _lines(found: EvalHistory, screen: Screen) -> Iterator[Text]:
     for one in found.subjects:
         yield Text()
         yield from _subject(one, screen)
+    for note in found.alike.notes:
+        yield from _paragraph(note, screen, "dim")
 
 
 def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
