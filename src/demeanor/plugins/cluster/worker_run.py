@@ -41,6 +41,7 @@ from demeanor.runner import (
     Catalog,
     Level,
     Services,
+    agent_files,
     known_secrets,
     make_attempt,
     make_gateway,
@@ -97,6 +98,7 @@ class WorkerRun:
         self._starts: dict[str, tuple[Template, str]] = {}
         self._folder = sandbox.folder / "starts"
         self._facts = {PATH_TOOLS: path_tools()}
+        self._files = agent_files(catalog.config)
 
     def share_limits(self, worker: Worker) -> None:
         """Let the limits of providers hold on the whole cluster of Dask's worker."""
@@ -186,6 +188,7 @@ class WorkerRun:
             template=the_template,
             seed=setup.seed,
             facts=self._facts,
+            files=self._files,
             idle=setup.idle_timeout,
             output_bytes=setup.limits.output,
             features=run_features(canary=setup.canary, agent_debug=setup.agent_debug),

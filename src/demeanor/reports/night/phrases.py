@@ -37,7 +37,8 @@ PARTS: Mapping[Part, str] = {
     "agent": "agent",
     "prompt": "system prompt, tools or sampling",
     "model": "model",
-    "subject": "settings or files of the agent",
+    "files": "files of the agent",
+    "subject": "settings",
 }
 
 LEGEND: Mapping[str, str] = {

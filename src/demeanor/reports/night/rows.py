@@ -22,6 +22,7 @@ _MARKS: Mapping[str, Mark] = {
     "model": "model",
     "agent": "subject",
     "prompt": "subject",
+    "files": "subject",
     "subject": "subject",
 }
 _MIXED = " + "
