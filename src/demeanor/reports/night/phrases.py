@@ -112,6 +112,15 @@ def history(report: NightReport, *, newest_first: bool = False) -> str:
     )
 
 
+def false_alarms(report: NightReport) -> str:
+    """How many falls a week are no falls; empty for a run that is no night."""
+    if report.run.kind != "nightly" or not report.false_alarms:
+        return ""
+    often = report.false_alarms
+    number = f"{often:.1g}" if often < 1 else f"{often:.0f}"
+    return f"false alarms: expect at most {number} “got worse” a week of all these evals if no rate changes"
+
+
 def state(cell: NightCell) -> str:
     """The text in place of a rate."""
     if cell.state == "no data" and not cell.voided:
