@@ -113,8 +113,8 @@ def history(report: NightReport, *, newest_first: bool = False) -> str:
 
 
 def false_alarms(report: NightReport) -> str:
-    """How many falls a week are no falls; empty for a run that is no night."""
-    if report.run.kind != "nightly" or not report.false_alarms:
+    """How many falls a week are no falls; empty for a run that is no night, and for the first one."""
+    if report.run.kind != "nightly" or not report.false_alarms or len(report.nights) == 1:
         return ""
     often = report.false_alarms
     number = f"{often:.1g}" if often < 1 else f"{often:.0f}"
