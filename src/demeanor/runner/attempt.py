@@ -116,7 +116,8 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         facts = _facts(context, sandbox, gateway, orders, seed, uses_model=agent.dialect is not None)
         if context.files is not None:
             confined = context.sandbox.name != "none"
-            facts[AGENT_FILES] = context.files.identity(agent, orders, confined=confined)
+            if identity := context.files.identity(agent, orders, confined=confined):
+                facts[AGENT_FILES] = identity
         if gateway:
             gateway.set_facts({**facts, "network": sandbox.facts.get("network", "host")})
         sandbox.write_home_files(orders.home_files)

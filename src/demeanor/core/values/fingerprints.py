@@ -6,6 +6,7 @@ import ast
 import hashlib
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -36,6 +37,9 @@ BASE_URL = "base_url"
 
 TASK_ENVIRONMENT = "environment"
 """The fact of a capture that names the environment in which a task ran."""
+
+
+_DEF = re.compile(r"^(\s*(?:async )?def )\w+")
 
 
 def short_hash(*parts: Any) -> str:
@@ -161,13 +165,13 @@ def _asked(check: Check) -> str:
 
 @cache
 def _source(function: Callable[..., Any]) -> str:
-    """The function's source without decorators: their arguments are labels or already part of the scenario."""
+    """The function's source without its name and its decorators, whose arguments are labels or part of the scenario."""
     try:
         source = textwrap.dedent(inspect.getsource(function))
         begins = ast.parse(source).body[0].lineno - 1
     except (OSError, TypeError, SyntaxError, IndexError):  # created at run time: only its name is known
         return getattr(function, "__qualname__", type(function).__name__)
-    return "\n".join(source.splitlines()[begins:])
+    return _DEF.sub(r"\1_", "\n".join(source.splitlines()[begins:]), count=1)
 
 
 def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
