@@ -8,7 +8,7 @@ its files is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -82,9 +82,39 @@ def edits(
         by_name |= {
             eval_.name: "new"
             for eval_ in evals
-            if eval_.cases_of and by_name.get(eval_.name) and eval_.name not in earlier.names
+            if eval_.cases_of and by_name.get(eval_.name) and eval_.name not in earlier.places
         }
+    by_name = _without_moved(by_name, evals, earlier.places, partial(_moved, top, commit))
     return Edits(base=commit, evals=by_name, removed=earlier.removed, unsure=unsure)
+
+
+def _without_moved(
+    found: Mapping[str, Edit],
+    evals: Iterable[Eval],
+    places: Mapping[str, str],
+    moved: Callable[[str, Eval], dict[str, Edit]],
+) -> dict[str, Edit]:
+    """The edits, in which an eval that was elsewhere at the commit is not new."""
+    kept = dict(found)
+    for eval_ in evals:
+        if kept.get(eval_.name) == "new" and not eval_.cases_of and (old := places.get(eval_.name)):
+            del kept[eval_.name]
+            kept |= moved(old, eval_)
+    return kept
+
+
+def _moved(top: Path, commit: str, old: str, eval_: Eval) -> dict[str, Edit]:
+    """Whether an eval that was in the file `old` at the commit is edited."""
+    path, before = eval_.source.path.resolve(), _before(top, commit, old)
+    if not path.is_dir():
+        same = _edited(path.read_text("utf-8", "replace"), before, eval_) is None
+        return {} if same else {eval_.name: "edited"}
+    folder = old.rpartition("/")[0]
+    names = git(top, "ls-tree", "-r", "-z", "--name-only", f"{commit}:{folder}").split("\0")
+    then = {name: _before(top, commit, f"{folder}/{name}".lstrip("/")) for name in names if name}
+    files = [file for file in path.rglob("*") if file.is_file()]
+    now = {file.relative_to(path).as_posix(): file.read_text("utf-8", "replace") for file in files}
+    return {} if now == then else {eval_.name: "edited"}
 
 
 def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> list[str]:

@@ -44,8 +44,8 @@ class NamedEvals:
 class BaseEvals:
     """The evals of the base commit in files that have changed since, as far as their source tells."""
 
-    names: frozenset[str]
-    """All of them."""
+    places: dict[str, str]
+    """All of them by name, each with its file at the base commit."""
 
     removed: dict[str, str]
     """Those that do not exist any more, each with its file at the base commit."""
@@ -60,7 +60,7 @@ def base_evals(
     """Compare `evals`, which exist now, with the base commit. `changed` are the files that differ from it."""
     now = {eval_.name for eval_ in evals}
     families = {eval_.cases_of for eval_ in evals if eval_.cases_of}
-    names: set[str] = set()
+    places: dict[str, str] = {}
     removed: dict[str, str] = {}
     unsure: list[str] = []
     for place in sorted(changed):
@@ -70,12 +70,12 @@ def base_evals(
         if content is None:
             continue
         named = named_evals(place, content)
-        names |= named.names
+        places.update(dict.fromkeys(named.names, place))
         removed.update({name: place for name in named.names if name not in now})
         removed.update({name: place for name in named.families if name not in now | families})
         if not named.complete:
             unsure.append(place)
-    return BaseEvals(names=frozenset(names), removed=removed, unsure=tuple(unsure))
+    return BaseEvals(places=places, removed=removed, unsure=tuple(unsure))
 
 
 def named_evals(place: str, content: str) -> NamedEvals:

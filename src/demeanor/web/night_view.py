@@ -189,6 +189,9 @@ class NightView:
     legend: tuple[tuple[str, str], ...]
     """The marks that are used."""
 
+    false_alarms: str
+    """How many falls a week are no falls; empty if it is no night."""
+
 
 def night_view(report: NightReport, *, whole: bool = False) -> NightView:
     """Arrange a report for a page; `whole`: with every eval, however many there are."""
@@ -215,6 +218,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
             *((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
             *(((phrases.EXPECTED_FAIL, EXPECTED),) if phrases.expected_fails(report) else ()),
         ),
+        false_alarms=phrases.false_alarms(report),
     )
 
 

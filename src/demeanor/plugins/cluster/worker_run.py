@@ -42,6 +42,7 @@ from demeanor.runner import (
     Catalog,
     Level,
     Services,
+    agent_files,
     known_secrets,
     make_attempt,
     make_gateway,
@@ -98,6 +99,7 @@ class WorkerRun:
         self._starts: dict[str, tuple[Template, str]] = {}
         self._folder = sandbox.folder / "starts"
         self._facts = {PATH_TOOLS: path_tools()}
+        self._files = agent_files(catalog.config)
 
     def share_limits(self, worker: Worker) -> None:
         """Let the limits of providers hold on the whole cluster of Dask's worker, and local models hold its slots."""
@@ -188,6 +190,7 @@ class WorkerRun:
             template=the_template,
             seed=setup.seed,
             facts=self._facts,
+            files=self._files,
             idle=setup.idle_timeout,
             output_bytes=setup.limits.output,
             features=run_features(canary=setup.canary, agent_debug=setup.agent_debug),

@@ -187,6 +187,8 @@ def _footer(report: NightReport) -> str:
         "points since the last night with data. *Together* combines the shown nights since the last "
         f"{since}."
     ]
+    if alarms := phrases.false_alarms(report):
+        lines.append(f"{alarms[0].upper()}{alarms[1:]}.")
     lines += [" · ".join(signs)] if signs else []
     lines += [f"Note: {_code(note)}" for note in report.notes]
     return "\n\n".join(lines)

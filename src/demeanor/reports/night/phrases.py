@@ -38,7 +38,8 @@ PARTS: Mapping[Part, str] = {
     "agent": "agent",
     "prompt": "system prompt, tools or sampling",
     "model": "model",
-    "subject": "settings or files of the agent",
+    "files": "files of the agent",
+    "subject": "settings",
 }
 
 LEGEND: Mapping[str, str] = {
@@ -110,6 +111,15 @@ def history(report: NightReport, *, newest_first: bool = False) -> str:
     return (
         f"{count(len(before), 'night')} before this run{span}{'' if newest_first else ', oldest first, then this one'}"
     )
+
+
+def false_alarms(report: NightReport) -> str:
+    """How many falls a week are no falls; empty for a run that is no night, and for the first one."""
+    if report.run.kind != "nightly" or not report.false_alarms or len(report.nights) == 1:
+        return ""
+    often = report.false_alarms
+    number = f"{often:.1g}" if often < 1 else f"{often:.0f}"
+    return f"false alarms: expect at most {number} “got worse” a week of all these evals if no rate changes"
 
 
 def state(cell: NightCell) -> str:

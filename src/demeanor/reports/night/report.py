@@ -86,13 +86,11 @@ class NightStep:
     alike: bool
     """False if the subject or the eval changed since then."""
 
+    clear: bool
+    """Whether it is significant at 95 %, corrected for the number of changes in the report."""
+
     evals: int = 1
     """The number of evals in the mean: those judged in both runs and not edited."""
-
-    @property
-    def clear(self) -> bool:
-        """Whether it is significant at 95 %."""
-        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -336,6 +334,9 @@ class NightReport:
 
     notes: tuple[str, ...] = ()
     """Warnings and remarks."""
+
+    false_alarms: float = 0.0
+    """How many falls of its evals to expect in a week, at most, although no rate changes."""
 
     @property
     def worse(self) -> tuple[RateShift, ...]:

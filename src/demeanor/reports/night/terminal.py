@@ -77,6 +77,8 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
     if phrases.expected_fails(report):
         yield from paragraph(phrases.EXPECTED_LEGEND, screen, "dim")
     yield from paragraph(f"history: {phrases.history(report)}", screen, "dim")
+    if alarms := phrases.false_alarms(report):
+        yield from paragraph(screen.safe(alarms), screen, "dim")
     for note in report.notes:
         yield from paragraph(f"note: {one_line(note, width=400)}", screen, "dim")
 
