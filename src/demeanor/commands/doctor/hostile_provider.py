@@ -31,7 +31,7 @@ _ERRORS = {
 @contextmanager
 def failing_provider() -> Iterator[int]:
     """Serve the provider within this context; the value is its port."""
-    with _Server(("127.0.0.1", 0), _Handler) as server:
+    with _FailingServer(("127.0.0.1", 0), _Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield server.server_address[1]
@@ -39,7 +39,7 @@ def failing_provider() -> Iterator[int]:
             server.shutdown()
 
 
-class _Server(ThreadingHTTPServer):
+class _FailingServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, *args: Any) -> None:
@@ -49,7 +49,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: _FailingServer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
