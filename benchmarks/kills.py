@@ -84,7 +84,9 @@ def start(folder: str, command: str, args: argparse.Namespace) -> subprocess.Pop
     (project / ".gitignore").write_text("results/\n")
     owner = os.getuid() if args.user is None else args.user
     for path in (Path(folder), *Path(folder).rglob("*")):
-        shutil.chown(path, owner, owner)
+        shutil.chown(path, owner, owner)  # git works in nobody else's folder
+    for path in (Path(folder), project, temp):
+        path.chmod(0o777)  # agents of root run as another user
     user = {} if args.user is None else {"user": args.user, "group": args.user, "extra_groups": []}
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     change = (*identity, "commit", "-q", "--allow-empty", "-m", "Change")
