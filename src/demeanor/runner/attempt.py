@@ -166,6 +166,7 @@ async def _capture(number: int, context: AttemptContext, so_far: TrialSoFar) -> 
         scenario=scenario_hashes(scenario),
         before=so_far.before,
         after=await sandbox.snapshot(),
+        breakdown=Breakdown(cause=VoidCause.SANDBOX, detail=run.refused) if run.refused else None,
         provider_silent=run.stalled,
         notes=(
             *(gateway.notes if gateway else ()),
