@@ -171,6 +171,7 @@ def _items(events_data: Sequence[Json]) -> Iterator[str]:
 def _pieces(events_data: Sequence[Json]) -> Iterator[str]:
     """Whether each event says where it belongs, and each whole is the sum of its pieces."""
     joined: dict[tuple[str, ...], str] = {}
+    ended: set[tuple[str, ...]] = set()
     for data in events_data:
         kind = str(data.get("type"))
         _, subject, step = (*kind.split("."), "", "")[:3]
@@ -195,6 +196,10 @@ def _pieces(events_data: Sequence[Json]) -> Iterator[str]:
             joined[subject, *place] = joined.get((subject, *place), "") + str(whole)
         elif own != "item" and whole != joined.get((subject, *place), ""):
             yield f"{kind} is not the sum of its pieces"
+        if step == "done" and own != "part":
+            ended.add((subject, *place))
+    if str(events_data[-1].get("type")) == "response.completed":
+        yield from (f"{subject} has no end" for subject, *place in joined if (subject, *place) not in ended)
 
 
 def _sum(counts: Mapping[str, Any], *names: str) -> int:
