@@ -1,0 +1,72 @@
+"""How a message with every field is read, and how it is written in each dialect: a change of either is seen as a diff."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demeanor.core.text.codec import encode
+from demeanor.core.values.exchange import Request, Response
+from demeanor.gateway.contract.view import events_of
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.dialect import Route
+from demeanor.gateway.dialects.stream_events import assemble, deltas_of
+from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
+from tests.gateway.dialects.helpers import in_pieces
+
+FILES = Path(__file__).parent / "golden"
+MODULES: dict[str, Any] = {
+    "openai-chat": test_openai_chat,
+    "openai-responses": test_openai_responses,
+    "anthropic": test_anthropic,
+    "gemini": test_gemini,
+}
+ROUTE = Route(operation="generate", model="some-model")
+
+
+def lines(**sections: Any) -> str:
+    """JSON with one line for each entry of a section, or of a list in it."""
+    out = []
+    for title, section in sections.items():
+        out.append(f"## {title}")
+        for name, value in section.items():
+            if isinstance(value, list):
+                out += [f"{name}:", *(f"  {json.dumps(item, ensure_ascii=False)}" for item in value)]
+            else:
+                out.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(out) + "\n"
+
+
+def in_each_dialect(request: Request, response: Response) -> dict[str, dict[str, Any]]:
+    """The request, and the response to it, whole and streamed, as each dialect writes them."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, dialect in DIALECTS.items():
+        writer = dialect.stream_writer(request)
+        stream = b"".join(map(writer.write, deltas_of(response))) + writer.close()
+        wire = dialect.write_request(request)
+        found[f"request in {name} ({wire.path})"] = json.loads(wire.body)
+        found[f"response in {name}"] = json.loads(dialect.write_response(response, request).body)
+        found[f"stream in {name}"] = {"events": [event["data"] for event in events_of(stream)]}
+    return found
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_field_is_read_and_written_as_before(name: str, golden: Callable[[Path, str], None]) -> None:
+    """Requests, responses and streams with all that the dialect has."""
+    module, dialect = MODULES[name], DIALECTS[name]
+    request = dialect.read_request(json.dumps(module.REQUEST).encode(), ROUTE)
+    response = dialect.read_response(json.dumps(module.RESPONSE).encode())
+    streamed = assemble(in_pieces(dialect, module.EVENTS if name == "gemini" else module.STREAM, 100))
+    text = lines(
+        **{
+            "request as read": encode(request),
+            "response as read": encode(response),
+            "stream as read": encode(streamed),
+            **in_each_dialect(request, response),
+        }
+    )
+    golden(FILES / f"{name}.txt", text)
