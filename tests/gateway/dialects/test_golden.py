@@ -1,4 +1,4 @@
-"""How a message with every field is read, and how it is written in each dialect: a change of either is seen as a diff."""
+"""How messages with every field are read, and how they are written in each dialect: a change of either is a diff."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 from demeanor.core.text.codec import encode
 from demeanor.core.values.exchange import Request, Response
+from demeanor.gateway import contract
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
-from demeanor.gateway.dialects.stream_events import assemble, deltas_of
+from demeanor.gateway.dialects.stream_events import Assembler, assemble, deltas_of
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.dialects.helpers import in_pieces
 
@@ -54,6 +55,19 @@ def in_each_dialect(request: Request, response: Response) -> dict[str, dict[str,
     return found
 
 
+def streams_as_read(source: str) -> dict[str, Any]:
+    """The response of each stream in the contract cases, or what it got to and its error."""
+    found = {}
+    for case in contract.cases():
+        name, pair = case.name.split(": ")
+        if case.kind == "stream" and pair.startswith(f"{source} ") and name not in found:
+            assembler = Assembler()
+            for delta in in_pieces(DIALECTS[source], case.body, 1000):
+                assembler.take(delta)
+            found[name] = [encode(assembler.response()), *([encode(assembler.error)] if assembler.error else [])]
+    return found
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_field_is_read_and_written_as_before(name: str, golden: Callable[[Path, str], None]) -> None:
     """Requests, responses and streams with all that the dialect has."""
@@ -66,6 +80,7 @@ def test_every_field_is_read_and_written_as_before(name: str, golden: Callable[[
             "request as read": encode(request),
             "response as read": encode(response),
             "stream as read": encode(streamed),
+            "streams of the contract as read": streams_as_read(name),
             **in_each_dialect(request, response),
         }
     )
