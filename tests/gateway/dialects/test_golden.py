@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from demeanor.core.text.codec import encode
-from demeanor.core.values.exchange import Request, Response
+from demeanor.core.values.exchange import ProviderError, Request, Response
 from demeanor.gateway import contract
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.dialects.dialect import Route
+from demeanor.gateway.dialects.dialect import Dialect, Route
+from demeanor.gateway.dialects.errors import STATUS
 from demeanor.gateway.dialects.stream_events import Assembler, assemble, deltas_of
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.dialects.helpers import in_pieces
@@ -27,6 +28,12 @@ MODULES: dict[str, Any] = {
     "gemini": test_gemini,
 }
 ROUTE = Route(operation="generate", model="some-model")
+
+PATHS = (
+    *("", "/v1", "/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions/", "/v1/responses", "/responses"),
+    *("/v1/responses/input_tokens", "/v1/models", "/v1beta/models/m", "/v1/models/a/b", "/v1/models/a/b/c", "/health"),
+    *(f"/v1beta/models/m:{what}" for what in ("generateContent", "streamGenerateContent", "countTokens", "embed")),
+)
 
 
 def lines(**sections: Any) -> str:
@@ -68,6 +75,25 @@ def streams_as_read(source: str) -> dict[str, Any]:
     return found
 
 
+def around_messages(dialect: Dialect) -> dict[str, Any]:
+    """Errors, lists and counts, keys and routes."""
+    errors = [dialect.write_error(ProviderError(status=None, reason=reason, message="no")) for reason in STATUS]
+    headers = ({"authorization": "Bearer k"}, {"x-api-key": "k"}, {"x-goog-api-key": "k"}, {"authorization": "Basic k"})
+    return {
+        "errors": [[wire.status, json.loads(wire.body)] for wire in errors],
+        "models": [json.loads(dialect.write_models(models).body) for models in (["a", "b"], [])],
+        "count": json.loads(dialect.write_count(3).body),
+        "key": dict(dialect.key_headers("k")),
+        "tokens": [*(dialect.token(each, {}) for each in headers), dialect.token({}, {"key": "k"})],
+        "routes": [
+            f"{method} {path}{query or ''}: {encode(route) if route is not None else None}"
+            for path in PATHS
+            for method, query in (("POST", {}), ("POST", {"alt": "sse"}), ("GET", {}), ("HEAD", {}))
+            for route in [dialect.route(method, path, query)]
+        ],
+    }
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_field_is_read_and_written_as_before(name: str, golden: Callable[[Path, str], None]) -> None:
     """Requests, responses and streams with all that the dialect has."""
@@ -82,6 +108,7 @@ def test_every_field_is_read_and_written_as_before(name: str, golden: Callable[[
             "stream as read": encode(streamed),
             "streams of the contract as read": streams_as_read(name),
             **in_each_dialect(request, response),
+            "around": around_messages(dialect),
         }
     )
     golden(FILES / f"{name}.txt", text)

@@ -39,6 +39,13 @@ _STATUS = {
     "response.incomplete": ("incomplete",),
     "response.failed": ("failed",),
 }
+_KINDS = frozenset(
+    {
+        *(*_STATUS, "response.queued", "error"),
+        *(f"response.{subject}.{step}" for subject in ("output_item", *_PARTS) for step in ("added", "done")),
+        *(f"response.{subject}.{step}" for subject in _WHOLE for step in ("delta", "done")),
+    }
+)
 _LASTING = ("type", "id", "role", "call_id", "name")
 """Fields of an item that stay as they are."""
 
@@ -145,6 +152,7 @@ def _responses(events_data: Sequence[Json]) -> Iterator[str]:
         usage = as_dict(response.get("usage"))
         if usage and usage.get("total_tokens") != _sum(usage, "input_tokens", "output_tokens"):
             yield "total_tokens is not the sum of the others"
+    yield from (f"the event {kind} is unknown" for kind in kinds if kind not in _KINDS)
     for response in responses[:-1]:
         if response.get("output") or response.get("usage"):
             yield "the response has its output or usage before its end"
@@ -164,6 +172,8 @@ def _items(events_data: Sequence[Json]) -> Iterator[str]:
                 yield "an item is added as if it were done"
         elif data.get("type") == "response.output_item.done":
             before = added.get(index, item)
+            if item.get("status") == "in_progress":
+                yield "an item is done as if it were not"
             changed = [key for key in _LASTING if before.get(key) != item.get(key)]
             yield from (f"an item's {key} changes" for key in changed)
 
@@ -197,6 +207,8 @@ def _pieces(events_data: Sequence[Json]) -> Iterator[str]:
         elif own != "item" and whole != joined.get((subject, *place), ""):
             yield f"{kind} is not the sum of its pieces"
         if step == "done" and own != "part":
+            if (subject, *place) in ended:
+                yield f"there are several {kind} of one place"
             ended.add((subject, *place))
     if str(events_data[-1].get("type")) == "response.completed":
         yield from (f"{subject} has no end" for subject, *place in joined if (subject, *place) not in ended)
