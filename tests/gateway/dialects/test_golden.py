@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from demeanor.core.text.codec import encode
-from demeanor.core.values.exchange import ProviderError, Request, Response
+from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason
+from demeanor.core.values.messages import Text
 from demeanor.gateway import contract
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
@@ -76,10 +77,13 @@ def streams_as_read(source: str) -> dict[str, Any]:
 
 
 def around_messages(dialect: Dialect) -> dict[str, Any]:
-    """Errors, lists and counts, keys and routes."""
+    """Stop reasons, errors, lists and counts, keys and routes."""
     errors = [dialect.write_error(ProviderError(status=None, reason=reason, message="no")) for reason in STATUS]
     headers = ({"authorization": "Bearer k"}, {"x-api-key": "k"}, {"x-goog-api-key": "k"}, {"authorization": "Basic k"})
+    asked, said = Request(model="m", messages=()), (Text(text="x"),)
+    stops = [dialect.write_response(Response(parts=said, stop=stop), asked) for stop in StopReason]
     return {
+        "stops": [json.loads(wire.body) for wire in stops],
         "errors": [[wire.status, json.loads(wire.body)] for wire in errors],
         "models": [json.loads(dialect.write_models(models).body) for models in (["a", "b"], [])],
         "count": json.loads(dialect.write_count(3).body),
