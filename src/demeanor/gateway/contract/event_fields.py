@@ -93,17 +93,20 @@ def _chat(chunks: Sequence[Json]) -> Iterator[str]:
         yield "reasoning_content is not what reasoning_details say"
 
 
+def _message_start(message: Json) -> Iterator[str]:
+    yield from _missing("message_start", message, _MESSAGE)
+    if (message.get("type"), message.get("role")) != ("message", "assistant"):
+        yield "message_start is not a message of the assistant"
+    if not message.get("content") and (message.get("stop_reason") or message.get("stop_sequence")):
+        yield "message_start has a stop_reason"
+    yield from _missing("the usage of message_start", as_dict(message.get("usage")), ("input_tokens",))
+
+
 def _anthropic(events_data: Sequence[Json]) -> Iterator[str]:
     starts = [as_dict(data.get("message")) for data in events_data if data.get("type") == "message_start"]
     if len(starts) > 1:
         yield "there are several message_start"
-    for message in starts:
-        yield from _missing("message_start", message, _MESSAGE)
-        if (message.get("type"), message.get("role")) != ("message", "assistant"):
-            yield "message_start is not a message of the assistant"
-        if not message.get("content") and (message.get("stop_reason") or message.get("stop_sequence")):
-            yield "message_start has a stop_reason"
-        yield from _missing("the usage of message_start", as_dict(message.get("usage")), ("input_tokens",))
+    yield from (difference for message in starts for difference in _message_start(message))
     signed: set[str] = set()
     for data in events_data:
         kind, index, delta = data.get("type"), str(data.get("index")), as_dict(data.get("delta"))
@@ -185,33 +188,33 @@ def _pieces(events_data: Sequence[Json]) -> Iterator[str]:
     for data in events_data:
         kind = str(data.get("type"))
         _, subject, step = (*kind.split("."), "", "")[:3]
-        if step not in ("added", "delta", "done"):
+        if step not in ("added", "delta", "done") or subject == "output_item":
+            yield from _missing(kind, data, ("output_index", "item") if subject == "output_item" else ())
             continue
-        inner = "content_index" if subject in _CONTENT else "summary_index" if subject in _SUMMARY else ""
-        own = "item" if subject == "output_item" else "delta" if step == "delta" else _WHOLE.get(subject, "part")
-        position = ("output_index",) if own == "item" else tuple(filter(None, ("item_id", "output_index", inner)))
-        yield from _missing(kind, {key: value for key, value in data.items() if value is not None}, (*position, own))
-        place = (str(data.get("output_index")), str(data.get(inner)))
-        part = as_dict(data.get("part"))
-        if subject in _PARTS:
-            subject = _PARTS[subject].get(str(part.get("type")), "")
-            whole = part.get("refusal") if subject == "refusal" else part.get("text")
-        else:
-            whole = data.get(own)
-        if step == "added" and own == "part":
-            joined[subject, *place] = ""
-        elif step == "delta" and inner and subject != "reasoning_text" and (subject, *place) not in joined:
-            yield f"{kind} comes before its part"
+        inner = "content_index" if subject in _CONTENT else "summary_index" if subject in _SUMMARY else "output_index"
+        own = "delta" if step == "delta" else _WHOLE.get(subject, "part")
+        stated = {key: value for key, value in data.items() if value is not None}
+        yield from _missing(kind, stated, ("item_id", "output_index", inner, own))
+        subject, whole = _grows(subject, data, own)
+        place = (subject, str(data.get("output_index")), str(data.get(inner)))
         if step == "delta":
-            joined[subject, *place] = joined.get((subject, *place), "") + str(whole)
-        elif own != "item" and whole != joined.get((subject, *place), ""):
-            yield f"{kind} is not the sum of its pieces"
-        if step == "done" and own != "part":
-            if (subject, *place) in ended:
-                yield f"there are several {kind} of one place"
-            ended.add((subject, *place))
+            if inner != "output_index" and subject != "reasoning_text" and place not in joined:
+                yield f"{kind} comes before its part"
+            joined[place] = joined.get(place, "") + str(whole)
+        elif whole != joined.setdefault(place, "") or (own != "part" and place in ended):
+            yield f"{kind} is not the sum of its pieces, once"
+        ended |= {place} if step == "done" and own != "part" else set()
     if str(events_data[-1].get("type")) == "response.completed":
         yield from (f"{subject} has no end" for subject, *place in joined if (subject, *place) not in ended)
+
+
+def _grows(subject: str, data: Json, own: str) -> tuple[str, Any]:
+    """What grows by the deltas of an event's subject, and what the event says of it."""
+    if subject not in _PARTS:
+        return subject, data.get(own)
+    part = as_dict(data.get("part"))
+    grows = _PARTS[subject].get(str(part.get("type")), "")
+    return grows, part.get("refusal") if grows == "refusal" else part.get("text")
 
 
 def _sum(counts: Mapping[str, Any], *names: str) -> int:
