@@ -138,6 +138,8 @@ def _responses(events: Events, broke: bool) -> Iterator[str]:
     kinds = [data.get("type") for data in events_data]
     if any(event["name"] not in {"", event["data"].get("type")} for event in events if event["data"] != "[DONE]"):
         yield "an event's name is not its type"
+    if len({bool(event["name"]) for event in events}) > 1:
+        yield Note("some events have no name")
     if kinds[:1] not in (["response.created"], ["response.queued"]):
         yield "the first event is not response.created"
     ends = [at for at, kind in enumerate(kinds) if kind in _RESPONSE_ENDS or (broke and kind == "error")]
